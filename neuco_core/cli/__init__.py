@@ -1,0 +1,1 @@
+"""The command line. One module per group of commands, imported when its command is asked for."""

@@ -1,0 +1,97 @@
+"""The plugin manual: every hook that a plugin may implement.
+
+A plugin is a module: a directory in ``neuco_tasks/`` or ``neuco_methods/``, or whatever an entry point of
+an installed package names. It implements hooks with ``@hookimpl``; each yields frozen specs and nothing
+else. Do heavy imports inside functions. An id must be the plugin's name, or begin with it and ``_`` or ``-``:
+that is why ``load_task("soil_ph")`` needs to import only the plugins named ``soil_ph`` or ``soil``.
+
+Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``,
+``neuco.probes``, ``neuco.splitters``, ``neuco.commands``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import pluggy
+
+if TYPE_CHECKING:
+    import click
+
+    from neuco_core.specs import Dataset, Method, Metric, Probe, Splitter, Task
+
+PROJECT = "neuco"
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def neuco_datasets() -> Iterable[Dataset]:  # type: ignore[empty-body]
+    """Yield the datasets of this plugin.
+
+    @hookimpl
+    def neuco_datasets():
+        yield Dataset(id="soil", title="Soil profiles", license="CC-BY-4.0")
+    """
+
+
+@hookspec
+def neuco_tasks() -> Iterable[Task]:  # type: ignore[empty-body]
+    """Yield the tasks of this plugin.
+
+    @hookimpl
+    def neuco_tasks():
+        source = Remote("pkg://neuco_soil/ph.csv", sha256="e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        yield Task(id="soil_ph", dataset="soil", kind="regression", source=source, unit="pH")
+    """
+
+
+@hookspec
+def neuco_methods() -> Iterable[Method]:  # type: ignore[empty-body]
+    """Yield the methods of this plugin.
+
+    @hookimpl
+    def neuco_methods():
+        yield Method(id="soil_mean", encoder=lambda: MeanEncoder(), dim=4)
+    """
+
+
+@hookspec
+def neuco_metrics() -> Iterable[Metric]:  # type: ignore[empty-body]
+    """Yield metrics that a task may name.
+
+    @hookimpl
+    def neuco_metrics():
+        yield Metric(id="soil_bias", function=lambda truth, prediction: float((prediction - truth).mean()))
+    """
+
+
+@hookspec
+def neuco_probes() -> Iterable[Probe]:  # type: ignore[empty-body]
+    """Yield probes that a protocol may name.
+
+    @hookimpl
+    def neuco_probes():
+        yield Probe(id="soil_knn", factory=lambda protocol: KNeighborsProbe(protocol))
+    """
+
+
+@hookspec
+def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
+    """Yield ways to split samples into training and test sets.
+
+    @hookimpl
+    def neuco_splitters():
+        yield Splitter(id="soil_by_region", function=split_by_region, needs_groups=True)
+    """
+
+
+@hookspec
+def neuco_commands() -> Iterable[click.Command]:  # type: ignore[empty-body]
+    """Yield commands for the ``neuco`` command line; the entry point bears the command's name.
+
+    @hookimpl
+    def neuco_commands():
+        yield click.Command("soil", callback=lambda: click.echo("soil!"))
+    """

@@ -1,0 +1,69 @@
+"""The rules of scoring, as frozen named values. Standard library only, like the other specs."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from neuco_core import _validate as v
+from neuco_core.specs import SCALARS
+
+
+@dataclass(frozen=True, kw_only=True)
+class Protocol:
+    """The rules of scoring. A variant made by ``with_`` says so in its name: ``neuco-2025+k=50,lr=0.0001``."""
+
+    name: str
+    probe: str = "linear"
+    splitter: str = "shuffle"
+    k: int = 40
+    test_size: float = 0.1
+    seed: int = 42
+    epochs: int = 20
+    batch_size: int = 64
+    lr: float = 1e-3
+    weight_decay: float = 0.01
+    select: str = "best-on-test"
+    scale_on: str = "all"
+    standardize: bool = True
+    normalize_labels: bool = True
+    embedding_dim: int | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    description: str = field(default="", compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*(\+\S+)?", self.name):
+            raise v.fail(self, "name", self.name, "an id, with '+field=value,…' behind it for a variant")
+        v.check_id(self, "probe")
+        v.check_id(self, "splitter")
+        for name, least in (("k", 1), ("seed", 0), ("epochs", 1), ("batch_size", 1)):
+            v.check_int(self, name, least)
+        v.check_number(self, "test_size", above=0, below=1)
+        v.check_number(self, "lr", above=0)
+        v.check_number(self, "weight_decay", least=0)
+        v.check_choice(self, "select", ("best-on-test", "last"))
+        v.check_choice(self, "scale_on", ("all", "train"))
+        v.check_bool(self, "standardize", "normalize_labels")
+        v.check_int(self, "embedding_dim", 1, optional=True)
+        v.freeze_mapping(self, "params", SCALARS)
+
+    def with_(self, **changes: Any) -> Protocol:
+        """A variant with some fields changed; what is no field of the protocol is a parameter of its probe."""
+        own = {f.name for f in dataclasses.fields(self)} - {"name", "params", "description"}
+        for name, value in changes.items():
+            if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in ("name", "params", "description"):
+                raise v.fail(self, name, value, "one of " + ", ".join(sorted(own)) + ", or a parameter of the probe")
+        base, _, suffix = self.name.partition("+")
+        changed = dict(item.split("=", 1) for item in suffix.split(",") if item)
+        changed.update({name: _plain(value) for name, value in changes.items()})
+        fields: dict[str, Any] = {name: value for name, value in changes.items() if name in own}
+        fields["params"] = {**self.params, **{name: value for name, value in changes.items() if name not in own}}
+        name = base + "+" + ",".join(f"{key}={changed[key]}" for key in sorted(changed)) if changed else base
+        return dataclasses.replace(self, name=name, **fields)
+
+
+def _plain(value: object) -> str:
+    return repr(value) if isinstance(value, float) else str(value)

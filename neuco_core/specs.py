@@ -1,0 +1,306 @@
+"""The nouns, as frozen values that are checked when they are made.
+
+Standard library only: plugins are imported to list them, and listing must stay quick. Whatever needs
+numpy or the network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from neuco_core import _validate as v
+
+if TYPE_CHECKING:
+    import xarray
+
+    from neuco_core.data.cubes import CubeSource
+    from neuco_core.data.embeddings import Embeddings
+    from neuco_core.data.labels import Labels
+
+KINDS = ("regression", "classification")
+SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
+DEFAULT_METRIC = {"regression": "r2", "classification": "f1"}
+SCALARS = (str, int, float, bool)
+
+T = TypeVar("T", bound="Spec")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where a spec came from; stamped by the plugin manager, never by the plugin."""
+
+    plugin: str
+    source: str
+    distribution: str = ""
+    version: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.distribution} {self.version} ({self.source})" if self.distribution else self.source
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spec:
+    """What every registered noun has: an id, words for people, and where it came from."""
+
+    id: str
+    title: str = ""
+    description: str = ""
+    origin: Origin | None = field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        v.check_id(self, "id")
+        v.check_text(self, "title", "description")
+        v.check_instance(self, "origin", Origin, optional=True)
+
+    def stamped(self: T, origin: Origin) -> T:
+        """The same spec with its origin."""
+        return dataclasses.replace(self, origin=origin)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Content(Spec):
+    """A spec that brings content of its own: it has a version, rights, tags."""
+
+    version: int = 1
+    license: str = ""
+    citation: str = ""
+    tags: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_int(self, "version", 1)
+        v.check_text(self, "license", "citation")
+        v.freeze_strings(self, "tags")
+
+
+@dataclass(frozen=True)
+class Remote:
+    """A file somewhere, and the sha256 that says which file it is.
+
+    ``sha256=None`` means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
+    Schemes: ``https://``, ``http://``, ``hf://datasets/owner/name@revision/path``, ``s3://bucket/key``
+    (with ``?versionId=…``), ``file:///path``, and ``pkg://package/path`` for a file inside a Python package.
+    """
+
+    url: str
+    sha256: str | None = None
+    size: int | None = None
+    mirrors: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        v.freeze_strings(self, "mirrors")
+        for url in (self.url, *self.mirrors):
+            if not isinstance(url, str) or urlsplit(url).scheme not in SCHEMES or not url.partition("://")[2]:
+                raise v.fail(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
+        if self.sha256 is not None and not (isinstance(self.sha256, str) and v.SHA256.fullmatch(self.sha256)):
+            raise v.fail(self, "sha256", self.sha256, "64 lower-case hexadecimal digits, or None while unverified")
+        v.check_int(self, "size", 0, optional=True)
+
+    @property
+    def pinned(self) -> bool:
+        return self.sha256 is not None
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The address and its mirrors, in the order they are tried."""
+        return (self.url, *self.mirrors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baseline:
+    """The score that a known method is expected to reach: the mean over the splits, and how far it may be off."""
+
+    method: str
+    score: float
+    tolerance: float
+    protocol: str = "neuco-2025"
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        v.check_id(self, "method")
+        v.check_number(self, "score")
+        v.check_number(self, "tolerance", least=0)
+        v.check_text(self, "protocol", "source")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dataset(Content):
+    """A set of samples with their inputs. ``bands`` are named ``modality/BAND``; ``cubes`` opens the inputs."""
+
+    bands: tuple[str, ...] = ()
+    seasons: tuple[str, ...] = ()
+    cubes: Callable[[], CubeSource] | None = None
+    synthetic: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.freeze_strings(self, "bands")
+        v.freeze_strings(self, "seasons")
+        v.check_callable(self, "cubes")
+        v.check_bool(self, "synthetic")
+
+    def open(self, sample_id: str) -> xarray.DataArray:
+        """One sample as (season, band, y, x) with named seasons, bands and modalities."""
+        from neuco_core.data.cubes import open_sample
+
+        return open_sample(self, sample_id)
+
+    def __iter__(self) -> Iterator[xarray.DataArray]:
+        from neuco_core.data.cubes import iterate
+
+        return iterate(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(Content):
+    """Labels for samples of a dataset, and how a prediction of them is judged."""
+
+    dataset: str
+    kind: str
+    source: Remote
+    metric: str = ""
+    unit: str = ""
+    columns: tuple[str, ...] = ("label",)
+    group_column: str | None = None
+    loader: Callable[..., Any] | None = None
+    baseline: Baseline | None = None
+    control: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_id(self, "dataset")
+        v.check_choice(self, "kind", KINDS)
+        v.check_instance(self, "source", Remote)
+        v.set_field(self, "metric", self.metric or DEFAULT_METRIC[self.kind])
+        v.check_id(self, "metric")
+        v.check_text(self, "unit")
+        v.freeze_strings(self, "columns")
+        if not self.columns:
+            raise v.fail(self, "columns", self.columns, "at least one label column")
+        v.check_instance(self, "group_column", str, optional=True)
+        v.check_callable(self, "loader")
+        v.check_instance(self, "baseline", Baseline, optional=True)
+        v.check_bool(self, "control")
+
+    def labels(self) -> Labels:
+        """Fetch, verify and read the labels."""
+        from neuco_core.data.labels import load_labels
+
+        return load_labels(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(Content):
+    """Where embeddings come from: ``files`` by dataset id, or an ``encoder`` that is run on cubes.
+
+    ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
+    ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them.
+    """
+
+    files: Mapping[str, Remote] = field(default_factory=dict)
+    encoder: Callable[..., Any] | None = None
+    params: Mapping[str, Any] = field(default_factory=dict)
+    bands: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    dim: int | None = None
+    baseline: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.freeze_mapping(self, "files", Remote)
+        v.check_callable(self, "encoder")
+        if bool(self.files) == bool(self.encoder):
+            raise v.fail(self, "files", dict(self.files), "either files or an encoder, and not both")
+        v.freeze_mapping(self, "params", SCALARS)
+        v.freeze_strings(self, "bands")
+        v.freeze_strings(self, "requires")
+        v.check_int(self, "dim", 1, optional=True)
+        v.check_bool(self, "baseline")
+
+    def embeddings(self, dataset: str, **params: Any) -> Embeddings:
+        """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
+        from neuco_core.data.encode import method_embeddings
+
+        return method_embeddings(self, dataset, params)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Metric(Spec):
+    """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class."""
+
+    function: Callable[..., float]
+    kinds: tuple[str, ...] = KINDS
+    greater_is_better: bool = True
+    lower: float | None = None
+    upper: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_callable(self, "function", optional=False)
+        v.freeze_strings(self, "kinds")
+        v.check_bool(self, "greater_is_better")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Probe(Spec):
+    """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
+
+    factory: Callable[..., Any]
+    kinds: tuple[str, ...] = KINDS
+    requires: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_callable(self, "factory", optional=False)
+        v.freeze_strings(self, "kinds")
+        v.freeze_strings(self, "requires")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Splitter(Spec):
+    """``function(n, protocol, groups) -> list of (train, test)`` index arrays."""
+
+    function: Callable[..., Any]
+    needs_groups: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_callable(self, "function", optional=False)
+        v.check_bool(self, "needs_groups")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite(Spec):
+    """A frozen list of task versions that are compared together; every leaderboard belongs to one."""
+
+    tasks: Mapping[str, int]
+    protocol: str = "neuco-2025"
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.freeze_mapping(self, "tasks", int)
+        if not self.tasks:
+            raise v.fail(self, "tasks", {}, "at least one task")
+        for name, version in self.tasks.items():
+            if not v.ID.fullmatch(name) or version < 1 or version is True:
+                raise v.fail(self, "tasks", {name: version}, "task ids mapped to versions of at least 1")
+        v.check_text(self, "protocol")
+        v.check_int(self, "version", 1)
+
+
+def to_json(value: object) -> Any:
+    """A spec as plain JSON values; a function is shown by its name."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {key: to_json(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [to_json(item) for item in value]
+    if callable(value):
+        return f"{getattr(value, '__module__', '?')}:{getattr(value, '__qualname__', type(value).__name__)}"
+    return value

@@ -1,0 +1,1 @@
+"""Datasets and tasks: each directory here is a plugin, found without being named anywhere else."""
