@@ -1,0 +1,66 @@
+"""Real Landsat-7 patches of Olinda, Brazil, with elevation labels: embedded, so they work offline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from neuco_core import Dataset, Remote, Task, hookimpl
+
+if TYPE_CHECKING:
+    from neuco_core.data.cubes import CubeSource
+
+LABELS = Remote(
+    "pkg://neuco_tasks.olinda/labels.csv",
+    sha256="8cf67cdc1498135425e735411ba1cd11e75b97282b1f6caa53586efa29d37644",
+    size=155913,
+)
+LICENSE = "Apache-2.0"
+CITATION = "Pebesma, E. and others: stars, spatiotemporal arrays for R (file L7_ETMs.tif, Landsat-7 ETM+, Olinda)"
+
+
+def cubes() -> CubeSource:
+    from neuco_tasks.olinda.cubes import OlindaCubes
+
+    return OlindaCubes()
+
+
+@hookimpl
+def neuco_datasets() -> Iterator[Dataset]:
+    yield Dataset(
+        id="olinda",
+        title="Olinda, Landsat-7 patches",
+        description="1,849 patches of 8 × 8 pixels from one Landsat-7 ETM+ scene of Olinda, Brazil",
+        bands=("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7"),
+        seasons=("scene",),
+        cubes=cubes,
+        license=LICENSE,
+        citation=CITATION,
+        tags=("earth-observation", "embedded", "real"),
+    )
+
+
+@hookimpl
+def neuco_tasks() -> Iterator[Task]:
+    yield _task("elevation_mean", "regression", "m", "mean elevation of a patch", ("terrain",))
+    yield _task(
+        "elevation_std", "regression", "m", "standard deviation of the elevation in a patch", ("terrain", "texture")
+    )
+    yield _task("sea_level", "classification", "", "1 where the mean elevation is below 1 m", ("terrain", "water"))
+
+
+def _task(column: str, kind: str, unit: str, what: str, tags: tuple[str, ...]) -> Task:
+    return Task(
+        id=f"olinda_{column}",
+        title=f"Olinda: {what}",
+        description=f"{what[0].upper()}{what[1:]}, from the elevation model that comes with the scene",
+        dataset="olinda",
+        kind=kind,
+        unit=unit,
+        source=LABELS,
+        columns=(column,),
+        group_column="block",
+        license=LICENSE,
+        citation=CITATION,
+        tags=("earth-observation", "embedded", "real", *tags),
+    )
