@@ -1,0 +1,166 @@
+"""Where verified files are kept, and how a file comes to its final name: whole, or not at all.
+
+Layout: ``<cache>/sha256/ab/abcd…/name``. A file is first written below ``<cache>/tmp`` and moved when its hash
+is right, so a killed process leaves nothing under a final name. Other parts of neuco keep folders of their own beside these.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuco_core.errors import DataError
+
+
+def cache_dir() -> Path:
+    """The cache folder: ``NEUCO_CACHE``, or the usual place of the platform. It is created when something is stored."""
+    chosen = os.environ.get("NEUCO_CACHE")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_cache_path("neuco", appauthor=False)
+
+
+def config_dir() -> Path:
+    """The folder of the user's own pins and links: ``NEUCO_CONFIG``, or the usual place of the platform."""
+    chosen = os.environ.get("NEUCO_CONFIG")
+    if chosen:
+        return Path(chosen).expanduser().absolute()
+    import platformdirs
+
+    return platformdirs.user_config_path("neuco", appauthor=False)
+
+
+def write_atomic(path: Path, data: bytes) -> None:
+    """Write a file so that its name shows the old content or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name[:80]}.", dir=path.parent)
+    temporary = Path(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+        # mkstemp gives 0600; a file that others share should be as readable as any other of the user's files.
+        temporary.chmod(0o666 & ~_umask())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    """The umask, read without setting it: setting it, even for a moment, would affect other threads."""
+    status = Path("/proc/self/status")
+    if status.exists():
+        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
+            if line.startswith("Umask:"):
+                return int(line.split()[1], 8)
+    return 0o022
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file in the cache."""
+
+    sha256: str
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def intact(self) -> bool:
+        return hash_file(self.path) == self.sha256
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file, as 64 hexadecimal digits."""
+    import pooch
+
+    return str(pooch.file_hash(str(path), alg="sha256"))
+
+
+def entry(sha256: str, name: str) -> Entry:
+    """The place of a file in the cache, whether it is there or not."""
+    return Entry(sha256, cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file"))
+
+
+def entries() -> list[Entry]:
+    """All files in the cache, by hash."""
+    root = cache_dir() / "sha256"
+    return [Entry(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
+
+
+def leftovers() -> list[Path]:
+    """What killed downloads left behind. A download that runs at this moment is here too."""
+    return sorted(path for path in (cache_dir() / "tmp").glob("*/*") if path.is_file())
+
+
+def discard(item: Entry) -> None:
+    """Remove a file from the cache; another process may have done it already."""
+    item.path.unlink(missing_ok=True)
+    tidy(item.path.parent)
+
+
+def tidy(folder: Path) -> None:
+    """Remove a folder if it is empty."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder on the same disk as the cache, gone afterwards whatever happens."""
+    root = cache_dir() / "tmp"
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix="fetch-", dir=root)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise DataError(
+            f"the cache cannot be written: {reason}", where=root, hint="Set NEUCO_CACHE to a folder of yours"
+        ) from error
+    with folder as name:
+        yield Path(name)
+
+
+def store(source: Path, target: Entry) -> Path:
+    """Move a verified file to its place."""
+    target.path.parent.mkdir(parents=True, exist_ok=True)
+    source.replace(target.path)
+    return target.path
+
+
+@contextmanager
+def exclusive(sha256: str) -> Iterator[None]:
+    """Let one process at a time fetch this file. Without locks the worst is that it is fetched twice."""
+    folder = cache_dir() / "sha256" / sha256[:2]
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = _lock(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock the folder itself: no lock file that somebody would have to clean up."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system
+        return None
+    handle = os.open(folder, os.O_RDONLY)
+    # Some network file systems cannot lock a folder.
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle
