@@ -1,1 +1,121 @@
-"""The command line. One module per group of commands, imported when its command is asked for."""
+"""The command line. Each command is imported when it is asked for; errors end as one line and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from importlib.metadata import EntryPoint, entry_points
+
+import click
+
+from neuco_core import __version__
+from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+
+# Command → where it is. The modules import nothing heavier than click before a command runs.
+COMMANDS = {
+    "ablate": "neuco_core.cli.ablate:ablate",
+    "bench": "neuco_core.cli.bench:bench",
+    "compare": "neuco_core.cli.compare:compare",
+    "data": "neuco_core.cli.data:data",
+    "datasets": "neuco_core.cli.listing:datasets",
+    "doctor": "neuco_core.cli.doctor:doctor",
+    "embed": "neuco_core.cli.embed:embed",
+    "methods": "neuco_core.cli.listing:methods",
+    "plugins": "neuco_core.cli.listing:plugins",
+    "protocols": "neuco_core.cli.listing:protocols",
+    "score": "neuco_core.cli.score:score",
+    "show": "neuco_core.cli.show:show",
+    "suites": "neuco_core.cli.listing:suites",
+    "tasks": "neuco_core.cli.listing:tasks",
+    "validate": "neuco_core.cli.embed:validate",
+}
+CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
+
+
+class LazyGroup(click.Group):
+    """Built-in commands from the table above, and strangers' commands from the entry points ``neuco.commands``."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name in COMMANDS:
+            module, _, attribute = COMMANDS[name].partition(":")
+            command: click.Command = getattr(importlib.import_module(module), attribute)
+            return command
+        found = entry_points(group="neuco.commands", name=name)
+        return _plugin_command(name, tuple(found)) if found else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        super().format_commands(ctx, formatter)
+        # Strangers' commands are named, not imported: one of them must not make the help slow or break it.
+        found = sorted((entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in _strangers())
+        if found:
+            with formatter.section("Commands of other packages"):
+                formatter.write_dl(found)
+
+
+def _strangers() -> list[EntryPoint]:
+    return [entry for entry in entry_points(group="neuco.commands") if entry.name not in COMMANDS]
+
+
+def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
+    from neuco_core.plugins import hooks_of
+
+    sources = " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in found)
+    if len(found) > 1:
+        raise PluginError(f"two packages bring the command {name!r}", where=sources, hint="Remove one of them")
+    try:
+        results = hooks_of(found[0].load())["neuco_commands"][0]()
+        commands = {command.name: command for result in results for command in result}
+    except (Exception, SystemExit) as error:
+        text = f"the command {name!r} cannot be loaded: {type(error).__name__}: {error}"
+        raise PluginError(text, where=sources, hint="Repair or remove that package") from error
+    if not isinstance(commands.get(name), click.Command):
+        raise PluginError(f"gives no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
+    return commands[name]
+
+
+@click.group(cls=LazyGroup, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="neuco")
+@click.option("--debug", is_flag=True, envvar="NEUCO_DEBUG", help="Show the traceback of an error.")
+def cli(debug: bool) -> None:
+    """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run the command line and end the process with a documented exit code."""
+    args = sys.argv[1:] if args is None else args
+    try:
+        code = cli.main(args, prog_name="neuco", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader, e.g. `head`, has seen enough; Python must not complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (Exception, KeyboardInterrupt) as error:
+        if _debug(args):
+            raise
+        code = _report(error)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _report(error: BaseException) -> int:
+    if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
+        click.echo("neuco: interrupted", err=True)
+        return 130
+    if isinstance(error, click.ClickException):
+        error.show()
+        return error.exit_code
+    if isinstance(error, NeucoError):
+        click.echo(f"neuco: error: {error}", err=True)
+        return error.exit_code
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    click.echo(f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it", err=True)
+    return 1
+
+
+def _debug(args: list[str]) -> bool:
+    before_command = args[: next((i for i, arg in enumerate(args) if not arg.startswith("-")), len(args))]
+    return "--debug" in before_command or os.environ.get("NEUCO_DEBUG", "") not in ("", "0")

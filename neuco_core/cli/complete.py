@@ -1,0 +1,22 @@
+"""Shell completion of ids; it must never fail, and never take long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+
+def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """A completer for the ids of some nouns, e.g. ``ids_of("task", "method")``."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        from neuco_core.catalog import catalog
+        from neuco_core.plugins import NOUNS
+
+        found: set[str] = set()
+        for noun in nouns:
+            found.update(catalog().suites() if noun == "suite" else catalog().plugins.collect(noun)[0])
+        return sorted(name for name in found if name.startswith(incomplete)) if set(nouns) <= {*NOUNS, "suite"} else []
+
+    return complete

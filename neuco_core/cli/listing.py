@@ -1,0 +1,141 @@
+"""``neuco tasks | methods | datasets | suites | protocols | plugins``: what is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.output import echo_json, json_option, table
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Method, Remote, Task
+
+
+@click.command()
+@click.argument("patterns", nargs=-1, metavar="[ID|GLOB]...", shell_complete=ids_of("task"))
+@click.option("--kind", help="Only tasks of this kind: regression or classification.")
+@click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; may be repeated.")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset.")
+@click.option("--suite", shell_complete=ids_of("suite"), help="Only tasks of this suite.")
+@json_option
+def tasks(
+    patterns: Sequence[str], kind: str | None, tags: Sequence[str], dataset: str | None, suite: str | None, as_json: bool
+) -> None:
+    """List tasks. All conditions must hold; of several ids or globs, any."""
+    from neuco_core.catalog import list_tasks
+
+    found = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t.source), _words(t)) for t in found]
+    _print(found, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json)
+
+
+@click.command()
+@click.argument("patterns", nargs=-1, metavar="[ID|GLOB]...", shell_complete=ids_of("method"))
+@click.option("--tag", "tags", multiple=True, help="Only methods with this tag; may be repeated.")
+@json_option
+def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None:
+    """List methods."""
+    from neuco_core.catalog import list_methods
+
+    found = list_methods(*patterns, tag=tags)
+    rows = [
+        (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), _words(m))
+        for m in found
+    ]
+    _print(found, ("method", "by", "dim", "v", "needs", "title"), rows, as_json)
+
+
+@click.command()
+@json_option
+def datasets(as_json: bool) -> None:
+    """List datasets."""
+    from neuco_core.catalog import list_datasets
+
+    found = list_datasets()
+    rows = [
+        (d.id, str(d.version), str(len(d.bands)), str(len(d.seasons)), "yes" if d.synthetic else "no", d.title)
+        for d in found
+    ]
+    _print(found, ("dataset", "v", "bands", "seasons", "synthetic", "title"), rows, as_json)
+
+
+@click.command()
+@json_option
+def suites(as_json: bool) -> None:
+    """List suites: frozen lists of task versions that are compared together."""
+    from neuco_core.catalog import list_suites
+
+    found = list_suites()
+    rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in found]
+    _print(found, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
+
+
+@click.command()
+@json_option
+def protocols(as_json: bool) -> None:
+    """List protocols: the rules of scoring."""
+    from neuco_core.catalog import list_protocols
+
+    found = list_protocols()
+    rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in found]
+    _print(found, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json)
+
+
+@click.command()
+@json_option
+def plugins(as_json: bool) -> None:
+    """List plugins, and say of each broken one where and why."""
+    from neuco_core.catalog import catalog
+
+    working, _ = catalog().plugins.survey()
+    problems = catalog().problems()
+    rows = [
+        {
+            "name": plugin.candidate.name,
+            "status": "ok",
+            "source": str(plugin.candidate.origin()),
+            "registers": [f"{noun} {spec.id}" for noun, spec in plugin.specs],
+        }
+        for plugin in working
+    ]
+    rows += [
+        {"name": p.name, "status": "broken", "source": p.source, "file": p.file, "stage": p.stage, "error": p.error}
+        for p in problems
+    ]
+    if as_json:
+        echo_json(rows)
+        return
+    cells = [
+        (str(r["name"]), str(r["status"]), str(len(r.get("registers", ()))), str(r.get("file") or r["source"])) for r in rows
+    ]
+    click.echo(table(("plugin", "status", "registers", "where"), cells, right={2}))
+    for problem in problems:
+        click.echo(f"broken: {problem}", err=True)
+
+
+def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+    from neuco_core.catalog import catalog
+    from neuco_core.specs import to_json
+
+    if as_json:
+        echo_json([to_json(spec) for spec in specs])
+    else:
+        click.echo(table(headers, rows))
+    problems = catalog().problems()
+    if problems:
+        click.echo(f"{len(problems)} broken plugin(s) left out: run `neuco plugins`", err=True)
+
+
+def _state(source: Remote) -> str:
+    """Whether labels can be trusted: inside the package, pinned by a checksum, or not verified yet."""
+    if not source.pinned:
+        return "unpinned"
+    return "embedded" if source.url.startswith("pkg:") else "pinned"
+
+
+def _words(spec: Task | Method) -> str:
+    mark = "control: " if getattr(spec, "control", False) else ""
+    return mark + spec.title

@@ -1,0 +1,59 @@
+"""``neuco show NAME``: all that is known of one task, method, dataset, suite or protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.output import echo_json, json_option
+
+
+@click.command()
+@click.argument("name", shell_complete=ids_of("task", "method", "dataset", "suite"))
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show what is known of NAME: a task, method, dataset, suite, protocol, metric, probe or splitter."""
+    found = _find(name)
+    if as_json:
+        echo_json([{"noun": noun, **spec} for noun, spec in found])
+        return
+    click.echo("\n\n".join("\n".join(_lines(noun, spec)) for noun, spec in found))
+
+
+def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
+    """One name may stand for several nouns, e.g. a dataset and the suite of its tasks."""
+    from neuco_core.catalog import PROTOCOLS, catalog
+    from neuco_core.errors import UnknownIdError
+    from neuco_core.plugins import NOUNS
+    from neuco_core.specs import to_json
+
+    found: list[tuple[str, Any]] = [(noun, catalog().plugins.find(noun, name)) for noun in NOUNS]
+    suites = catalog().suites()
+    found += [("suite", suites.get(name)), ("protocol", PROTOCOLS.get(name))]
+    found = [(noun, to_json(spec)) for noun, spec in found if spec is not None]
+    if not found:
+        known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
+        raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS))
+    return found
+
+
+def _lines(noun: str, spec: Mapping[str, Any]) -> list[str]:
+    lines = [f"{noun} {spec.get('id') or spec.get('name')}"]
+    for key, value in _flat(spec):
+        if key not in ("id", "name") and value not in (None, "", [], {}):
+            lines.append(f"  {key:<18} {value}")
+    return lines
+
+
+def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    rows: list[tuple[str, Any]] = []
+    for key, item in value.items():
+        if isinstance(item, Mapping):
+            rows += _flat(item, f"{prefix}{key}.")
+        else:
+            text = ", ".join(map(str, item)) if isinstance(item, list) else item
+            rows.append((prefix + key, " ".join(text.split()) if isinstance(text, str) else text))
+    return rows
