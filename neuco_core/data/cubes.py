@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+
+from neuco_core.data._csv import shown
+from neuco_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
     import xarray
@@ -23,6 +26,29 @@ class CubeBatch:
     bands: tuple[str, ...]
     seasons: tuple[str, ...]
 
+    def pick(self, *names: str) -> np.ndarray:
+        """The values of some bands, in the order asked for: ``s2l1c/B04``, or ``s2l1c`` for all of a modality."""
+        places = [place for name in names for place in self._places(name)]
+        return self.values[:, :, places]
+
+    def _places(self, name: str) -> list[int]:
+        places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
+        if not places:
+            raise DataError(f"no band or modality {name!r}", where="cubes", got="bands " + shown(self.bands, 30))
+        return places
+
+    def xarray(self) -> xarray.DataArray:
+        """The batch with named samples, seasons, bands and modalities."""
+        import xarray as xr
+
+        coords = {
+            "id": list(self.ids),
+            "season": list(self.seasons),
+            "band": list(self.bands),
+            "modality": ("band", [band.partition("/")[0] for band in self.bands]),
+        }
+        return xr.DataArray(self.values, coords=coords, dims=("id", "season", "band", "y", "x"))
+
 
 class CubeSource(Protocol):
     """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change."""
@@ -36,9 +62,27 @@ class CubeSource(Protocol):
     def read(self, ids: Sequence[str]) -> CubeBatch: ...
 
 
+def batches(source: CubeSource, size: int, ids: Iterable[str] | None = None) -> Iterator[CubeBatch]:
+    """The samples of a source (or those named), ``size`` at a time, the last batch with what is left."""
+    if size < 1:
+        raise UsageError("bad batch size", expected="at least 1", got=size)
+    names = source.ids() if ids is None else tuple(ids)
+    for start in range(0, len(names), size):
+        yield source.read(names[start : start + size])
+
+
 def open_sample(dataset: Dataset, sample_id: str) -> xarray.DataArray:
-    raise NotImplementedError
+    """One sample as (season, band, y, x)."""
+    return _source(dataset).read([sample_id]).xarray().isel(id=0)
 
 
 def iterate(dataset: Dataset) -> Iterator[xarray.DataArray]:
-    raise NotImplementedError
+    """Every sample of a dataset in turn, as ``open_sample`` gives it."""
+    for batch in batches(_source(dataset), 1):
+        yield batch.xarray().isel(id=0)
+
+
+def _source(dataset: Dataset) -> CubeSource:
+    if dataset.cubes is None:
+        raise DataError(f"the dataset {dataset.id!r} declares no cubes", hint="Only its labels can be loaded")
+    return dataset.cubes()

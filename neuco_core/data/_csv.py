@@ -1,0 +1,122 @@
+"""CSV, read strictly: what is odd is either understood or refused with its file and row."""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from neuco_core.errors import DataError
+
+# What a file is not, by its first bytes; each has been handed in as a "CSV" somewhere.
+_MAGIC = {
+    b"\x1f\x8b": "gzip-compressed: unpack it first",
+    b"PK\x03\x04": "a zip archive (or Excel workbook)",
+    b"\x89PNG": "a PNG image",
+    b"\xff\xfe": "UTF-16 text: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text: save it as UTF-8",
+    b"PAR1": "a Parquet file: give it the suffix .parquet",
+    b"\x93NUMPY": "a NumPy file: give it the suffix .npy",
+    b"version https://git-lfs": "a Git LFS pointer, not the file itself: run `git lfs pull`",
+    b"<!DOCTYPE": "a web page",
+    b"<html": "a web page",
+}
+_SUFFIX = re.compile(r"\.zarr(\.zip)?$")
+_BLOCK = 1 << 20
+
+
+def clean_id(text: str) -> str:
+    """An id without the spaces around it and without the suffix of the cube's file."""
+    return _SUFFIX.sub("", text.strip())
+
+
+def scan(path: Path) -> int:
+    """Refuse what cannot be CSV, and count the lines, in one quick pass over the bytes."""
+    lines = 0
+    try:
+        with path.open("rb") as file:
+            block = file.read(_BLOCK)
+            for magic, what in _MAGIC.items():
+                if block.startswith(magic):
+                    raise DataError(f"this is not CSV but {what}", where=path)
+            while block:
+                if b"\0" in block:
+                    raise DataError("not CSV: it has NUL bytes", where=f"{path}, after line {lines}", expected="UTF-8")
+                lines += max(block.count(b"\n"), block.count(b"\r"))
+                block = file.read(_BLOCK)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return lines + 1
+
+
+def unreadable(path: Path, error: OSError) -> DataError:
+    return DataError(f"cannot be read: {error.strerror or error}", where=path)
+
+
+def open_rows(file: IO[str], path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Every record that is not blank with the number of its (last) line; the header is the first."""
+    reader = csv.reader(file, strict=True)
+    try:
+        for row in reader:
+            if row and (len(row) > 1 or row[0].strip()):
+                yield reader.line_num, row
+    except csv.Error as error:
+        raise DataError(f"broken CSV: {error}", where=f"{path}, row {reader.line_num}") from error
+    except UnicodeDecodeError as error:
+        where = f"{path}, after row {reader.line_num}"
+        raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
+
+
+def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The header, then every record of exactly the header's width."""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows = open_rows(file, path)
+        line, header = next(rows, (0, []))
+        header = check_header(header, path)
+        yield line, header
+        for line, row in rows:
+            if len(row) != len(header):
+                where = f"{path}, row {line}"
+                raise DataError(
+                    "a row of the wrong length", where=where, expected=f"{len(header)} fields", got=len(row)
+                )
+            yield line, row
+
+
+def check_header(header: Sequence[str], path: Path) -> list[str]:
+    """The column names without the spaces around them; each once, and ``id`` among them."""
+    if not header:
+        raise DataError("the file is empty", where=path, expected="a header row with an id column")
+    names = [name.strip() for name in header]
+    if "id" not in names:
+        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), "")
+        raise DataError("no id column", where=path, expected="a column named 'id'", got=shown(names), hint=hint)
+    double = first_double(names)
+    if double is not None:
+        where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"
+        raise DataError(f"two columns named {names[double[0]]!r}", where=where)
+    return names
+
+
+def _wrong_separator(names: Sequence[str]) -> Iterator[str]:
+    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+        if len(names) == 1 and mark in names[0]:
+            yield word
+
+
+def first_double(items: Iterable[str]) -> tuple[int, int] | None:
+    """The positions of the first item that was there before, and of that one."""
+    seen: dict[str, int] = {}
+    for position, item in enumerate(items):
+        if item in seen:
+            return seen[item], position
+        seen[item] = position
+    return None
+
+
+def shown(names: Sequence[str], most: int = 6) -> str:
+    """A list of names, cut to a length that fits in one line."""
+    short = [name if len(name) <= 40 else name[:37] + "…" for name in names[:most]]
+    return ", ".join(map(repr, short)) + (f" and {len(names) - most} more" if len(names) > most else "")

@@ -1,0 +1,217 @@
+"""Embeddings in CSV: a quick way for clean files, a careful one for the rest.
+
+The quick way is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
+Whatever it stumbles over is read again row by row, which counts what is replaced or names the place of the error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuco_core.data import _csv
+from neuco_core.data._files import replacing
+from neuco_core.data.embeddings import Embeddings, make_embeddings, to_float32
+from neuco_core.errors import DataError
+
+if TYPE_CHECKING:
+    import pandas
+
+# The words for a missing value; any other that is no number is counted as such.
+MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
+# pandas reads a column of these as 1 and 0.
+BOOLEANS = {"true": 1.0, "false": 0.0}
+CELLS = 1 << 19  # per block: 4 MB as float64
+
+
+class _OddError(Exception):
+    """The quick way cannot go on; the careful one will say why, or cope."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a file hold values, in the order of the dimensions."""
+
+    header: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        used = {*self.places, self.header.index("id")}
+        return tuple(name for place, name in enumerate(self.header) if place not in used)
+
+
+def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[str]:
+    """Columns named 0 … N-1 or 1 … N in that order; if none is a number, all but ``id`` in file order."""
+    digits = sorted((name for name in names if re.fullmatch("[0-9]+", name)), key=int)
+    if digits:
+        numbers = [int(name) for name in digits]
+        start = min(numbers[0], 1)
+        wrong = next((n for n, number in enumerate(numbers, start) if n != number), None)
+        if wrong is not None:
+            expected = f"numbered columns from {start} without a gap"
+            raise DataError(
+                "the columns are not numbered in one go", where=where, expected=expected, got=f"no column {wrong}"
+            )
+    columns = digits or [name for name in names if name != "id"]
+    if not columns:
+        raise DataError("no column of values", where=where, expected="columns 0, 1, … next to id")
+    if "" in columns:
+        raise DataError(
+            "a column without a name",
+            where=f"{where}, column {list(names).index('') + 1}",
+            hint="Write the file without its row index",
+        )
+    if dim is not None and len(columns) > dim:
+        raise DataError("too many columns of values", where=where, expected=f"at most {dim}", got=len(columns))
+    return columns
+
+
+def read_csv(path: Path, strict: bool, dim: int | None) -> Embeddings:
+    lines = _csv.scan(path)
+    rows = _csv.read_rows(path)
+    _, names = next(rows)
+    layout = Layout(tuple(names), tuple(names.index(name) for name in value_columns(names, path, dim)))
+    if next(rows, None) is None:  # also sees to it that the first row has the header's width
+        raise DataError("no rows below the header", where=path)
+    try:
+        return _read_quickly(path, layout, lines, strict)
+    except _OddError:
+        return _read_carefully(path, layout, lines, strict)
+
+
+def _read_quickly(path: Path, layout: Layout, lines: int, strict: bool) -> Embeddings:
+    values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
+    ids: list[str] = []
+    missing = 0
+    for names, block in _quick_blocks(path, layout):
+        part = values[len(ids) : len(ids) + len(names)]
+        with np.errstate(over="ignore"):
+            part[...] = block
+        if not np.isfinite(part).all():
+            absent = np.isnan(part)
+            if strict or np.isinf(part).any():
+                raise _OddError
+            missing += int(absent.sum())
+            part[absent] = 0
+        ids.extend(names)
+    return make_embeddings(ids, values[: len(ids)], replaced=_counts(missing, 0), ignored=layout.ignored, where=path)
+
+
+def _quick_blocks(path: Path, layout: Layout) -> Iterator[tuple[list[str], np.ndarray]]:
+    import pandas as pd
+
+    width = len(layout.header)
+    types: dict[int, Any] = dict.fromkeys(range(width), str)
+    types |= dict.fromkeys(layout.places, np.float64)
+    try:
+        with pd.read_csv(
+            path,
+            header=0,
+            names=range(width),
+            dtype=types,
+            index_col=False,
+            encoding="utf-8-sig",
+            keep_default_na=False,
+            na_values=sorted(MISSING),
+            chunksize=max(CELLS // width, 1),
+        ) as blocks:
+            for block in blocks:
+                yield _block(block, layout)
+    except (ValueError, OverflowError) as error:  # also pandas' own errors and those of decoding
+        raise _OddError from error
+
+
+def _block(block: pandas.DataFrame, layout: Layout) -> tuple[list[str], np.ndarray]:
+    ids = block[layout.header.index("id")]
+    # Nothing in the last column may mean that the row is too short, and an id can be a word for "missing".
+    if ids.isna().any() or block[len(layout.header) - 1].isna().any():
+        raise _OddError
+    return ids.tolist(), block[list(layout.places)].to_numpy()
+
+
+def _read_carefully(path: Path, layout: Layout, lines: int, strict: bool) -> Embeddings:
+    values = np.empty((lines, len(layout.places)), dtype=np.float32)
+    ids: list[str] = []
+    seen: dict[str, int] = {}
+    missing = text = 0
+    rows = _csv.read_rows(path)
+    next(rows)
+    for line, row in rows:
+        name = _csv.clean_id(row[layout.header.index("id")])
+        if not name:
+            raise DataError("no id", where=f"{path}, row {line}")
+        if name in seen:
+            raise DataError(
+                f"the id {_csv.shown([name])} is there twice", where=f"{path}, rows {seen[name]} and {line}"
+            )
+        seen[name] = line
+        cells = [row[place] for place in layout.places]
+        numbers = to_float32(np.array(_numbers(cells)))
+        _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
+        for column in np.flatnonzero(np.isnan(numbers)):
+            absent = _is_missing(cells[column])
+            missing += absent
+            text += not absent
+            numbers[column] = 0
+        values[len(ids)] = numbers
+        ids.append(name)
+    return make_embeddings(ids, values[: len(ids)], replaced=_counts(missing, text), ignored=layout.ignored, where=path)
+
+
+def _numbers(cells: Sequence[str]) -> list[float]:
+    joined = "".join(cells)
+    if joined.isascii() and "_" not in joined:  # Python also takes 1_0 and digits of other scripts for numbers
+        try:
+            return list(map(float, cells))
+        except ValueError:
+            pass
+    return [_number(cell) for cell in cells]
+
+
+def _number(cell: str) -> float:
+    if "_" in cell or not cell.isascii():
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return BOOLEANS.get(cell.strip().lower(), math.nan)
+
+
+def _is_missing(cell: str) -> bool:
+    return cell.strip() in MISSING or cell.strip().lower().lstrip("+-") == "nan"
+
+
+def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
+    """Infinite values can never be used; others that are no numbers only when replacing them is allowed."""
+    bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
+    if bad.any():
+        column = int(np.flatnonzero(bad)[0])
+        what = "not finite as float32" if np.isinf(numbers[column]) else "not a number"
+        name = layout.header[layout.places[column]]
+        hint = "" if np.isinf(numbers[column]) else "Without strict it becomes 0 and is counted"
+        raise DataError(
+            f"a value that is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
+        )
+
+
+def _counts(missing: int, text: int) -> dict[str, int]:
+    return {name: count for name, count in (("missing", missing), ("not_a_number", text)) if count}
+
+
+def write_csv(embeddings: Embeddings, path: Path) -> None:
+    """Columns ``id``, 0, 1, …; each number in the fewest digits that give the same float32 again."""
+    import pandas as pd
+
+    rows = max(CELLS // embeddings.dim, 1)
+    with replacing(path) as target, target.open("w", encoding="utf-8", newline="") as file:
+        for start in range(0, len(embeddings), rows):
+            part = pd.DataFrame(embeddings.values[start : start + rows], copy=False)
+            part.insert(0, "id", embeddings.ids[start : start + rows])
+            part.to_csv(file, index=False, header=start == 0, lineterminator="\n")

@@ -1,0 +1,157 @@
+"""Embeddings in Parquet, NPZ and NPY."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuco_core.data import _csv
+from neuco_core.data._embeddings_csv import value_columns
+from neuco_core.data._files import replacing
+from neuco_core.data.embeddings import Embeddings, make_embeddings, to_float32
+from neuco_core.errors import DataError
+
+
+def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
+    """The arrays ``ids`` (text) and ``values`` (one row per id)."""
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            if not isinstance(arrays, np.lib.npyio.NpzFile) or not {"ids", "values"} <= set(arrays.files):
+                got = _csv.shown(getattr(arrays, "files", ["a single array"]))
+                raise DataError("not embeddings", where=path, expected="arrays named 'ids' and 'values'", got=got)
+            return _from_arrays(arrays["ids"], arrays["values"], path, strict, dim)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
+        raise _broken(path, "NPZ", error) from error
+
+
+def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
+    """The values; the ids are in ``NAME.ids.txt`` next to ``NAME.npy``, one per line."""
+    side = ids_file(path)
+    if not side.is_file():
+        hint = f"Write the ids, one per line, to {side.name}, or use NPZ with arrays ids and values"
+        raise DataError("an NPY file has no ids", where=path, expected=f"a file {side}", hint=hint)
+    try:
+        values = np.load(path, allow_pickle=False)
+        ids = np.array(side.read_text(encoding="utf-8").splitlines(), dtype=str)
+    except (OSError, ValueError, EOFError, MemoryError) as error:
+        raise _broken(path, "NPY", error) from error
+    return _from_arrays(ids, values, path, strict, dim)
+
+
+def ids_file(path: Path) -> Path:
+    return path.with_name(path.stem + ".ids.txt")
+
+
+def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
+    """A text column ``id``, and numbered columns or a single column of lists."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path) as file:
+            names = _csv.check_header(file.schema_arrow.names, path)
+            columns = value_columns(names, path, None)
+            nested = len(columns) == 1 and _is_list(file.schema_arrow.field(columns[0]).type)
+            table = file.read(columns=["id", *columns])
+    except (OSError, pa.ArrowException) as error:
+        raise _broken(path, "Parquet", error) from error
+    values = _lists(table[columns[0]], path) if nested else _stack(table, columns, path)
+    ids = table["id"]
+    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
+        raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=str(ids.type))
+    used = {"id", *columns}
+    ignored = tuple(name for name in names if name not in used)
+    return _from_arrays(np.array(ids.to_pylist(), dtype=object), values, path, strict, dim, ignored)
+
+
+def _is_list(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+
+
+def _lists(column: Any, path: Path) -> np.ndarray:
+    import pyarrow.compute as pc
+
+    lengths = pc.value_counts(pc.list_value_length(column)).to_pylist()
+    if column.null_count or len(lengths) != 1:
+        got = ", ".join(sorted(str(item["values"]) for item in lengths))
+        raise DataError("rows of different lengths", where=path, expected="one length", got=f"lengths {got}")
+    flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
+    return _numeric(flat, path).reshape(len(column), lengths[0]["values"])
+
+
+def _stack(table: Any, columns: list[str], path: Path) -> np.ndarray:
+    values = np.empty((table.num_rows, len(columns)), dtype=np.float32)
+    for place, name in enumerate(columns):
+        values[:, place] = to_float32(_numeric(table[name].to_numpy(zero_copy_only=False), f"{path}, column {name!r}"))
+    return values
+
+
+def _numeric(values: np.ndarray, where: object) -> np.ndarray:
+    if values.dtype.kind not in "fiu":
+        raise DataError("values that are no numbers", where=where, got=f"type {values.dtype}")
+    return values
+
+
+def _from_arrays(
+    ids: np.ndarray, values: np.ndarray, path: Path, strict: bool, dim: int | None, ignored: tuple[str, ...] = ()
+) -> Embeddings:
+    if ids.dtype.kind not in "UO" or ids.ndim != 1:
+        raise DataError(
+            "ids that are no text",
+            where=path,
+            expected="a one-dimensional array of text",
+            got=f"{ids.dtype}, shape {ids.shape}",
+        )
+    if dim is not None and values.ndim == 2 and values.shape[1] > dim:
+        raise DataError("too many columns of values", where=path, expected=f"at most {dim}", got=values.shape[1])
+    values = to_float32(_numeric(values, path))
+    absent = np.isnan(values)
+    missing = int(absent.sum())
+    if missing and strict:
+        raise DataError(
+            "values that are no numbers",
+            where=path,
+            got=f"NaN in {missing} places",
+            hint="Without strict they become 0 and are counted",
+        )
+    if missing:
+        values = np.where(absent, np.float32(0), values)
+    return make_embeddings(
+        ids.tolist(), values, replaced={"missing": missing} if missing else {}, ignored=ignored, where=path
+    )
+
+
+def _broken(path: Path, kind: str, error: BaseException) -> DataError:
+    words = str(error).strip().splitlines() or [type(error).__name__]
+    return DataError(f"not a whole {kind} file: {words[0]}", where=path)
+
+
+def write_npz(embeddings: Embeddings, path: Path) -> None:
+    with replacing(path) as target, target.open("wb") as file:
+        np.savez(file, ids=np.array(embeddings.ids, dtype=str), values=embeddings.values)
+
+
+def write_npy(embeddings: Embeddings, path: Path) -> None:
+    lines = [name for name in embeddings.ids if name.splitlines() == [name]]
+    if len(lines) != len(embeddings.ids):
+        raise DataError("an id with a line break cannot go beside an NPY file", where=path, hint="Write NPZ")
+    with replacing(ids_file(path)) as target:
+        target.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with replacing(path) as target, target.open("wb") as file:
+        np.save(file, embeddings.values)
+
+
+def write_parquet(embeddings: Embeddings, path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    flat = pa.array(embeddings.values.reshape(-1))
+    lists = pa.FixedSizeListArray.from_arrays(flat, embeddings.dim)
+    table = pa.table({"id": pa.array(embeddings.ids, pa.string()), "embedding": lists})
+    with replacing(path) as target:
+        pq.write_table(table, target)
