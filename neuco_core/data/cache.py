@@ -1,7 +1,8 @@
 """Where verified files are kept, and how a file comes to its final name: whole, or not at all.
 
 Layout: ``<cache>/sha256/ab/abcd…/name``. A file is first written below ``<cache>/tmp`` and moved when its hash
-is right, so a killed process leaves nothing under a final name. Other parts of neuco keep folders of their own beside these.
+is right, so a killed process leaves nothing under a final name. Other parts of neuco
+keep folders of their own beside these.
 """
 
 from __future__ import annotations

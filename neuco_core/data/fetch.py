@@ -6,9 +6,11 @@ from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.data import cache
+from neuco_core.data.local import resolve
 from neuco_core.data.pins import Pin, require_pin
 from neuco_core.data.settings import Settings
-from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineError
+from neuco_core.data.transfer import download, shown
+from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError
 from neuco_core.specs import Remote
 
 LOCAL = ("file", "pkg")
@@ -22,13 +24,14 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     """
     settings = Settings.from_environment()
     pin = require_pin(remote)
+    name = file_name(remote.url)  # also for what a mirror gives: it is looked for under one name
     failures: list[tuple[str, NeucoError]] = []
     for url in remote.urls:
         try:
             if urlsplit(url).scheme in LOCAL:
                 return _local(url, pin)
-            return _cached(url, pin, settings, progress)
-        except (FetchError, ChecksumError) as error:
+            return _cached(url, pin, name, settings, progress)
+        except (FetchError, DataError) as error:
             failures.append((url, error))
     raise _summary(remote, failures)
 
@@ -58,21 +61,58 @@ def _why(pin: Pin) -> str:
 
 
 def _local(url: str, pin: Pin) -> Path:
-    from neuco_core.data.local import resolve
-
     path = resolve(url)
     verify(path, pin, url)
     return path
 
 
-def _cached(url: str, pin: Pin, settings: Settings, progress: bool | None) -> Path:
-    item = cache.entry(pin.sha256, file_name(url))
-    if item.path.is_file() and item.intact():
+def _cached(url: str, pin: Pin, name: str, settings: Settings, progress: bool | None) -> Path:
+    item = cache.entry(pin.sha256, name)
+    if _usable(item):
         return item.path
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
-        raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=url, hint=hint)
-    raise FetchError("not written yet", where=url)
+        raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)
+    with cache.exclusive(pin.sha256):
+        # Another process may have fetched it while this one waited.
+        return item.path if _usable(item) else _download(url, pin, item, settings, progress)
+
+
+def _usable(item: cache.Entry) -> bool:
+    """Whether the cache has the file; a corrupt one is thrown away."""
+    if not item.path.is_file():
+        return False
+    if item.intact():
+        return True
+    cache.discard(item)
+    return False
+
+
+def _download(url: str, pin: Pin, item: cache.Entry, settings: Settings, progress: bool | None) -> Path:
+    with cache.scratch() as folder:
+        path = folder / item.name
+        resumed = download(url, path, settings, size=pin.size, progress=progress)
+        try:
+            verify(path, pin, shown(url))
+        except ChecksumError:
+            if not resumed:
+                raise
+            # The parts may be of two versions of the file; only a whole one proves that the server's is wrong.
+            download(url, path, settings, size=pin.size, progress=progress)
+            verify(path, pin, shown(url))
+        return cache.store(path, item)
+
+
+def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
+    """Put the file of the primary address into ``folder`` without a check: for ``neuco data pin`` to look at."""
+    settings = Settings.from_environment()
+    if urlsplit(remote.url).scheme in LOCAL:
+        return resolve(remote.url)
+    if settings.offline:
+        raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(remote.url))
+    path = folder / file_name(remote.url)
+    download(remote.url, path, settings, size=remote.size, progress=progress)
+    return path
 
 
 def file_name(url: str) -> str:
