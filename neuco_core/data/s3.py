@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from neuco_core.data.settings import Settings
-from neuco_core.data.transfer import MIB, Sink, TransientError, shown
+from neuco_core.data.transfer import CHUNK, Sink, TransientError, shown
 from neuco_core.errors import FetchError
 
 CREDENTIALS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired")
@@ -75,7 +75,7 @@ def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False
         offset = sink.received if rest and answer.get("ContentRange") else 0
         sink.start(offset=offset, length=length, validator=answer.get("ETag", ""))
         with answer["Body"] as body:
-            for chunk in body.iter_chunks(MIB):
+            for chunk in body.iter_chunks(CHUNK):
                 sink.write(chunk)
     except ClientError as error:
         if rest:  # the object may have changed in between: begin anew before anything else is concluded

@@ -15,6 +15,7 @@ from neuco_core.data.settings import Settings
 from neuco_core.errors import ChecksumError, DataError, FetchError
 
 MIB = 1 << 20
+CHUNK = 1 << 16  # what is lost at most when a connection breaks off
 
 
 class TransientError(FetchError):

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from neuco_core.data.settings import Settings
-from neuco_core.data.transfer import MIB, Sink, TransientError, shown
+from neuco_core.data.transfer import CHUNK, Sink, TransientError, shown
 from neuco_core.errors import FetchError
 
 TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
@@ -26,7 +26,7 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
             _accept(response, url, sink)
 
     downloader = pooch.HTTPDownloader(
-        chunk_size=MIB, headers=_headers(sink), timeout=settings.timeout, hooks={"response": accept}
+        chunk_size=CHUNK, headers=_headers(sink), timeout=settings.timeout, hooks={"response": accept}
     )
     try:
         downloader(url, sink, None)

@@ -1,0 +1,229 @@
+"""A real HTTP server that misbehaves on demand: the path says how."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import TracebackType
+
+from tests.fetch.helpers import BODY
+
+HALF = len(BODY) // 2
+ETAG = '"v1"'
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Server
+
+    def do_GET(self) -> None:
+        name = self.path.split("?")[0].strip("/").split("/")[0]
+        self.server.requests.append((self.path, dict(self.headers)))
+        self.server.counts[name] += 1
+        getattr(self, f"send_{name.replace('-', '_')}", self.send_missing)()
+
+    def head(self, status: int, length: int | None, **headers: str) -> None:
+        self.send_response(status)
+        if length is not None:
+            self.send_header("Content-Length", str(length))
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Connection", "close")
+        self.end_headers()
+
+    def times(self, name: str) -> int:
+        return self.server.counts[name]
+
+    def whole(self, data: bytes = BODY) -> None:
+        self.head(200, len(data), ETag=ETAG)
+        self.wfile.write(data)
+
+    def tail(self, etag: str = ETAG) -> bool:
+        """Answer a request for the rest of the file, as a server does that honours Range."""
+        wanted = self.headers.get("Range", "")
+        if not wanted or self.headers.get("If-Range") != etag:
+            return False
+        start = int(wanted.removeprefix("bytes=").rstrip("-"))
+        rest = BODY[start:]
+        self.head(206, len(rest), ETag=etag, Content_Range=f"bytes {start}-{len(BODY) - 1}/{len(BODY)}")
+        self.wfile.write(rest)
+        return True
+
+    def cut(self, etag: str = ETAG) -> None:
+        """Promise everything, send half, hang up."""
+        self.head(200, len(BODY), ETag=etag)
+        self.wfile.write(BODY[:HALF])
+
+    def send_good(self) -> None:
+        self.whole()
+
+    def send_other_name(self) -> None:
+        self.whole()
+
+    def send_missing(self) -> None:
+        self.head(404, 0)
+
+    def send_forbidden(self) -> None:
+        self.head(403, 0)
+
+    def send_truncated(self) -> None:
+        self.cut()
+
+    def send_heals(self) -> None:
+        """Truncated until the test says that it is repaired."""
+        self.whole() if self.server.healthy else self.cut()
+
+    def send_honours_range(self) -> None:
+        if not self.tail():
+            self.cut()
+
+    def send_ignores_range(self) -> None:
+        self.cut() if self.times("ignores-range") == 1 else self.whole()
+
+    def send_changed_between(self) -> None:
+        """The file has another version at the second request: If-Range does not match, the whole file comes."""
+        if self.times("changed-between") == 1:
+            self.head(200, len(BODY), ETag='"old"')
+            self.wfile.write(bytes(HALF))
+        elif not self.tail():
+            self.whole()
+
+    def send_mixes_versions(self) -> None:
+        """A careless server: two versions under one ETag, so that the parts do not fit together."""
+        if self.times("mixes-versions") == 1:
+            self.head(200, len(BODY), ETag=ETAG)
+            self.wfile.write(bytes(HALF))
+        elif not self.tail():
+            self.whole()
+
+    def send_wrong_part(self) -> None:
+        """Asked for the rest, it sends a part that starts elsewhere."""
+        if self.headers.get("Range"):
+            self.head(206, 10, ETag=ETAG, Content_Range=f"bytes 5-14/{len(BODY)}")
+            self.wfile.write(BODY[5:15])
+        elif self.times("wrong-part") == 1:
+            self.cut()
+        else:
+            self.whole()
+
+    def send_no_more(self) -> None:
+        """Asked for the rest, it says that there is none."""
+        if self.headers.get("Range"):
+            self.head(416, 0)
+        elif self.times("no-more") == 1:
+            self.cut()
+        else:
+            self.whole()
+
+    def send_stalls(self) -> None:
+        self.head(200, len(BODY), ETag=ETAG)
+        self.wfile.write(BODY[:1000])
+        self.wfile.flush()
+        self.server.released.wait(30)
+
+    def send_silent(self) -> None:
+        """Takes the request and never answers."""
+        self.server.released.wait(30)
+
+    def send_flaky(self) -> None:
+        self.head(500, 0) if self.times("flaky") == 1 else self.whole()
+
+    def send_busy(self) -> None:
+        self.head(503, 0, Retry_After="1") if self.times("busy") == 1 else self.whole()
+
+    def send_broken(self) -> None:
+        self.head(500, 0)
+
+    def send_wrong(self) -> None:
+        self.whole(BODY[:-1] + bytes([BODY[-1] ^ 1]))
+
+    def send_short(self) -> None:
+        self.whole(BODY[:-1])
+
+    def send_endless(self) -> None:
+        """No Content-Length, and more bytes than anybody asked for."""
+        self.head(200, None)
+        for _ in range(16):
+            self.wfile.write(bytes(1 << 20))
+
+    def send_no_length(self) -> None:
+        self.head(200, None)
+        self.wfile.write(BODY)
+
+    def send_huge(self) -> None:
+        self.head(200, 10_000_000_000)
+        time.sleep(0.01)
+
+    def send_moved(self) -> None:
+        self.head(302, 0, Location="/good/x.csv")
+
+    def send_circle(self) -> None:
+        self.head(302, 0, Location="/circle/x.csv")
+
+    def send_escape(self) -> None:
+        self.head(302, 0, Location="file:///etc/hostname")
+
+    def send_compressed(self) -> None:
+        """Compresses although the request says that it must not."""
+        import gzip
+
+        data = gzip.compress(BODY, 1)
+        self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
+        self.wfile.write(data)
+
+    def send_slow(self) -> None:
+        """One piece at a time, until the test lets it end: there is time to kill the reader in between."""
+        self.head(200, len(BODY), ETag=ETAG)
+        self.wfile.write(BODY[:HALF])
+        self.wfile.flush()
+        self.server.halfway.set()
+        self.server.released.wait(30)
+        self.wfile.write(BODY[HALF:])
+
+    def send_datasets(self) -> None:
+        self.whole()
+
+    def log_message(self, *args: object) -> None:
+        return
+
+
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.requests: list[tuple[str, dict[str, str]]] = []
+        self.counts: Counter[str] = Counter()
+        self.released, self.halfway = threading.Event(), threading.Event()
+        self.healthy = False
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """A client that hangs up is part of the game."""
+
+
+class FileServer:
+    """The server in a thread; ``url("truncated")`` is an address that behaves that way."""
+
+    def __enter__(self) -> FileServer:
+        self.http = Server()
+        self._thread = threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True)
+        self._thread.start()
+        self.base = f"http://127.0.0.1:{self.http.server_address[1]}"
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.http.released.set()
+        self.http.shutdown()
+        self.http.server_close()
+        self._thread.join()
+
+    def url(self, behaviour: str, name: str = "x.csv") -> str:
+        return f"{self.base}/{behaviour}/{name}"
+
+    def count(self, behaviour: str) -> int:
+        return self.http.counts[behaviour]
