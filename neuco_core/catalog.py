@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from neuco_core import paths
 from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
@@ -17,6 +17,7 @@ from neuco_core.scoring.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.specs import KINDS, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
 
 S = TypeVar("S", bound=Spec)
+C = TypeVar("C", bound=Content)
 
 
 class Catalog:
@@ -68,7 +69,7 @@ class Catalog:
     def methods(self, *ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
         """Methods by id or pattern (any of them) and tag (all of them)."""
         methods = self.all(Method)
-        return _select(list(methods.values()), "method", ids, tag, methods)
+        return _select(methods.values(), "method", ids, tag, methods)
 
     def suites(self) -> dict[str, Suite]:
         folder = (self._registry or paths.registry_dir()) / "suites"
@@ -103,14 +104,16 @@ class Catalog:
 _MORE = "Run `neuco doctor` for all of them"
 
 
-def _select(specs: list[Any], noun: str, ids: Iterable[str], tags: str | Iterable[str], known: Mapping[str, Any]) -> Any:
+def _select(
+    specs: Iterable[C], noun: str, ids: Iterable[str], tags: str | Iterable[str], known: Mapping[str, C]
+) -> list[C]:
     """Those that match any of the patterns, if there are any, and have all the tags."""
     wanted = {tags} if isinstance(tags, str) else set(tags)
     patterns = tuple(ids)
     for pattern in patterns:
         if not any(fnmatchcase(spec_id, pattern) for spec_id in known):
             raise UnknownIdError(noun, pattern, known)
-    all_tags = {tag for spec in known.values() if isinstance(spec, Content) for tag in spec.tags}
+    all_tags = {tag for spec in known.values() for tag in spec.tags}
     for tag in sorted(wanted - all_tags):
         raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
     matching = [spec for spec in specs if not patterns or any(fnmatchcase(spec.id, pattern) for pattern in patterns)]
@@ -188,4 +191,22 @@ def list_protocols() -> list[Protocol]:
     return list(PROTOCOLS.values())
 
 
-__all__ = ["Catalog", "catalog", "load_protocol", "read_suite"]
+__all__ = [
+    "PROTOCOLS",
+    "Catalog",
+    "catalog",
+    "list_datasets",
+    "list_methods",
+    "list_protocols",
+    "list_suites",
+    "list_tasks",
+    "load_dataset",
+    "load_method",
+    "load_metric",
+    "load_probe",
+    "load_protocol",
+    "load_splitter",
+    "load_suite",
+    "load_task",
+    "read_suite",
+]

@@ -42,8 +42,8 @@ def neuco_tasks() -> Iterable[Task]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_tasks():
-        source = Remote("pkg://neuco_soil/ph.csv", sha256="e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-        yield Task(id="soil_ph", dataset="soil", kind="regression", source=source, unit="pH")
+        source = Remote("https://example.org/ph.csv")  # `neuco data package` prints the line with its sha256
+        yield Task(id="soil_ph", dataset="soil", kind="regression", unit="pH", source=source)
     """
 
 
@@ -53,7 +53,11 @@ def neuco_methods() -> Iterable[Method]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_methods():
-        yield Method(id="soil_mean", encoder=lambda: MeanEncoder(), dim=4)
+        class Mean:
+            def encode(self, batch):
+                return batch.values.mean(axis=(1, 3, 4))
+
+        yield Method(id="soil_mean", encoder=Mean, title="Mean of each band")
     """
 
 
@@ -73,7 +77,11 @@ def neuco_probes() -> Iterable[Probe]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_probes():
-        yield Probe(id="soil_knn", factory=lambda protocol: KNeighborsProbe(protocol))
+        def knn(protocol):
+            from sklearn.neighbors import KNeighborsRegressor
+            return sklearn_probe(KNeighborsRegressor, protocol)
+
+        yield Probe(id="soil_knn", factory=knn, kinds=("regression",))
     """
 
 
@@ -83,7 +91,10 @@ def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_splitters():
-        yield Splitter(id="soil_by_region", function=split_by_region, needs_groups=True)
+        def halves(n, protocol, groups=None):
+            return [(range(0, n, 2), range(1, n, 2))]
+
+        yield Splitter(id="soil_halves", function=halves)
     """
 
 

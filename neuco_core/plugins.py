@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from types import FunctionType, ModuleType
+from typing import Any
 
 import pluggy
 
@@ -37,6 +38,7 @@ NOUNS: dict[str, type[Spec]] = {
 }
 IN_TREE = ("neuco_tasks", "neuco_methods")
 BUILTIN = ("neuco_core.scoring.builtin",)
+BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter"))
 
 
 @dataclass(frozen=True)
@@ -103,12 +105,13 @@ class Plugins:
     @cached_property
     def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
         found = [*_find_in_tree(self._packages), *_find_installed(self._all_entry_points)]
-        builtin = [Candidate((name,), name, frozenset(NOUNS), name, builtin=True) for name in self._builtin]
+        builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
         candidates = [item for item in found if isinstance(item, Candidate)]
         return (*builtin, *candidates), tuple(item for item in found if isinstance(item, BrokenPlugin))
 
     @cached_property
-    def _all_entry_points(self) -> importlib.metadata.EntryPoints:
+    def _all_entry_points(self) -> Any:
+        # Any: in the type stubs the class still depends on the Python version.
         return importlib.metadata.entry_points() if self._entry_points is None else self._entry_points
 
     @property
@@ -200,13 +203,13 @@ def _unusable(path: Path) -> str:
     return ""
 
 
-def _find_installed(entry_points: importlib.metadata.EntryPoints) -> Iterator[Candidate | BrokenPlugin]:
+def _find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
     """One candidate per distribution and module, whatever the number of its entry points."""
     found: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
     for noun in NOUNS:
         for entry in entry_points.select(group=f"neuco.{noun}s"):
             found.setdefault((_folder(entry), entry.value), []).append((noun, entry))
-    for (folder, value), entries in found.items():
+    for (folder, value), entries in sorted(found.items(), key=str):
         names = tuple(dict.fromkeys(entry.name for _, entry in entries))
         bad = [name for name in names if not ID.fullmatch(name)]
         if bad:
@@ -243,7 +246,7 @@ def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
     except _Misfit as error:
         return BrokenPlugin(candidate.name, str(candidate.origin()), error.stage, str(error), error.file)
     except (Exception, SystemExit) as error:
-        text = f"{type(error).__name__}: {error}".splitlines()[0]
+        text = " ".join(f"{type(error).__name__}: {error}".split())
         return BrokenPlugin(candidate.name, str(candidate.origin()), stage, text, _place(error, candidate))
     return Plugin(candidate, specs)
 
@@ -289,20 +292,23 @@ def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
         raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, and gave a {type(spec).__name__}", place)
     if not candidate.builtin and not any(_inside(spec.id, name) for name in candidate.names):
         names = " or ".join(repr(name) for name in candidate.names)
-        text = f"{noun} {spec.id!r} is outside the plugin {names}: an id is the plugin's name, or starts with it and '_'"
+        text = (
+            f"{noun} {spec.id!r} is outside the plugin {names}: an id is the plugin's name, or starts with it and '_'"
+        )
         raise _Misfit(text, place)
 
 
 def _place(error: BaseException, candidate: Candidate) -> str:
-    """The last line of the plugin's own that the error went through; else where the error was raised."""
+    """The last line of the plugin's own that the error went through."""
     if isinstance(error, SyntaxError) and error.filename:
         return f"{error.filename}:{error.lineno}"
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = str(Path(__file__).parent)
-    own = [frame for frame in frames if not frame.filename.startswith((ours, "<frozen"))]
-    inside = [frame for frame in own if Path(candidate.source) in Path(frame.filename).parents]
-    frame = (inside or own or frames)[-1]
-    return f"{frame.filename}:{frame.lineno}" if own else candidate.source
+    machinery = (*(str(Path(str(m.__file__)).parent) for m in (hookspecs, pluggy, importlib)), "<frozen")
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(machinery)]
+    if not frames:
+        return candidate.source
+    folder = Path(frames[0].filename).parent
+    last = [frame for frame in frames if folder in Path(frame.filename).parents][-1]
+    return f"{last.filename}:{last.lineno}"
 
 
 def _file(module: ModuleType) -> str:

@@ -21,6 +21,8 @@ COMMANDS = {
     "datasets": "neuco_core.cli.listing:datasets",
     "doctor": "neuco_core.cli.doctor:doctor",
     "embed": "neuco_core.cli.embed:embed",
+    "explain": "neuco_core.cli.verify:explain",
+    "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
     "methods": "neuco_core.cli.listing:methods",
     "plugins": "neuco_core.cli.listing:plugins",
     "protocols": "neuco_core.cli.listing:protocols",
@@ -29,6 +31,7 @@ COMMANDS = {
     "suites": "neuco_core.cli.listing:suites",
     "tasks": "neuco_core.cli.listing:tasks",
     "validate": "neuco_core.cli.embed:validate",
+    "verify": "neuco_core.cli.verify:verify",
 }
 CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
@@ -68,7 +71,7 @@ def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
         raise PluginError(f"two packages bring the command {name!r}", where=sources, hint="Remove one of them")
     try:
         results = hooks_of(found[0].load())["neuco_commands"][0]()
-        commands = {command.name: command for result in results for command in result}
+        commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
     except (Exception, SystemExit) as error:
         text = f"the command {name!r} cannot be loaded: {type(error).__name__}: {error}"
         raise PluginError(text, where=sources, hint="Repair or remove that package") from error

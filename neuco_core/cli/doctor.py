@@ -18,6 +18,7 @@ EXTRAS = {
     "cubes": ("zarr", "SSL4EO data cubes"),
     "plots": ("matplotlib", "plots"),
     "rates": ("constriction", "entropy-coded rates"),
+    "dask": ("distributed", "scoring on several machines"),
 }
 Finding = tuple[str, str, str]
 

@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 @click.option("--suite", shell_complete=ids_of("suite"), help="Only tasks of this suite.")
 @json_option
 def tasks(
-    patterns: Sequence[str], kind: str | None, tags: Sequence[str], dataset: str | None, suite: str | None, as_json: bool
+    patterns: Sequence[str],
+    kind: str | None,
+    tags: Sequence[str],
+    dataset: str | None,
+    suite: str | None,
+    as_json: bool,
 ) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
     from neuco_core.catalog import list_tasks
@@ -109,7 +114,8 @@ def plugins(as_json: bool) -> None:
         echo_json(rows)
         return
     cells = [
-        (str(r["name"]), str(r["status"]), str(len(r.get("registers", ()))), str(r.get("file") or r["source"])) for r in rows
+        (str(r["name"]), str(r["status"]), str(len(r.get("registers", ()))), str(r.get("file") or r["source"]))
+        for r in rows
     ]
     click.echo(table(("plugin", "status", "registers", "where"), cells, right={2}))
     for problem in problems:

@@ -1,0 +1,42 @@
+# Each target does its own set-up: on a new machine `make score` or `make test` is all it takes.
+# Needed beforehand: Python 3.11 or newer with pip and venv, make, and a way to the Python package index.
+PYTHON ?= python3
+METHOD ?= averaging
+BIN := .venv/bin
+READY := .venv/ready
+
+.DEFAULT_GOAL := help
+.PHONY: help score test lint format clean
+
+help:  ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+score: $(READY)  ## score a method on every task that can be had offline (METHOD=averaging)
+	@$(BIN)/neuco score --method $(METHOD)
+
+test: $(READY) .venv/browser  ## run all tests
+	@$(BIN)/python -m pytest -n 2 $(ARGS)
+
+lint: $(READY)  ## check style and types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy neuco_core neuco_tasks neuco_methods
+
+format: $(READY)  ## put the code into its standard form
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean:  ## remove what set-up made
+	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+
+# Written last, so that a set-up that was cut short is taken up again; pip keeps what it has already downloaded.
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("neuco needs Python 3.11 or newer, this is " + sys.version.split()[0] + ": make PYTHON=python3.11 …")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@echo "setting up .venv (once; about two minutes)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.venv/browser: $(READY) ci/browser.sh
+	@sh ci/browser.sh
+	@touch $@

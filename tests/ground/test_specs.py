@@ -1,0 +1,163 @@
+"""Specs are refused at creation, with the field, the value and what is allowed."""
+
+from __future__ import annotations
+
+import dataclasses
+import pickle
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuco_core import Baseline, Dataset, Method, Protocol, Remote, Suite, Task
+from neuco_core._validate import ID
+from neuco_core.errors import SpecError
+from neuco_core.specs import to_json
+
+SHA = "ab" * 32
+REMOTE = Remote("https://example.org/x.csv", sha256=SHA)
+
+
+def task(**fields: Any) -> Task:
+    return Task(**{"id": "soil", "dataset": "mini", "kind": "regression", "source": REMOTE, **fields})
+
+
+def method(**fields: Any) -> Method:
+    return Method(**{"id": "mean", "encoder": dict, **fields})
+
+
+def suite(**fields: Any) -> Suite:
+    return Suite(**{"id": "s", "tasks": {"soil": 1}, **fields})
+
+
+def baseline(**fields: Any) -> Baseline:
+    return Baseline(**{"method": "averaging", "score": 0.5, "tolerance": 0.1, **fields})
+
+
+def protocol(**fields: Any) -> Protocol:
+    return Protocol(**{"name": "p", **fields})
+
+
+def remote(**fields: Any) -> Remote:
+    return Remote(**{"url": "https://example.org/x.csv", **fields})
+
+
+def dataset(**fields: Any) -> Dataset:
+    return Dataset(**{"id": "mini", **fields})
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value", "allowed"),
+    [
+        (task, "id", "Soil", "a-z, 0-9, _ and -"),
+        (task, "id", "", "a-z, 0-9, _ and -"),
+        (task, "id", "../soil", "a-z, 0-9, _ and -"),
+        (task, "id", "x" * 65, "1 to 64"),
+        (task, "id", "soil\n", "a-z, 0-9, _ and -"),
+        (task, "id", None, "a-z, 0-9, _ and -"),
+        (task, "dataset", "a b", "a-z, 0-9, _ and -"),
+        (task, "kind", "nonsense", "regression, classification"),
+        (task, "kind", ["regression"], "regression, classification"),
+        (task, "source", "x.csv", "a Remote"),
+        (task, "metric", "R²", "a-z, 0-9, _ and -"),
+        (task, "version", 0, "at least 1"),
+        (task, "version", "1", "a whole number"),
+        (task, "version", True, "a whole number"),
+        (task, "tags", "forest", "a list of texts"),
+        (task, "tags", ("a", "a"), "each text once"),
+        (task, "tags", ("a", 3), "non-empty texts"),
+        (task, "columns", (), "at least one"),
+        (task, "baseline", 0.3, "a Baseline or None"),
+        (task, "control", "no", "True or False"),
+        (task, "loader", "module.function", "a function or None"),
+        (task, "title", None, "text"),
+        (method, "files", {"mini": "file.csv"}, "texts mapped to Remote"),
+        (method, "files", {"mini": REMOTE}, "either files or an encoder"),
+        (method, "encoder", None, "either files or an encoder"),
+        (method, "params", {"depth": [1]}, "texts mapped to"),
+        (method, "dim", 0, "at least 1"),
+        (dataset, "cubes", 3, "a function or None"),
+        (dataset, "bands", "s1/VV", "a list of texts"),
+        (suite, "tasks", {}, "at least one task"),
+        (suite, "tasks", {"soil": 0}, "versions of at least 1"),
+        (suite, "tasks", {"soil": "1"}, "texts mapped to int"),
+        (suite, "tasks", ["soil"], "a mapping"),
+        (baseline, "score", float("nan"), "a finite number"),
+        (baseline, "score", "0.5", "a finite number"),
+        (baseline, "tolerance", -0.1, "at least 0"),
+        (remote, "url", "ftp://example.org/x", "https://, http://, hf://, s3://, file://, pkg://"),
+        (remote, "url", "https://", "https://"),
+        (remote, "url", 3, "https://"),
+        (remote, "mirrors", ("x.csv",), "https://"),
+        (remote, "mirrors", "https://example.org", "a list of texts"),
+        (remote, "sha256", "abc", "64 lower-case hexadecimal digits"),
+        (remote, "sha256", SHA.upper(), "64 lower-case hexadecimal digits"),
+        (remote, "size", -1, "at least 0"),
+        (protocol, "name", "Neuco 2025", "an id"),
+        (protocol, "k", 0, "at least 1"),
+        (protocol, "test_size", 1.0, "above 0 and below 1"),
+        (protocol, "lr", 0, "above 0"),
+        (protocol, "select", "first", "best-on-test, last"),
+        (protocol, "standardize", 1, "True or False"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_field_value_and_what_is_allowed(
+    make: Any, field: str, value: Any, allowed: str
+) -> None:
+    with pytest.raises(SpecError) as caught:
+        make(**{field: value})
+    text = str(caught.value)
+    assert allowed in text
+    assert "\n" not in text
+    named = {"encoder": "files", "mirrors": "url"}.get(field, field)
+    assert field in text or named in text
+
+
+@pytest.mark.parametrize(
+    "spec", [task(), method(params={"a": 1}), dataset(), suite(), baseline(), protocol(), remote()]
+)
+def test_specs_are_frozen_hashable_and_picklable(spec: Any) -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        spec.title = "other"
+    assert hash(spec) == hash(dataclasses.replace(spec))
+    assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+@given(st.text(max_size=70))
+def test_an_id_is_safe_as_a_file_name(text: str) -> None:
+    if ID.fullmatch(text):
+        assert text == text.lower()
+        assert not set(text) & set("/\\. \n")
+        assert not text.startswith(("-", "_"))
+
+
+def test_the_metric_follows_from_the_kind() -> None:
+    assert task().metric == "r2"
+    assert task(kind="classification").metric == "f1"
+
+
+def test_what_was_given_to_a_spec_cannot_change_it_later() -> None:
+    params = {"depth": 1}
+    spec = method(params=params)
+    params["depth"] = 2
+    assert spec.params["depth"] == 1
+    with pytest.raises(TypeError):
+        spec.params["depth"] = 3  # type: ignore[index]
+
+
+def test_a_variant_of_a_protocol_says_so_in_its_name() -> None:
+    base = protocol(name="neuco-2025")
+    variant = base.with_(lr=1e-4, k=50)
+    assert variant.name == "neuco-2025+k=50,lr=0.0001"
+    assert (variant.k, variant.lr) == (50, 1e-4)
+    assert variant.with_(k=7).name == "neuco-2025+k=7,lr=0.0001"
+    assert base.with_() == base
+    with pytest.raises(SpecError, match="a whole number"):
+        base.with_(k="many")
+
+
+def test_json_shows_functions_by_name() -> None:
+    shown = to_json(method(encoder=dataset))
+    assert shown["encoder"].endswith("test_specs:dataset")
+    assert shown["params"] == {}
