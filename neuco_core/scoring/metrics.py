@@ -1,0 +1,129 @@
+"""The built-in metrics: ``function(truth, prediction) -> float``.
+
+Regression: both are (n,), or (n, outputs). Classification: truth holds the classes 0, 1, … and prediction their
+probabilities, (n, classes); with two classes, class 1 is the positive one. NaN says that a value is not defined.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# As in torchmetrics: sums of squares up to this size count as nothing.
+NOTHING = 1e-4
+
+
+def r2(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """1 − residual sum / total sum in float32; several outputs are averaged.
+
+    A residual sum of nothing gives 1; otherwise a total sum of nothing gives 0, as in NeuCo-Bench.
+    """
+    return float(r2_steps(truth, prediction[None])[0])
+
+
+def r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """R² of several predictions (steps, n[, outputs]) of one truth at once."""
+    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
+    steps = np.asarray(steps, np.float32).reshape(len(steps), *truth.shape)
+    if len(truth) < 2:
+        return np.full(len(steps), np.nan)
+    with np.errstate(all="ignore"):
+        residual = np.square(steps - truth).sum(axis=1, dtype=np.float64).astype(np.float32)
+        total = total_sum(truth)
+        score = np.where(abs(total) > NOTHING, 1 - residual / total, 0)
+        score = np.where(residual <= NOTHING, 1, score)
+        return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1), np.float64)
+
+
+def total_sum(truth: np.ndarray) -> np.ndarray:
+    """Σ y² − (Σ y)² / n per output, with the float32 rounding of the sums that torchmetrics has."""
+    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
+    squares = np.square(truth).sum(axis=0, dtype=np.float64).astype(np.float32)
+    sums = truth.sum(axis=0, dtype=np.float64).astype(np.float32)
+    return np.asarray(squares - sums * (sums / np.float32(len(truth))))
+
+
+def mse(truth: np.ndarray, prediction: np.ndarray) -> float:
+    return float(np.square(np.subtract(prediction, truth, dtype=np.float64)).mean())
+
+
+def mae(truth: np.ndarray, prediction: np.ndarray) -> float:
+    return float(np.abs(np.subtract(prediction, truth, dtype=np.float64)).mean())
+
+
+def decide(prediction: np.ndarray) -> np.ndarray:
+    """The class of each row: with two classes 1 where its probability is above one half, else the likeliest."""
+    if prediction.shape[-1] == 2:
+        return np.asarray(prediction[..., 1] > 0.5, np.int64)
+    return np.asarray(prediction.argmax(axis=-1), np.int64)
+
+
+def confusion(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+    """Counts of (true class, predicted class)."""
+    classes = prediction.shape[-1]
+    pairs = np.asarray(truth, np.int64) * classes + decide(prediction)
+    return np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
+
+
+def f1(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """F1 of class 1 if there are two; else the mean over the classes that occur in truth or prediction."""
+    return float(f1_steps(truth, prediction[None])[0])
+
+
+def f1_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """F1 of several predictions (steps, n, classes) of one truth at once."""
+    decided = decide(steps)
+    valid = np.isfinite(steps).all(axis=(1, 2))
+    if steps.shape[-1] == 2:
+        return np.where(valid, _f1_of(np.asarray(truth) == 1, decided == 1, 0.0), np.nan)
+    by_class = [_f1_of(truth == c, decided == c, np.nan) for c in range(steps.shape[-1])]
+    occurs = ~np.isnan(by_class)
+    return np.where(valid, np.where(occurs, by_class, 0.0).sum(axis=0) / occurs.sum(axis=0), np.nan)
+
+
+def _f1_of(truth: np.ndarray, decided: np.ndarray, nowhere: float) -> np.ndarray:
+    hits = 2 * (decided & truth).sum(axis=-1)
+    marks = decided.sum(axis=-1) + truth.sum()
+    return np.where(marks > 0, (hits / np.maximum(marks, 1)).astype(np.float32), nowhere)
+
+
+def accuracy(truth: np.ndarray, prediction: np.ndarray) -> float:
+    return float((decide(prediction) == truth).mean())
+
+
+def precision(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """Of the rows put into a class, the share that belongs there; not defined if there are none."""
+    table = confusion(truth, prediction)
+    return _share(table, table.sum(axis=0))
+
+
+def recall(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """Of the rows of a class, the share that was found; not defined if there are none."""
+    table = confusion(truth, prediction)
+    return _share(table, table.sum(axis=1))
+
+
+def _share(table: np.ndarray, of: np.ndarray) -> float:
+    """Class 1 of two classes, or the mean over the classes for which the share is defined."""
+    chosen = [1] if len(table) == 2 else [c for c in range(len(table)) if of[c]]
+    shares = [table[c, c] / of[c] if of[c] else np.nan for c in chosen]
+    return float(np.mean(shares)) if shares else float("nan")
+
+
+def roc_auc(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """The chance that a row of the class gets a higher probability than another row; classes are averaged.
+
+    Not defined for a class that no row, or every row, belongs to.
+    """
+    chosen = [1] if prediction.shape[1] == 2 else range(prediction.shape[1])
+    areas = np.array([_area(np.asarray(truth) == c, prediction[:, c]) for c in chosen])
+    known = areas[~np.isnan(areas)]
+    return float(known.mean()) if known.size else float("nan")
+
+
+def _area(inside: np.ndarray, value: np.ndarray) -> float:
+    count = int(inside.sum())
+    if not 0 < count < len(inside) or not np.isfinite(value).all():
+        return float("nan")
+    _, place, ties = np.unique(value, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]  # tied values share the mean of their ranks
+    return float((rank[inside].sum() - count * (count + 1) / 2) / (count * (len(inside) - count)))

@@ -1,0 +1,123 @@
+"""From embeddings and labels to the table that is split: joined, padded, scaled, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuco_core.data.embeddings import Embeddings
+from neuco_core.data.labels import Labels
+from neuco_core.errors import DataError, ScoreError
+from neuco_core.scoring.protocol import Protocol
+
+
+@dataclass(frozen=True)
+class Table:
+    """The joined samples in the order of the label file.
+
+    ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, 1) with the class numbers
+    0, 1, … for a classification; ``classes`` holds the labels that the numbers stand for.
+    """
+
+    task: str
+    kind: str
+    x: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray | None
+    classes: tuple[float, ...]
+    counts: dict[str, int]
+    center: float
+    spread: float
+
+    @property
+    def outputs(self) -> int:
+        """How many numbers a linear model gives per sample: two classes need only one."""
+        return len(self.classes) if len(self.classes) > 2 else self.y.shape[1]
+
+
+def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Collection[str] | None = None) -> Table:
+    """Join on the ids; the scalar mean and std for standardising are those of the ids ``over``, or of all rows.
+
+    All rows, because NeuCo-Bench standardises before it looks at a task: a task scored alone sees the same inputs
+    as in a run over all tasks, and other tasks that come and go change nothing.
+    """
+    if embeddings.values.ndim != 2 or len(embeddings.ids) != len(embeddings.values):
+        raise DataError("embeddings must have one row per id", got=f"{embeddings.values.shape}")
+    row_of = _rows_by_id(embeddings.ids, "the embeddings")
+    _rows_by_id(labels.ids, f"the labels of {labels.task}")
+    kept = np.array([i for i, name in enumerate(labels.ids) if name in row_of], dtype=np.int64)
+    if not kept.size:
+        example = f"{labels.ids[:1]} and {embeddings.ids[:1]}"
+        raise DataError("labels and embeddings share no id", where=labels.task, got=f"ids such as {example}")
+    rows = np.array([row_of[labels.ids[i]] for i in kept], dtype=np.int64)
+    x = _padded(embeddings.values, rows, protocol.embedding_dim)
+    chosen = embeddings.ids if over is None else [name for name in over if name in row_of]
+    center, spread = _moments(embeddings.values, np.array([row_of[name] for name in chosen], np.int64), x.shape[1])
+    y, classes = _targets(labels, kept)
+    counts = {
+        "used": len(kept),
+        "labels": len(labels.ids),
+        "embeddings": len(embeddings.ids),
+        "labels_without_embedding": len(labels.ids) - len(kept),
+        "embeddings_without_label": len(embeddings.ids) - len(kept),
+        "dropped_labels": sum(labels.dropped.values()),
+        "replaced_values": sum(embeddings.replaced.values()),
+    }
+    groups = None if labels.groups is None else np.asarray(labels.groups)[kept]
+    return Table(labels.task, labels.kind, x, y, groups, classes, counts, center, spread)
+
+
+def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
+    rows = {name: i for i, name in enumerate(ids)}
+    if len(rows) != len(ids):
+        twice = next(name for i, name in enumerate(ids) if rows[name] != i)
+        raise DataError(f"{what} have the id {twice!r} more than once")
+    return rows
+
+
+def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray:
+    width = values.shape[1]
+    if dim is not None and width > dim:
+        raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
+    x = np.zeros((len(rows), dim or width), np.float32)
+    x[:, :width] = values[rows]
+    return x
+
+
+def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, float]:
+    """One mean and one population standard deviation over all values, zeros for the padding included."""
+    if not rows.size:
+        raise DataError("none of the ids to standardise over has an embedding")
+    chosen = values if len(rows) == len(values) else values[rows]
+    with np.errstate(all="ignore"):
+        count = len(chosen) * dim
+        center = float(chosen.sum(dtype=np.float64)) / count
+        moved = sum(float(np.square(row.astype(np.float64) - center).sum()) for row in np.array_split(chosen, 64))
+        padding = len(chosen) * (dim - values.shape[1]) * center**2
+        spread = float(np.sqrt((moved + padding) / count))
+    return center, spread or 1.0
+
+
+def _targets(labels: Labels, kept: np.ndarray) -> tuple[np.ndarray, tuple[float, ...]]:
+    values = np.asarray(labels.values, np.float64)
+    values = values.reshape(len(values), -1)[kept]
+    if not np.isfinite(values).all():
+        raise DataError("labels that are not finite", where=labels.task)
+    if labels.kind == "regression":
+        flat = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
+        if flat.size:
+            hint = "Nothing can be learned from them; check the label file and the join"
+            raise DataError(
+                f"the {len(kept)} joined labels are all {values[0, flat[0]]:g}", where=labels.task, hint=hint
+            )
+        return values, ()
+    if values.shape[1] != 1:
+        raise ScoreError("a classification with several labels per sample", where=labels.task, expected="one label")
+    classes, numbers = np.unique(values[:, 0], return_inverse=True)
+    if len(classes) < 2:
+        raise DataError(
+            f"the {len(kept)} joined labels are all {classes[0]:g}", where=labels.task, expected="two classes"
+        )
+    return numbers.reshape(-1, 1).astype(np.float64), tuple(map(float, classes))

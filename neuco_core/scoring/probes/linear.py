@@ -1,0 +1,60 @@
+"""The linear probe of NeuCo-Bench: y = w·x + b, trained with AdamW, in torch's own random order."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from neuco_core.scoring.probes import Fit, Split
+from neuco_core.scoring.protocol import Protocol
+from neuco_core.scoring.stream import linear_words
+
+MSE, BCE, SOFTMAX = 0, 1, 2
+
+
+class LinearProbe:
+    """Trains with the compiled kernel."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        from neuco_core.scoring import kernel
+
+        self.protocol = protocol
+        self._fit = kernel.fit
+
+    def words(self, dim: int, outputs: int, train: int, test: int) -> int:
+        return linear_words(dim, outputs, train, test, self.protocol.epochs)
+
+    def fit(self, split: Split) -> Fit:
+        rules, dim = self.protocol, split.x.shape[1]
+        outputs = split.classes if split.classes > 2 else split.y.shape[1]
+        loss = MSE if split.kind == "regression" else BCE if outputs == 1 else SOFTMAX
+        weights = np.empty((rules.epochs, outputs, dim), np.float32)
+        biases = np.empty((rules.epochs, outputs), np.float32)
+        out = np.empty((rules.epochs, len(split.test), outputs), np.float32)
+        losses = np.empty((2, rules.epochs), np.float64)
+        train, test = split.train.astype(np.uint32), split.test.astype(np.uint32)
+        settings = (loss, rules.epochs, rules.batch_size, rules.lr, rules.weight_decay)
+        self._fit(split.x, split.y, train, test, split.words, *settings, weights, biases, out, losses)
+        if loss == BCE:
+            out = two_classes(out, always=rules.params.get("sigmoid") == "always")
+        elif loss == SOFTMAX:
+            out = softmax(out)
+        return Fit(out, losses[0], losses[1], {"weight": weights, "bias": biases})
+
+
+def two_classes(logits: np.ndarray, *, always: bool) -> np.ndarray:
+    """Probabilities from the logits (steps, n, 1) of the positive class.
+
+    torchmetrics takes logits that all lie in [0, 1] as probabilities; ``always`` applies the sigmoid even then.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        positive = 1 / (1 + np.exp(-logits))
+        if not always:
+            inside = ((logits >= 0) & (logits <= 1)).all(axis=(1, 2), keepdims=True)
+            positive = np.where(inside, logits, positive)
+    return np.concatenate([1 - positive, positive], axis=2)
+
+
+def softmax(logits: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore", invalid="ignore"):
+        powers = np.exp(logits - logits.max(axis=-1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
