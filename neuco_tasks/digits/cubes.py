@@ -17,9 +17,9 @@ IMAGES_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b
 class DigitCubes:
     """Grey values from 0 to 16."""
 
-    version = f"1-{IMAGES_SHA256[:12]}"
-    bands = ("grey/0",)
-    seasons = ("scene",)
+    version: str = f"1-{IMAGES_SHA256[:12]}"
+    bands: tuple[str, ...] = ("grey/0",)
+    seasons: tuple[str, ...] = ("scene",)
 
     def __init__(self) -> None:
         from sklearn.datasets import load_digits

@@ -21,9 +21,9 @@ CUBES = Remote(
 class OlindaCubes:
     """All patches in memory: 0.7 MB. Values are the sensor's digital numbers, 0 to 255."""
 
-    version = f"1-{CUBES.sha256[:12]}" if CUBES.sha256 else "1"
-    bands = ("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7")
-    seasons = ("scene",)
+    version: str = f"1-{CUBES.sha256[:12]}" if CUBES.sha256 else "1"
+    bands: tuple[str, ...] = ("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7")
+    seasons: tuple[str, ...] = ("scene",)
 
     def __init__(self) -> None:
         with np.load(fetch(CUBES), allow_pickle=False) as file:
