@@ -1,0 +1,109 @@
+"""``neuco bench``: the drop-in for NeuCo-Bench's ``python main.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from neuco_core.cli.options import progress_bar
+from neuco_core.cli.output import echo_json, json_option, table
+
+if TYPE_CHECKING:
+    from neuco_core.bench.leaderboard import Leaderboard
+    from neuco_core.bench.run import BenchResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _option(name: str, **settings: Any) -> Callable[[F], F]:
+    """An option in NeuCo-Bench's spelling and in the usual one: ``--method_name`` and ``--method-name``."""
+    dashed = name.replace("_", "-")
+    names = (f"--{name}",) if dashed == name else (f"--{name}", f"--{dashed}")
+    return click.option(*names, name, **settings)
+
+
+@click.command()
+@_option("annotation_path", required=True, type=click.Path(path_type=Path), help="Folder of <task>__<type>.csv files.")
+@_option("submission_file", required=True, type=click.Path(path_type=Path), help="The embeddings to score.")
+@_option("output_dir", default="results", show_default=True, type=click.Path(path_type=Path), help="Where results go.")
+@_option("config", default="config.yaml", show_default=True, type=click.Path(path_type=Path), help="The YAML config.")
+@_option("method_name", help="Name of the run.  [default: the embeddings file's]")
+@_option("phase", default="results", show_default=True, help="Runs of one phase are ranked together.")
+@_option("exclude_file", type=click.Path(path_type=Path), help="A list of ids to leave out.")
+@click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
+@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of taking them as 0.")
+@json_option
+def bench(
+    annotation_path: Path,
+    submission_file: Path,
+    output_dir: Path,
+    config: Path,
+    method_name: str | None,
+    phase: str,
+    exclude_file: Path | None,
+    threads: int | None,
+    strict: bool,
+    as_json: bool,
+) -> None:
+    """Run NeuCo-Bench on a file of embeddings and a folder of labels.
+
+    Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
+    OUTPUT_DIR/PHASE/METHOD_NAME_<time>/.
+    """
+    from neuco_core.bench.config import read_config
+    from neuco_core.bench.run import BenchJob, run_bench
+    from neuco_core.errors import ScoreError
+
+    job = BenchJob(
+        annotation_path=annotation_path,
+        submission_file=submission_file,
+        output_dir=output_dir,
+        config=read_config(config),
+        method_name=submission_file.stem if method_name is None else method_name,
+        phase=phase,
+        exclude_file=exclude_file,
+        strict=strict,
+        threads=threads,
+    )
+    with progress_bar() as progress:
+        result = run_bench(job, progress=progress)
+    for note in result.notes:
+        click.echo(f"neuco: note: {note}", err=True)
+    _show(result, as_json)
+    if result.failed:
+        raise ScoreError(f"{len(result.failed)} of {len(result.failed) + len(result.scores)} tasks failed")
+
+
+def _show(result: BenchResult, as_json: bool) -> None:
+    from neuco_core.scoring.jsonable import jsonable
+
+    if as_json:
+        echo_json(jsonable({"folder": str(result.folder), "failed": result.failed, **result.summary}))
+        return
+    rows = [
+        [task, score.metric, f"{score.mean:.4f}", f"{score.std:.4f}", f"{score.q:.3f}", str(score.samples["used"])]
+        for task, score in result.scores.items()
+    ]
+    if rows:
+        overall = result.summary["overall_acc_score"], result.summary["overall_q_score"]
+        rows.append(["overall", "", f"{overall[0]:.4f}", "", f"{overall[1]:.3f}", ""])
+        click.echo(table(("task", "metric", "mean", "std", "Q", "samples"), rows, right=(2, 3, 4, 5)))
+    for task, reason in result.failed.items():
+        click.echo(f"failed {task}: {reason}")
+    click.echo(f"results in {result.folder}")
+    if result.leaderboard is not None:
+        click.echo("\n" + _board(result.leaderboard))
+        click.echo(f"leaderboard in {result.leaderboard_file}")
+
+
+def _board(board: Leaderboard) -> str:
+    rows = [
+        [str(row.aggregated_rank), row.run.experiment, f"{row.mean_score:.3f}", f"{row.weighted_score:.3f}"]
+        for row in board.rows
+    ]
+    text = table(("rank", "experiment", "mean Q", "weighted rank"), rows, right=(0, 2, 3))
+    lacking = [f"not ranked: {name} lacks {', '.join(tasks)}" for name, tasks in board.incomplete.items()]
+    return "\n".join([text, *lacking])

@@ -1,0 +1,98 @@
+"""Options that the scoring commands share: which tasks, which rules, and a bar that says how long it will take."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from neuco_core.cli.complete import ids_of
+
+if TYPE_CHECKING:
+    from neuco_core.scoring.cells import Progress
+    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.specs import Task
+
+F = TypeVar("F", bound=Callable[..., Any])
+PATTERN = "*?["
+
+
+def task_options(command: F) -> F:
+    """Add ``--task``, ``--suite``, ``--kind``, ``--tag`` and ``--dataset``."""
+    for option in reversed(
+        (
+            click.option(
+                "--task", "tasks", multiple=True, metavar="ID|GLOB", shell_complete=ids_of("task"), help="Repeatable."
+            ),
+            click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
+            click.option("--kind", help="Only tasks of this kind: regression or classification."),
+            click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
+            click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def protocol_options(command: F) -> F:
+    """Add ``--protocol`` and the settings of it that are changed most."""
+    for option in reversed(
+        (
+            click.option("--protocol", help="The rules: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
+            click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
+            click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
+            click.option("--lr", type=float, help="Learning rate."),
+            click.option("--seed", type=click.IntRange(min=0), help="Seed of splits and training."),
+            click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+def choose_tasks(
+    tasks: Sequence[str], suite: str | None, kind: str | None, tags: Sequence[str], dataset: str | None
+) -> list[Task]:
+    """The tasks for which all the conditions hold."""
+    from neuco_core.catalog import list_tasks
+    from neuco_core.errors import UsageError
+
+    found = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    if not found:
+        raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
+    return found
+
+
+def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
+    """The tasks that were asked for by their very id: these must be scored, not skipped."""
+    return frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
+
+
+def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Protocol:
+    """The protocol by name, or the suite's, with what was given on the command line changed."""
+    from neuco_core.catalog import load_protocol, load_suite
+
+    protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))
+    given = {key: value for key, value in changes.items() if value is not None and getattr(protocol, key) != value}
+    return protocol.with_(**given) if given else protocol
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress | None]:
+    """A bar on the terminal (stderr) with the time that is left; nothing when the output goes elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from tqdm import tqdm
+
+    form = "{desc:30.30} {percentage:3.0f} %|{bar}| {elapsed} so far, {remaining} left"
+    with tqdm(total=1.0, bar_format=form, file=sys.stderr, leave=False) as bar:
+
+        def show(share: float, name: str) -> None:
+            bar.set_description_str(name, refresh=False)
+            bar.update(min(share, 1.0) - bar.n)
+
+        yield show

@@ -1,0 +1,164 @@
+"""Scores of many (source, task) cells: one that fails is reported and does not take the others along."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.scoring.sources import FileSource, Source
+
+if TYPE_CHECKING:
+    from neuco_core.data.labels import Labels
+    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.specs import Task
+
+# Called with the share of all the work that is done, and the cell at hand.
+Progress = Callable[[float, str], None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One source on one task: ``status`` is ok, skipped (with the reason) or failed (with the error)."""
+
+    source: str
+    task: Task
+    status: str
+    reason: str = ""
+    score: Score | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {"source": self.source, "task": self.task.id, "status": self.status}
+        if self.reason:
+            value["reason"] = self.reason
+        if self.score is not None:
+            value["score"] = self.score.to_json()
+            value["baseline"] = baseline_check(self.task, self.source, self.score)
+        return value
+
+
+def baseline_check(task: Task, source: str, score: Score) -> dict[str, Any] | None:
+    """The task's expected score; whether it is met can be said only of the same method and protocol."""
+    expected = task.baseline
+    if expected is None:
+        return None
+    same = expected.method == source and expected.protocol == score.protocol.name
+    met = abs(score.mean - expected.score) <= expected.tolerance if same and math.isfinite(score.mean) else None
+    return {
+        "method": expected.method,
+        "score": expected.score,
+        "tolerance": expected.tolerance,
+        "protocol": expected.protocol,
+        "met": met,
+    }
+
+
+def load_all_labels(tasks: Sequence[Task]) -> dict[str, Labels | NeucoError]:
+    """The labels of each task, or why they cannot be had."""
+    return {task.id: _labels(task) for task in tasks}
+
+
+def _labels(task: Task) -> Labels | NeucoError:
+    try:
+        return task.labels()
+    except NeucoError as error:
+        return error
+
+
+def score_cells(
+    sources: Sequence[Source],
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    same_dataset: bool = False,
+) -> Iterator[Cell]:
+    """Score every source on every task, and yield each cell when it is done, dataset by dataset.
+
+    ``same_dataset`` says that the caller chose the dataset, so that a file's ids need not tell it.
+    """
+    tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
+    labels = load_all_labels(tasks)
+    for source in sources:
+        if isinstance(source, FileSource) and not same_dataset:
+            source.check_dataset(tasks, labels)
+    weights = {task.id: _weight(labels[task.id]) for task in tasks}
+    whole = sum(weights.values()) * len(sources) or 1
+    done = 0
+    for source in sources:
+        for task in tasks:
+            step = _step(progress, f"{source.name} {task.id}", done / whole, weights[task.id] / whole)
+            yield _cell(source, task, labels[task.id], protocol, threads, step)
+            done += weights[task.id]
+
+
+def _weight(labels: Labels | NeucoError) -> int:
+    return 0 if isinstance(labels, NeucoError) else len(labels.ids)
+
+
+def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    progress(before, name)
+    return lambda done, total: progress(before + share * done / total, name)
+
+
+def _cell(
+    source: Source,
+    task: Task,
+    labels: Labels | NeucoError,
+    protocol: Protocol,
+    threads: int | None,
+    progress: Callable[[int, int], None] | None,
+) -> Cell:
+    from neuco_core.scoring.scorer import score
+
+    try:
+        if isinstance(labels, NeucoError):
+            raise labels
+        reason = source.why_not(task, labels)
+        if reason:
+            return Cell(source.name, task, "skipped", reason)
+        found = score(source.embeddings(task), task, protocol, threads=threads, progress=progress)
+    except (UnpinnedError, OfflineError) as error:
+        return Cell(source.name, task, "skipped", str(error))
+    except NeucoError as error:
+        return Cell(source.name, task, "failed", str(error))
+    return Cell(source.name, task, "ok", score=found)
+
+
+def plan_cells(sources: Sequence[Source], tasks: Sequence[Task]) -> list[Cell]:
+    """What would be scored, without fetching, encoding or scoring; ``ready`` cells need nothing but time."""
+    return [_plan(source, task) for source in sources for task in sorted(tasks, key=lambda t: (t.dataset, t.id))]
+
+
+def _plan(source: Source, task: Task) -> Cell:
+    from neuco_core.data.links import linked_file
+    from neuco_core.data.pins import require_pin
+
+    try:
+        if linked_file(task.dataset, task.source) is None:
+            require_pin(task.source)
+        reason = source.why_not(task, None)
+    except UnpinnedError as error:
+        return Cell(source.name, task, "skipped", str(error))
+    except NeucoError as error:
+        return Cell(source.name, task, "failed", str(error))
+    return Cell(source.name, task, "skipped" if reason else "ready", reason)
+
+
+def verdict(cells: Sequence[Cell], asked: Collection[str] = ()) -> str:
+    """Why the whole is a failure, or "": a failed cell, a task asked for by its id and skipped, or no score at all."""
+    failed = [cell for cell in cells if cell.status == "failed"]
+    missed = [cell for cell in cells if cell.status == "skipped" and cell.task.id in asked]
+    if failed:
+        return f"{len(failed)} of {len(cells)} cells failed"
+    if missed:
+        return f"{len(missed)} of the tasks asked for could not be scored"
+    if not any(cell.status in ("ok", "ready") for cell in cells):
+        return "nothing could be scored" if cells else "no task was selected"
+    return ""

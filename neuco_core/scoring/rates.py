@@ -1,0 +1,146 @@
+"""What an embedding costs in bits, and what is left of it after coding: real coding, real decoding.
+
+A coder turns an (n, dim) block of float32 into bits and back. The bits of a sample are those of its own values
+plus its share of everything the decoder must be told (scales, levels, model parameters: ``side_bits``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import DependencyError, ScoreError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+RATES = ("float32", "float16", "int8", "binary", "entropy")
+# Steps of the uniform quantiser before the entropy coder, in standard deviations of the whole block.
+STEPS = (0.25, 0.5, 1.0, 2.0)
+MOST_SYMBOLS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Coded:
+    """What the decoder gives back, and the mean number of bits per sample, with the share of ``side_bits``."""
+
+    values: np.ndarray
+    bits: float
+    side_bits: float
+
+
+def expand(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The rates by name; plain ``entropy`` stands for one rate for each of the usual steps."""
+    found: list[str] = []
+    for name in names:
+        kind, _, step = name.partition("=")
+        if kind not in RATES or (step and kind != "entropy"):
+            expected = ", ".join(RATES) + " or entropy=STEP"
+            raise UsageError("no such rate", expected=expected, got=repr(name))
+        found += [f"entropy={value:g}" for value in STEPS] if name == "entropy" else [name]
+    return tuple(dict.fromkeys(found))
+
+
+def code(values: np.ndarray, rate: str) -> Coded:
+    """Code a block of float32 values at a rate and decode it again."""
+    if rate.startswith("entropy="):
+        return _entropy(values, _step(rate))
+    coders: dict[str, Callable[[np.ndarray], Coded]] = {
+        "float32": lambda block: Coded(block, 32.0 * block.shape[1], 0.0),
+        "float16": _float16,
+        "int8": _int8,
+        "binary": _binary,
+    }
+    if rate not in coders:
+        raise UsageError("no such rate", expected=", ".join((*coders, "entropy=STEP")), got=repr(rate))
+    return coders[rate](values)
+
+
+def _step(rate: str) -> float:
+    text = rate.partition("=")[2]
+    try:
+        step = float(text)
+    except ValueError:
+        step = 0.0
+    if not 0 < step < float("inf"):
+        raise UsageError("bad step of the entropy coder", expected="a number above 0", got=text)
+    return step
+
+
+def _float16(values: np.ndarray) -> Coded:
+    import numpy as np
+
+    if np.abs(values).max() > np.finfo(np.float16).max:
+        raise ScoreError("values too large for float16", expected="at most 65504", got=f"{np.abs(values).max():g}")
+    return Coded(values.astype(np.float16).astype(np.float32), 16.0 * values.shape[1], 0.0)
+
+
+def _int8(values: np.ndarray) -> Coded:
+    """256 even steps between the smallest and the largest value of each dimension; the decoder gets both."""
+    import numpy as np
+
+    low, high = values.min(axis=0), values.max(axis=0)
+    step = (high.astype(np.float64) - low) / 255
+    step[step == 0] = 1.0
+    levels = np.rint((values - low) / step).astype(np.uint8)
+    decoded = (low + levels * step).astype(np.float32)
+    side = 64.0 * values.shape[1]
+    return Coded(decoded, 8.0 * values.shape[1] + side / len(values), side)
+
+
+def _binary(values: np.ndarray) -> Coded:
+    """One bit: above the dimension's median or not; the decoder gets the means of the two halves."""
+    import numpy as np
+
+    above = values > np.median(values, axis=0)
+    count = above.sum(axis=0)
+    block = values.astype(np.float64)
+    total, upper = block.sum(axis=0), np.where(above, block, 0).sum(axis=0)
+    high = upper / np.maximum(count, 1)
+    low = (total - upper) / np.maximum(len(values) - count, 1)
+    decoded = np.where(above, high, low).astype(np.float32)
+    side = 64.0 * values.shape[1]
+    return Coded(decoded, values.shape[1] + side / len(values), side)
+
+
+def _entropy(values: np.ndarray, step: float) -> Coded:
+    """Uniform quantiser and range coder with a Gaussian per dimension.
+
+    Side information: mean and deviation of each dimension, the step, and the range of the symbols.
+    """
+    import numpy as np
+
+    stream = _range_coder()
+    mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
+    centred = values.astype(np.float64) - mean
+    width = np.float32(step * (centred.std() or 1.0))
+    symbols = np.rint(centred / width)
+    low, high = int(symbols.min()), int(symbols.max())
+    if high - low >= MOST_SYMBOLS:
+        raise ScoreError("the step of the entropy coder is too fine for these values", got=f"{high - low + 1} symbols")
+    symbols = symbols.astype(np.int32)
+    # The least deviation keeps a model that is certain of one symbol able to code another.
+    deviation = np.maximum(symbols.std(axis=0), 0.1).astype(np.float32)
+    # One dimension after the other, so that no table of parameters as large as the block is needed.
+    models = [stream.model.QuantizedGaussian(low, max(high, low + 1), 0.0, float(value)) for value in deviation]
+    encoder = stream.queue.RangeEncoder()
+    for column, model in zip(symbols.T, models, strict=True):
+        encoder.encode(np.ascontiguousarray(column), model)
+    words = encoder.get_compressed()
+    decoder = stream.queue.RangeDecoder(words)
+    decoded = np.stack([decoder.decode(model, len(symbols)) for model in models], axis=1)
+    if not np.array_equal(decoded, symbols):
+        raise ScoreError("the entropy coder did not give back what was put in")
+    side = 64.0 * values.shape[1] + 32 + 64
+    restored = (decoded * np.float64(width) + mean).astype(np.float32)
+    return Coded(restored, (32.0 * len(words) + side) / len(values), side)
+
+
+def _range_coder() -> Any:
+    try:
+        import constriction
+    except ImportError as error:
+        hint = "Run `pip install 'neuco[rates]'`, or leave entropy out of --rates"
+        raise DependencyError("entropy coding needs the package constriction", hint=hint) from error
+    return constriction.stream
