@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuco_core import paths
 from neuco_core._validate import SHA256
 from neuco_core.data.cache import config_dir, write_atomic
 from neuco_core.errors import DataError, UnpinnedError
@@ -29,16 +30,9 @@ class Pin:
     source: str = ""
 
 
-def checkout() -> Path | None:
-    """The source tree that neuco runs from, if it does."""
-    root = Path(__file__).resolve().parents[2]
-    return root if (root / "pyproject.toml").is_file() and (root / "registry").is_dir() else None
-
-
 def shipped_file() -> Path:
-    """The pins that come with neuco."""
-    root = checkout()
-    return root / "registry" / "pins.json" if root else Path(__file__).resolve().parents[1] / "_registry" / "pins.json"
+    """The pins of the registry, which comes with neuco."""
+    return paths.registry_dir() / "pins.json"
 
 
 def user_file() -> Path:
@@ -48,8 +42,9 @@ def user_file() -> Path:
 
 
 def pins_file() -> Path:
-    """The file that a new pin is written to."""
-    return shipped_file() if checkout() and not os.environ.get("NEUCO_PINS") else user_file()
+    """The file that a new pin is written to: the registry's where that is the user's to edit, else the user's own."""
+    own_registry = paths.checkout() is not None or os.environ.get("NEUCO_REGISTRY")
+    return shipped_file() if own_registry and not os.environ.get("NEUCO_PINS") else user_file()
 
 
 def find_pin(remote: Remote) -> Pin | None:
@@ -72,11 +67,17 @@ def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``; an unpinned source is refused with the command that cures it."""
     pin = find_pin(remote)
     if pin is None:
-        hint = "Run `neuco data pin TASK` to fetch it, look at it and pin it"
-        raise UnpinnedError(
-            "unpinned: nobody has verified the checksum of this source yet", where=remote.url, hint=hint
-        )
+        hint = f"Run `neuco data pin {_task_of(remote) or 'TASK'}` to fetch it, look at it and pin it"
+        what = "unpinned: nobody has verified the checksum of this source yet"
+        raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin
+
+
+def _task_of(remote: Remote) -> str | None:
+    """The task that a source belongs to, so that the advice can be copied as it is."""
+    from neuco_core.catalog import list_tasks
+
+    return next((task.id for task in list_tasks() if task.source == remote), None)
 
 
 def read_pins(path: Path) -> dict[str, Pin]:

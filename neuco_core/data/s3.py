@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -38,8 +39,8 @@ def parse_s3(url: str) -> Location:
     return Location(parts.netloc, unquote(parts.path.removeprefix("/")), version)
 
 
-def make_client(settings: Settings, *, anonymous: bool = False) -> Any:
-    """A boto3 client. Retries are left to us: one place decides about them for all transports."""
+def make_client(settings: Settings, *, anonymous: bool = False, attempts: int = 1) -> Any:
+    """A boto3 client. Reading is tried once here: one place decides about retries for all transports."""
     import boto3
     from botocore import UNSIGNED
     from botocore.config import Config
@@ -51,7 +52,7 @@ def make_client(settings: Settings, *, anonymous: bool = False) -> Any:
         config = Config(
             connect_timeout=settings.timeout,
             read_timeout=settings.timeout,
-            retries={"total_max_attempts": 1},
+            retries={"total_max_attempts": attempts},
             **unsigned,
         )
         return session.client("s3", config=config)
@@ -74,7 +75,7 @@ def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False
         length = answer["ContentLength"]
         offset = sink.received if rest and answer.get("ContentRange") else 0
         sink.start(offset=offset, length=length, validator=answer.get("ETag", ""))
-        with answer["Body"] as body:
+        with closing(answer["Body"]) as body:
             for chunk in body.iter_chunks(CHUNK):
                 sink.write(chunk)
     except ClientError as error:

@@ -1,0 +1,222 @@
+"""Against a real S3 server: versions, credentials, what is missing, a server that dies half-way, uploads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.data.fetch import fetch
+from neuco_core.data.transfer import Sink
+from neuco_core.data.upload import upload
+from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineError, UsageError
+from tests.fetch.helpers import BODY, files_below, remote, sha256
+from tests.fetch.s3_server import KEY, SECRET, S3Server
+
+FIRST, SECOND = b"id,label\na,1\nb,2\n", b"id,label\na,1\nb,3\n"
+
+
+@pytest.fixture
+def anonymous(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    monkeypatch.setenv("NEUCO_TIMEOUT", "10")
+    monkeypatch.setenv("NEUCO_RETRIES", "1")
+    return s3
+
+
+@pytest.fixture
+def owner(anonymous: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    return anonymous
+
+
+@pytest.fixture(scope="module")
+def public(s3: S3Server) -> str:
+    return s3.bucket("public-versions")
+
+
+@pytest.fixture(scope="module")
+def private(s3: S3Server) -> str:
+    return s3.bucket("private-versions", public=False)
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    path = tmp_path / "my labels.csv"
+    path.write_bytes(FIRST)
+    return path
+
+
+def test_put_twice_and_load_the_first_version_by_its_id(anonymous: S3Server, public: str) -> None:
+    first = anonymous.put(public, "twice.csv", FIRST)
+    second = anonymous.put(public, "twice.csv", SECOND)
+    assert first
+    assert first != second
+    assert fetch(remote(f"s3://{public}/twice.csv?versionId={first}", FIRST)).read_bytes() == FIRST
+    assert fetch(remote(f"s3://{public}/twice.csv?versionId={second}", SECOND)).read_bytes() == SECOND
+    assert fetch(remote(f"s3://{public}/twice.csv", SECOND)).read_bytes() == SECOND
+    with pytest.raises(ChecksumError, match="expected sha256"):
+        fetch(remote(f"s3://{public}/twice.csv?versionId={second}", FIRST + b" ", sized=False))
+
+
+def test_a_private_object_needs_credentials(anonymous: S3Server, private: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    anonymous.put(private, "mine.csv", FIRST)
+    wanted = remote(f"s3://{private}/mine.csv", FIRST)
+    with pytest.raises(FetchError, match="refused access"):
+        fetch(wanted)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    assert fetch(wanted).read_bytes() == FIRST
+
+
+def failures(s3: S3Server, public: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The message of everything that can be wrong with a request."""
+    s3.put(public, "there.csv", FIRST)
+    cases = [
+        (KEY, SECRET, "s3://no-such-bucket/there.csv"),
+        (KEY, SECRET, f"s3://{public}/not-there.csv"),
+        (KEY, SECRET, f"s3://{public}/there.csv?versionId={'0' * 32}"),
+        (KEY, "wrong", f"s3://{public}/there.csv"),
+        ("nobody", "wrong", f"s3://{public}/there.csv"),
+    ]
+    messages = []
+    for key, secret, url in cases:
+        monkeypatch.setenv("AWS_ACCESS_KEY_ID", key)
+        monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
+        with pytest.raises(FetchError) as caught:
+            fetch(remote(url, FIRST))
+        assert caught.value.where == url
+        messages.append(caught.value.what)
+    return messages
+
+
+def test_each_failure_has_its_own_plain_message(
+    anonymous: S3Server, public: str, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert failures(anonymous, public, monkeypatch) == [
+        "there is no bucket 'no-such-bucket'",
+        "the bucket has no object 'not-there.csv'",
+        f"the object has no version '{'0' * 32}'",
+        "the S3 server does not accept your credentials (SignatureDoesNotMatch)",
+        "the S3 server does not accept your credentials (InvalidAccessKeyId)",
+    ]
+    assert files_below(cache) == []
+
+
+def test_a_server_that_dies_half_way(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = BODY * 20  # more than the buffers between two processes hold
+    with S3Server(tmp_path / "s3") as dying:
+        bucket = dying.bucket("dying-bucket")
+        dying.put(bucket, "big.bin", large)
+        monkeypatch.setenv("AWS_ENDPOINT_URL", dying.endpoint)
+        monkeypatch.setenv("NEUCO_TIMEOUT", "5")
+        kill_when_reading(dying, monkeypatch)
+        with pytest.raises(FetchError) as caught:
+            fetch(remote(f"s3://{bucket}/big.bin", large))
+    assert "the download broke off after" in caught.value.what
+    assert "the S3 server cannot be reached" in caught.value.what
+    assert files_below(cache) == []
+
+
+def kill_when_reading(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kill the server when the first bytes have arrived: everything is real, one call is watched."""
+    write = Sink.write
+
+    def watched(self: Sink, chunk: bytes) -> int:
+        if server.process.poll() is None:
+            server.kill()
+        return write(self, chunk)
+
+    monkeypatch.setattr(Sink, "write", watched)
+
+
+def test_a_broken_transfer_goes_on_where_it_stopped(
+    anonymous: S3Server, public: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A real server, and a reader whose line breaks once after the first megabyte."""
+    anonymous.put(public, "resumed.bin", BODY)
+    write, starts, broken = Sink.write, [], []
+
+    def watched(self: Sink, chunk: bytes) -> int:
+        if self.received > 1_000_000 and not broken:
+            broken.append(self.received)
+            raise ConnectionResetError
+        return write(self, chunk)
+
+    def start(self: Sink, **parts: Any) -> None:
+        starts.append(parts["offset"])
+        started(self, **parts)
+
+    started = Sink.start
+    monkeypatch.setattr(Sink, "write", watched)
+    monkeypatch.setattr(Sink, "start", start)
+    assert fetch(remote(f"s3://{public}/resumed.bin")).read_bytes() == BODY
+    assert starts == [0, *broken]
+
+
+def test_an_upload_is_verified_by_the_server_and_readable_by_others(owner: S3Server, public: str, labels: Path) -> None:
+    stored = upload(labels, f"s3://{public}/tasks/mine/")
+    assert stored.version
+    assert stored.confirmed
+    assert stored.remote.url == f"s3://{public}/tasks/mine/my%20labels.csv?versionId={stored.version}"
+    assert stored.declaration == (f'Remote("{stored.remote.url}", sha256="{sha256(FIRST)}", size={len(FIRST)})')
+    assert fetch(stored.remote).read_bytes() == FIRST
+
+
+def test_the_first_upload_stays_after_a_second(owner: S3Server, public: str, labels: Path) -> None:
+    first = upload(labels, f"s3://{public}/again.csv")
+    labels.write_bytes(SECOND)
+    second = upload(labels, f"s3://{public}/again.csv")
+    assert fetch(first.remote).read_bytes() == FIRST
+    assert fetch(second.remote).read_bytes() == SECOND
+
+
+def test_an_upload_that_others_cannot_read_says_so(owner: S3Server, private: str, labels: Path) -> None:
+    with pytest.raises(FetchError, match=r"stored, but others cannot read it.*policy allow s3:GetObject"):
+        upload(labels, f"s3://{private}/mine/")
+
+
+def test_an_upload_never_destroys_what_is_there(owner: S3Server, labels: Path) -> None:
+    bucket = owner.bucket("no-versions", versions=False)
+    stored = upload(labels, f"s3://{bucket}/x.csv")
+    assert stored.version == ""
+    labels.write_bytes(SECOND)
+    with pytest.raises(UsageError, match="keeps no versions and has such an object"):
+        upload(labels, f"s3://{bucket}/x.csv")
+    assert fetch(stored.remote).read_bytes() == FIRST
+
+
+def test_bytes_that_change_on_the_way_are_refused_by_the_server(
+    owner: S3Server, public: str, labels: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The checksum is declared from other bytes than are sent, as if a bit had flipped in between."""
+    monkeypatch.setattr("neuco_core.data.upload.hash_file", lambda path: sha256(SECOND))
+    with pytest.raises(ChecksumError, match="the server received other bytes"):
+        upload(labels, f"s3://{public}/flipped.csv")
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [("https://example.org/x", "bad target"), ("s3://", "expected s3://bucket"), ("s3:///key", "expected s3://bucket")],
+)
+def test_bad_targets(owner: S3Server, labels: Path, target: str, message: str) -> None:
+    with pytest.raises(NeucoError, match=message):
+        upload(labels, target)
+
+
+def test_an_upload_without_rights(anonymous: S3Server, public: str, labels: Path) -> None:
+    with pytest.raises(FetchError, match="the upload failed: the S3 server refused access"):
+        upload(labels, f"s3://{public}/x.csv")
+
+
+def test_an_upload_of_nothing(owner: S3Server, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="no such file"):
+        upload(tmp_path / "none.csv", "s3://bucket/")
+
+
+def test_no_upload_when_offline(owner: S3Server, labels: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_OFFLINE", "1")
+    with pytest.raises(OfflineError):
+        upload(labels, "s3://bucket/")
