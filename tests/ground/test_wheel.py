@@ -1,0 +1,94 @@
+"""The wheel and the example package, installed into a clean virtual environment outside the repository."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.parts import missing
+
+
+class Installed:
+    """A virtual environment with nothing but the wheel, the example and their dependencies."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bin = folder / "venv" / "bin"
+
+    def run(self, program: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+        kept = {
+            name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NEUCO", "VIRTUAL"))
+        }
+        environment = kept | {"NEUCO_CACHE": str(self.folder / "cache")}
+        command = [str(self.bin / program), *args]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=900)
+        if check and done.returncode:
+            raise AssertionError(f"{command} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+        return done
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Installed:
+    made = Installed(tmp_path_factory.mktemp("outside"))
+    wheels = made.folder / "wheels"
+    # Without isolation the build uses the hatchling that is tested here; the dependencies come from the index.
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(wheels)]
+    for project in (root, root / "examples" / "neuco-task-example"):
+        subprocess.run([*build, str(project)], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "venv", str(made.bin.parent)], check=True)
+    pip = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-c", str(root / "constraints.txt"))
+    done = made.run("python", *pip, *map(str, sorted(wheels.glob("*.whl"))), "pytest", check=False)
+    if done.returncode:
+        missing("package index", "the dependencies of the wheel cannot be installed", done.stderr)
+    return made
+
+
+def test_the_wheel_holds_plugins_cards_data_and_the_registry(installed: Installed) -> None:
+    (wheel,) = (installed.folder / "wheels").glob("neuco-*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {
+        "neuco_core/py.typed",
+        "neuco_core/_registry/suites/embedded.toml",
+        "neuco_tasks/olinda/__init__.py",
+        "neuco_tasks/olinda/README.md",
+        "neuco_tasks/olinda/labels.csv",
+        "neuco_methods/averaging/__init__.py",
+    } <= names
+    assert not [name for name in names if name.startswith(("tests/", "ci/", "examples/", "registry/"))]
+
+
+def test_the_installed_wheel_works_outside_the_repository(installed: Installed, root: Path) -> None:
+    doctor = json.loads(installed.run("neuco", "doctor", "--json").stdout)
+    by_check = {row["check"]: row for row in doctor}
+    assert str(root) not in by_check["neuco"]["detail"]
+    assert by_check["registry"]["detail"].endswith("neuco_core/_registry")
+    assert by_check["extra torch"]["status"] == "missing"
+    assert not [row for row in doctor if row["status"] == "failed"]
+
+
+def test_the_installed_wheel_scores(installed: Installed) -> None:
+    args = ("score", "--method", "averaging", "--task", "olinda_elevation_mean", "--json")
+    assert "olinda_elevation_mean" in installed.run("neuco", *args).stdout
+
+
+def test_the_example_package_is_found_by_its_entry_points(installed: Installed) -> None:
+    rows = {row["name"]: row for row in json.loads(installed.run("neuco", "plugins", "--json").stdout)}
+    assert rows["example"]["source"] == "neuco-task-example 0.1.0 (neuco_task_example)"
+    assert rows["example"]["registers"] == ["dataset example", "task example_frequency", "method example_spectrum"]
+
+
+def test_the_example_package_is_scored(installed: Installed) -> None:
+    args = ("score", "--method", "example_spectrum", "--task", "example_frequency", "--protocol", "ridge")
+    assert "example_frequency" in installed.run("neuco", *args).stdout
+
+
+def test_the_tests_of_the_example_package_pass(installed: Installed, root: Path) -> None:
+    test = root / "examples" / "neuco-task-example" / "test.py"
+    done = installed.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(test))
+    assert "3 passed" in done.stdout
