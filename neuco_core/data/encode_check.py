@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from neuco_core.data.cubes import CubeBatch
+from neuco_core.data.encode import one_thread
 from neuco_core.data.encode_bands import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
 from neuco_core.specs import Dataset
@@ -62,12 +64,13 @@ class TinyCubes:
 
 def run(factory: Callable[[], Any], source: TinyCubes, batch_size: int = 64) -> np.ndarray:
     """Fit, if it learns, and encode all samples: rows in the order of the sorted ids."""
-    encoder = factory()
-    if hasattr(encoder, "fit"):
-        encoder.fit(source)
     ids = source.ids()
     parts = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
-    values = np.concatenate([np.asarray(encoder.encode(source.read(part))) for part in parts])
+    with one_thread("torch" in sys.modules):
+        encoder = factory()
+        if hasattr(encoder, "fit"):
+            encoder.fit(source)
+        values = np.concatenate([np.asarray(encoder.encode(source.read(part))) for part in parts])
     return np.asarray(values[np.argsort(ids)])
 
 

@@ -1,0 +1,84 @@
+"""Whitened random patches as filters, a threshold, and the mean over the image."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch.nn.functional import unfold
+
+from neuco_core.data.cubes import CubeBatch, CubeSource
+from neuco_core.data.encode_bands import check_seasons, encode_each, fit_standardizer, over_seasons, spread_ids
+from neuco_core.errors import DataError, UsageError
+
+PATCH_SAMPLES = 512
+SCALE_SAMPLES = 192
+PATCHES_PER_SAMPLE = 32
+WHITENING = 1e-2  # added to the eigenvalues: what is almost constant in all patches is not blown up to noise
+
+
+class MosaiksEncoder:
+    """``fit`` picks the filters and the scale of the features; nothing is trained and no label is seen."""
+
+    def __init__(self, seasons: str, filters: int, kernel: int, bias: float, seed: int) -> None:
+        if filters < 1 or kernel < 1:
+            raise UsageError("filters and kernel must be at least 1", got=(filters, kernel))
+        self.seasons = check_seasons(seasons)
+        self.filters = filters
+        self.kernel = kernel
+        self.bias = bias
+        self.seed = seed
+
+    def fit(self, source: CubeSource) -> None:
+        self._scale = fit_standardizer(source)
+        patches = self._patches(source, spread_ids(source, PATCH_SAMPLES))
+        self._weight, self._offset = self._filters(patches)
+        some = spread_ids(source, SCALE_SAMPLES)
+        features = np.stack([self._raw(source.read([name]).values[0]) for name in some])
+        # The features are all positive and of very different size; a probe should see them on one scale.
+        self._mean, std = features.mean(axis=0), features.std(axis=0)
+        self._std = np.where(std > 0, std, 1)
+
+    def encode(self, batch: CubeBatch) -> np.ndarray:
+        return encode_each(batch, lambda sample: (self._raw(sample) - self._mean) / self._std)
+
+    def _raw(self, sample: np.ndarray) -> np.ndarray:
+        return over_seasons(self._scale(sample), self.seasons, self._features)
+
+    def _features(self, images: np.ndarray) -> np.ndarray:
+        """(season, band, y, x) to (season, 2 · filters): how much each patch, and its negative, is in each image."""
+        with torch.inference_mode():
+            # A convolution as one product per image, in place: 2.5 times as fast on one thread as conv2d.
+            response = self._weight @ unfold(torch.from_numpy(images), self.kernel)
+            response += self._offset[:, None]
+            with_patch = (response - self.bias).clamp_(min=0).mean(dim=2)
+            against = response.neg_().sub_(self.bias).clamp_(min=0).mean(dim=2)
+            return np.asarray(torch.cat([with_patch, against], dim=1).numpy())
+
+    def _patches(self, source: CubeSource, ids: tuple[str, ...]) -> np.ndarray:
+        """Patches (n, band · kernel · kernel) at random places and seasons of each sample."""
+        random = np.random.RandomState(self.seed)  # its stream is frozen, unlike that of newer generators
+        patches = []
+        for name in ids:
+            images = self._scale(source.read([name]).values[0])
+            if self.seasons == "pre":
+                images = images.mean(axis=0, keepdims=True)
+            seasons, _, height, width = images.shape
+            if min(height, width) < self.kernel:
+                raise DataError(f"images of {height} × {width} are smaller than the kernel", expected=self.kernel)
+            for _ in range(PATCHES_PER_SAMPLE):
+                season = random.randint(seasons)
+                y, x = random.randint(height - self.kernel + 1), random.randint(width - self.kernel + 1)
+                patches.append(images[season, :, y : y + self.kernel, x : x + self.kernel].reshape(-1))
+        return np.stack(patches).astype(np.float64)
+
+    def _filters(self, patches: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
+        """Random patches, whitened and of length 1, as the weights and offsets of a convolution on scaled images."""
+        mean = patches.mean(axis=0)
+        values, axes = np.linalg.eigh(np.cov(patches - mean, rowvar=False).reshape(len(mean), len(mean)))
+        whitening = axes @ np.diag(1 / np.sqrt(np.maximum(values, 0) + WHITENING)) @ axes.T
+        random = np.random.RandomState(self.seed + 1)
+        chosen = random.choice(len(patches), self.filters, replace=len(patches) < self.filters)
+        white = (patches[chosen] - mean) @ whitening
+        white /= np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-12)
+        kernels = white @ whitening
+        return torch.from_numpy(kernels.astype(np.float32)), torch.from_numpy((-kernels @ mean).astype(np.float32))
