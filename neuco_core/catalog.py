@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuco_core import paths
+from neuco_core.discovery import NOUNS, BrokenPlugin
 from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
-from neuco_core.plugins import NOUNS, BrokenPlugin, Plugins
+from neuco_core.plugins import Plugins
 from neuco_core.scoring.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.specs import KINDS, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
 

@@ -1,9 +1,9 @@
-"""Discovery: which plugins there are, and what each of them registers.
+"""Loading plugins: what each of them registers, or why it cannot be used.
 
-Finding a plugin does not import it. Each is imported, checked and asked for its specs on its own, with a
-pluggy manager of its own, so that whatever one does wrong is written down as a ``BrokenPlugin`` and no other
-plugin notices. A plugin's name is the namespace of its ids (see ``hookspecs``); so the few plugins that can
-hold an id are known beforehand, and two of them that both do are always found out.
+Each is imported, checked and asked for its specs on its own, with a pluggy manager of its own: whatever one
+does wrong is written down as a ``BrokenPlugin``, and no other plugin notices. A plugin's name is the namespace
+of its ids (see ``hookspecs``); so the few plugins that can hold an id are known beforehand, and two of them
+that both do are always found out.
 """
 
 from __future__ import annotations
@@ -23,61 +23,19 @@ from typing import Any
 import pluggy
 
 from neuco_core import hookspecs
-from neuco_core._validate import ID
+from neuco_core.discovery import (
+    BUILTIN,
+    BUILTIN_NOUNS,
+    IN_TREE,
+    NOUNS,
+    BrokenPlugin,
+    Candidate,
+    find_in_tree,
+    find_installed,
+    inside,
+)
 from neuco_core.errors import DuplicateIdError, PluginError
-from neuco_core.specs import Dataset, Method, Metric, Origin, Probe, Spec, Splitter, Task
-
-# The nouns that plugins bring. The hook is neuco_<noun>s and the entry-point group neuco.<noun>s.
-NOUNS: dict[str, type[Spec]] = {
-    "dataset": Dataset,
-    "task": Task,
-    "method": Method,
-    "metric": Metric,
-    "probe": Probe,
-    "splitter": Splitter,
-}
-IN_TREE = ("neuco_tasks", "neuco_methods")
-BUILTIN = ("neuco_core.scoring.builtin",)
-BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter"))
-
-
-@dataclass(frozen=True)
-class BrokenPlugin:
-    """A plugin, or something in a plugin's place, that cannot be used, and why."""
-
-    name: str
-    source: str
-    stage: str
-    error: str
-    file: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.file or self.source}): {self.error}"
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A plugin that was found and is not imported yet; ``names`` are the namespaces of its ids."""
-
-    names: tuple[str, ...]
-    module: str
-    nouns: frozenset[str]
-    source: str
-    builtin: bool = False
-    entry_point: importlib.metadata.EntryPoint | None = None
-
-    @property
-    def name(self) -> str:
-        return self.names[0]
-
-    def may_hold(self, noun: str, spec_id: str) -> bool:
-        return noun in self.nouns and (self.builtin or any(_inside(spec_id, name) for name in self.names))
-
-    def origin(self) -> Origin:
-        dist = self.entry_point.dist if self.entry_point else None
-        if dist is None:
-            return Origin(self.name, self.source)
-        return Origin(self.name, self.source, dist.name or "unknown", dist.version or "unknown")
+from neuco_core.specs import Spec
 
 
 @dataclass(frozen=True)
@@ -104,7 +62,7 @@ class Plugins:
 
     @cached_property
     def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
-        found = [*_find_in_tree(self._packages), *_find_installed(self._all_entry_points)]
+        found = [*find_in_tree(self._packages), *find_installed(self._all_entry_points)]
         builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
         candidates = [item for item in found if isinstance(item, Candidate)]
         return (*builtin, *candidates), tuple(item for item in found if isinstance(item, BrokenPlugin))
@@ -174,55 +132,6 @@ def _with_id(plugin: Plugin, noun: str, spec_id: str) -> list[Spec]:
     return [spec for kind, spec in plugin.specs if kind == noun and spec.id == spec_id]
 
 
-def _inside(spec_id: str, namespace: str) -> bool:
-    return spec_id == namespace or spec_id.startswith((namespace + "_", namespace + "-"))
-
-
-def _find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
-    for package in packages:
-        for folder in importlib.import_module(package).__path__:
-            for path in sorted(Path(folder).iterdir()):
-                if path.name in ("__init__.py", "__pycache__", "py.typed") or path.name.startswith("."):
-                    continue
-                reason = _unusable(path)
-                if reason:
-                    yield BrokenPlugin(path.name, str(path), "find", reason, str(path))
-                else:
-                    yield Candidate((path.name,), f"{package}.{path.name}", frozenset(NOUNS), str(path))
-
-
-def _unusable(path: Path) -> str:
-    if not path.is_dir():
-        return "a plugin is a directory; this is a file"
-    if path.name.startswith("_"):
-        return "names that start with '_' are not loaded; rename the directory to register it"
-    if not (path / "__init__.py").is_file():
-        return "no __init__.py, so nothing can be registered"
-    if not ID.fullmatch(path.name):
-        return "the directory's name must be an id: a-z, 0-9, _ and -"
-    return ""
-
-
-def _find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
-    """One candidate per distribution and module, whatever the number of its entry points."""
-    found: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
-    for noun in NOUNS:
-        for entry in entry_points.select(group=f"neuco.{noun}s"):
-            found.setdefault((_folder(entry), entry.value), []).append((noun, entry))
-    for (folder, value), entries in sorted(found.items(), key=str):
-        names = tuple(dict.fromkeys(entry.name for _, entry in entries))
-        bad = [name for name in names if not ID.fullmatch(name)]
-        if bad:
-            yield BrokenPlugin(bad[0], f"{folder}: {value}", "find", "the entry point's name must be an id")
-            continue
-        yield Candidate(names, value, frozenset(noun for noun, _ in entries), value, entry_point=entries[0][1])
-
-
-def _folder(entry: importlib.metadata.EntryPoint) -> object:
-    # The metadata folder tells distributions apart without parsing their metadata, which costs more than all the rest.
-    return getattr(entry.dist, "_path", None) or id(entry.dist)
-
-
 class _Misfit(Exception):
     """A plugin that imports well and registers something wrong; ``file`` says where."""
 
@@ -290,7 +199,7 @@ def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
     wanted = NOUNS[noun]
     if not isinstance(spec, wanted):
         raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, and gave a {type(spec).__name__}", place)
-    if not candidate.builtin and not any(_inside(spec.id, name) for name in candidate.names):
+    if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
         names = " or ".join(repr(name) for name in candidate.names)
         text = (
             f"{noun} {spec.id!r} is outside the plugin {names}: an id is the plugin's name, or starts with it and '_'"

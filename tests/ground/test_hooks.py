@@ -12,7 +12,8 @@ import pytest
 
 import neuco_core
 from neuco_core import hookspecs
-from neuco_core.plugins import NOUNS, hooks_of
+from neuco_core.discovery import NOUNS
+from neuco_core.plugins import hooks_of
 
 HOOKS = {name: item for name, item in vars(hookspecs).items() if name.startswith("neuco_")}
 

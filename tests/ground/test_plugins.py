@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from neuco_core.discovery import BrokenPlugin
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
-from neuco_core.plugins import BrokenPlugin
 from neuco_core.specs import Dataset, Method, Task
 from tests.ground.helpers import ONE, Tree
 
