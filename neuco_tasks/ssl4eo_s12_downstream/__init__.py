@@ -1,0 +1,44 @@
+"""SSL4EO-S12-downstream: the cubes behind NeuCo-Bench's tasks. They are too big to fetch unasked; link a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from neuco_core import Dataset, hookimpl
+from neuco_tasks.ssl4eo_s12_downstream import common
+
+if TYPE_CHECKING:
+    from neuco_core.data.cubes import CubeSource
+
+
+def cubes() -> CubeSource:
+    from neuco_core.data.links import dataset_root, variable
+    from neuco_core.errors import DataError
+
+    root = dataset_root(common.DATASET)
+    if root is None:
+        raise DataError(
+            "no local copy of the cubes is known",
+            where=common.DATASET,
+            hint=f"Download {common.HOME} and run `neuco data link {common.DATASET} FOLDER`, "
+            f"or set {variable(common.DATASET)}",
+        )
+    from neuco_core.data.ssl4eo import SSL4EOCubes
+
+    return SSL4EOCubes(root)
+
+
+@hookimpl
+def neuco_datasets() -> Iterator[Dataset]:
+    yield Dataset(
+        id=common.DATASET,
+        title="SSL4EO-S12-downstream",
+        description="13,260 places seen by Sentinel-1 and Sentinel-2 (L1C and L2A) in four seasons, 264 × 264 pixels",
+        bands=common.BANDS,
+        seasons=common.SEASONS,
+        cubes=cubes,
+        license=common.LICENSE,
+        citation=f"{common.CITATION}; {common.CUBES_CITATION}",
+        tags=("earth-observation", "real"),
+    )

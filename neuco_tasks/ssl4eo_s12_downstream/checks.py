@@ -1,0 +1,64 @@
+"""What every task of the dataset must do; their test.py files call these."""
+# ruff: noqa: S101 - tests assert
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from neuco_core import load_task
+from neuco_core.data.links import variable
+from neuco_core.errors import UnpinnedError
+from neuco_tasks.ssl4eo_s12_downstream import common, fake
+
+if TYPE_CHECKING:
+    from neuco_core import Task
+
+
+def check_declaration(task: Task, *, unit: str, r2: float | None) -> None:
+    """The facts of the dataset's card and of the paper's Table 4."""
+    assert task.dataset == common.DATASET
+    assert task.unit == unit
+    assert task.license == "CC-BY-4.0"
+    assert "arXiv:2510.17914" in task.citation
+    assert not task.source.pinned, "a hash must come from somebody who has read the file"
+    assert (task.baseline.score if task.baseline else None) == r2
+    if task.baseline:
+        assert task.baseline.method == "averaging"
+        assert task.baseline.protocol == "neuco-2025+k=50,lr=0.0001"
+        assert 0.1 <= task.baseline.tolerance < 1
+
+
+def check_without_data(task_id: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Loading works with no network; asking for labels says which command to run."""
+    _isolate(tmp_path, monkeypatch)
+    monkeypatch.setenv("NEUCO_OFFLINE", "1")
+    task = load_task(task_id)
+    with pytest.raises(UnpinnedError, match=f"neuco data pin {task_id}`"):
+        task.labels()
+
+
+def check_linked_copy(task_id: str, file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a local copy the labels are read as published: extra columns ignored, order kept, nothing dropped."""
+    _isolate(tmp_path, monkeypatch)
+    ids = fake.sample_ids(31)
+    fake.write_labels(tmp_path / "copy" / "labels" / file, ids)
+    monkeypatch.setenv(variable(common.DATASET), str(tmp_path / "copy"))
+    labels = load_task(task_id).labels()
+    assert list(labels.ids) == ids
+    assert not labels.dropped
+    expected = [round(fake.truth(index), 6) for index in range(31)]
+    if labels.kind == "classification":
+        expected = [float(value > 0.5) for value in expected]
+    assert labels.values.tolist() == expected
+
+
+def _isolate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of the person who runs the tests may help: no cache, no links, no pins."""
+    for name in ("CACHE", "CONFIG", "PINS"):
+        monkeypatch.setenv(f"NEUCO_{name}", str(tmp_path / name.lower()))
+    monkeypatch.delenv(variable(common.DATASET), raising=False)
+    # Pins that a user has made in this checkout are the user's; these tests ask what happens before that.
+    monkeypatch.setattr("neuco_core.data.pins.shipped_file", lambda: tmp_path / "no-pins.json")
