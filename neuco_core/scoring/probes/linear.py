@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from collections.abc import Callable
+
 import numpy as np
 
+from neuco_core.errors import UsageError
+from neuco_core.scoring.plain import BCE, MSE, SOFTMAX
+from neuco_core.scoring.plain import fit as plain_fit
 from neuco_core.scoring.probes import Fit, Split
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.scoring.stream import linear_words
 
-MSE, BCE, SOFTMAX = 0, 1, 2
+
+class SlowProbeWarning(UserWarning):
+    """The linear probe runs without its compiler: the same numbers, much later."""
 
 
 class LinearProbe:
-    """Trains with the compiled kernel."""
+    """Trains with the compiled kernel where there is a compiler, else in plain NumPy."""
 
     def __init__(self, protocol: Protocol) -> None:
-        from neuco_core.scoring import kernel
-
+        sigmoid = protocol.params.get("sigmoid", "torchmetrics")
+        if set(protocol.params) - {"sigmoid"} or sigmoid not in ("torchmetrics", "always"):
+            expected = "none, or sigmoid=torchmetrics or sigmoid=always"
+            raise UsageError("bad parameters of the linear probe", expected=expected, got=dict(protocol.params))
         self.protocol = protocol
-        self._fit = kernel.fit
+        self._always = sigmoid == "always"
+        self._fit = _load_fit()
 
     def words(self, dim: int, outputs: int, train: int, test: int) -> int:
         return linear_words(dim, outputs, train, test, self.protocol.epochs)
@@ -32,13 +44,32 @@ class LinearProbe:
         out = np.empty((rules.epochs, len(split.test), outputs), np.float32)
         losses = np.empty((2, rules.epochs), np.float64)
         train, test = split.train.astype(np.uint32), split.test.astype(np.uint32)
-        settings = (loss, rules.epochs, rules.batch_size, rules.lr, rules.weight_decay)
+        settings = (loss, rules.epochs, rules.batch_size, float(rules.lr), float(rules.weight_decay))
         self._fit(split.x, split.y, train, test, split.words, *settings, weights, biases, out, losses)
         if loss == BCE:
-            out = two_classes(out, always=rules.params.get("sigmoid") == "always")
+            out = two_classes(out, always=self._always)
         elif loss == SOFTMAX:
             out = softmax(out)
         return Fit(out, losses[0], losses[1], {"weight": weights, "bias": biases})
+
+
+def _load_fit() -> Callable[..., None]:
+    """The compiled training loop, or the plain one with a warning. NEUCO_NO_COMPILER=1 asks for the plain one."""
+    reason = "NEUCO_NO_COMPILER=1"
+    if os.environ.get("NEUCO_NO_COMPILER") != "1":
+        try:
+            from neuco_core.scoring import kernel
+
+            kernel.warm()
+        # Whatever stops the compiler (a missing package, a missing library, a processor it does not know) must not
+        # stop the score: there is another way to the same number.
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+        else:
+            fit: Callable[..., None] = kernel.fit
+            return fit
+    warnings.warn(f"no compiled kernel, scoring slowly ({reason})", SlowProbeWarning, stacklevel=2)
+    return plain_fit
 
 
 def two_classes(logits: np.ndarray, *, always: bool) -> np.ndarray:
