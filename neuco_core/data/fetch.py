@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.data import cache
 from neuco_core.data.local import resolve
-from neuco_core.data.pins import Pin, require_pin
+from neuco_core.data.pins import Pin, find_pin, require_pin
 from neuco_core.data.settings import Settings
 from neuco_core.data.transfer import download, shown
 from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError
@@ -25,15 +25,27 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     settings = Settings.from_environment()
     pin = require_pin(remote)
     name = file_name(remote.url)  # also for what a mirror gives: it is looked for under one name
-    failures: list[tuple[str, NeucoError]] = []
+    failures: list[NeucoError] = []
     for url in remote.urls:
         try:
-            if urlsplit(url).scheme in LOCAL:
+            if is_local(url):
                 return _local(url, pin)
             return _cached(url, pin, name, settings, progress)
         except (FetchError, DataError) as error:
-            failures.append((url, error))
+            failures.append(error)
     raise _summary(remote, failures)
+
+
+def is_local(url: str) -> bool:
+    """Whether an address is on this machine, so that nothing is copied into the cache."""
+    return urlsplit(url).scheme in LOCAL
+
+
+def cached(remote: Remote) -> Path | None:
+    """The remote's file in the cache if it is there and intact; no network, no change."""
+    pin = find_pin(remote)
+    item = cache.entry(pin.sha256, file_name(remote.url)) if pin else None
+    return item.path if item and item.path.is_file() and item.intact() else None
 
 
 def verify(path: Path, pin: Pin, name: str) -> None:
@@ -104,14 +116,22 @@ def _download(url: str, pin: Pin, item: cache.Entry, settings: Settings, progres
 
 
 def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
-    """Put the file of the primary address into ``folder`` without a check: for ``neuco data pin`` to look at."""
+    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
+    failures: list[NeucoError] = []
+    for url in remote.urls:
+        try:
+            return resolve(url) if is_local(url) else _bring(url, remote, folder, progress)
+        except (FetchError, DataError) as error:
+            failures.append(error)
+    raise _summary(remote, failures)
+
+
+def _bring(url: str, remote: Remote, folder: Path, progress: bool | None) -> Path:
     settings = Settings.from_environment()
-    if urlsplit(remote.url).scheme in LOCAL:
-        return resolve(remote.url)
     if settings.offline:
-        raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(remote.url))
+        raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
     path = folder / file_name(remote.url)
-    download(remote.url, path, settings, size=remote.size, progress=progress)
+    download(url, path, settings, size=remote.size, progress=progress)
     return path
 
 
@@ -121,10 +141,11 @@ def file_name(url: str) -> str:
     return "".join(char if char.isalnum() or char in "._-+" else "_" for char in name).lstrip(".")[-120:] or "file"
 
 
-def _summary(remote: Remote, failures: list[tuple[str, NeucoError]]) -> NeucoError:
+def _summary(remote: Remote, failures: list[NeucoError]) -> NeucoError:
+    """One error for all addresses; of their common kind, if they have one."""
     if len(failures) == 1:
-        return failures[0][1]
-    reasons = "; ".join(str(error) for _, error in failures)
-    same = {type(error) for _, error in failures}
-    kind = same.pop() if len(same) == 1 else FetchError
-    return kind(f"none of {len(failures)} addresses gave the file: {reasons}", where=remote.url)
+        return failures[0]
+    kinds = {type(error) for error in failures}
+    kind = kinds.pop() if len(kinds) == 1 else FetchError
+    reasons = "; ".join(str(error) for error in failures)
+    return kind(f"none of {len(failures)} addresses gave the file: {reasons}", where=shown(remote.url))

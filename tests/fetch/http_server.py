@@ -22,7 +22,9 @@ class Handler(BaseHTTPRequestHandler):
         name = self.path.split("?")[0].strip("/").split("/")[0]
         self.server.requests.append((self.path, dict(self.headers)))
         self.server.counts[name] += 1
-        getattr(self, f"send_{name.replace('-', '_')}", self.send_missing)()
+        if self.path in self.server.files:
+            return self.whole(self.server.files[self.path])
+        return getattr(self, f"send_{name.replace('-', '_')}", self.send_missing)()
 
     def head(self, status: int, length: int | None, **headers: str) -> None:
         self.send_response(status)
@@ -199,6 +201,7 @@ class Server(ThreadingHTTPServer):
         self.counts: Counter[str] = Counter()
         self.released, self.halfway = threading.Event(), threading.Event()
         self.healthy = False
+        self.files: dict[str, bytes] = {}  # whatever a test wants to have served, by path
 
     def handle_error(self, request: object, client_address: object) -> None:
         """A client that hangs up is part of the game."""
