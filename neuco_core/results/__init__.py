@@ -1,0 +1,1 @@
+"""Score records, and the matrix of methods × tasks that makes them."""

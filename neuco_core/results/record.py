@@ -1,0 +1,189 @@
+"""The score record: one immutable JSON file per (method, task, protocol), written by neuco and never by hand.
+
+A file has one field per line, in alphabetical order, so that a change is easy to read. ``digest`` is the sha256 of
+all lines but its own and ``provenance``: an edited number is noticed, and the same score made elsewhere is the
+same text apart from those two.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from neuco_core.errors import DataError
+
+SCHEMA = 1
+STATUSES = ("ok", "failed", "skipped", "not-applicable")
+FAILURES = ("data", "dependency", "method", "timeout", "memory", "crash")
+DEFAULT_PROTOCOL = "neuco-2025"
+EPSILON = 0.02
+LARGEST_FILE = 4_000_000
+REBUILD = "Delete the file and run `neuco score --all` to make it anew"
+
+Scalar: TypeAlias = str | int | float | bool | None
+Key: TypeAlias = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Record:
+    """The outcome of one method on one task under one protocol; ``None`` in ``per_split`` is an undefined split.
+
+    ``inputs`` is all that can change the numbers, and ``fingerprint`` its hash; ``provenance`` tells who made the
+    record, where and how long it took.
+    """
+
+    method: str
+    method_version: int
+    task: str
+    task_version: int
+    dataset: str
+    kind: str
+    metric: str
+    protocol: str
+    status: str
+    fingerprint: str
+    inputs: Mapping[str, Scalar]
+    greater_is_better: bool
+    reason: str = ""
+    failure: str | None = None
+    per_split: tuple[float | None, ...] = ()
+    mean: float | None = None
+    std: float | None = None
+    q: float | None = None
+    metrics: Mapping[str, tuple[float | None, ...]] = field(default_factory=dict)
+    samples: Mapping[str, int] = field(default_factory=dict)
+    folds: Mapping[str, int] = field(default_factory=dict)
+    lower: float | None = None
+    upper: float | None = None
+    baseline: bool = False
+    dim: int | None = None
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+    schema: int = SCHEMA
+
+    @property
+    def key(self) -> Key:
+        return self.method, self.task, self.protocol
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the digest left out."""
+        return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
+
+
+def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
+    """Mean, population std and Q over the defined splits, correctly rounded: the same to the last bit everywhere."""
+    values = [value for value in per_split if value is not None]
+    if not values:
+        return None
+    mean = math.fsum(values) / len(values)
+    std = math.sqrt(math.fsum((value - mean) * (value - mean) for value in values) / len(values))
+    return mean, std, 100 * EPSILON * (mean if greater_is_better else -mean) / (std + EPSILON)
+
+
+def canonical(value: object) -> str:
+    """The one JSON text of a value: sorted keys, no spaces, no NaN."""
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+
+def fingerprint(inputs: Mapping[str, Scalar]) -> str:
+    return hashlib.sha256(canonical(dict(inputs)).encode()).hexdigest()
+
+
+def record_bytes(record: Record) -> bytes:
+    """The file's content."""
+    lines = {name: f'"{name}": {canonical(value)}' for name, value in record.to_json().items()}
+    # The digest's own line is not part of what it is taken of, so a stand-in of any value will do.
+    stand_in = f'"digest": "{"0" * 64}"'
+    lines["digest"] = stand_in
+    body = ("{\n" + ",\n".join(lines[name] for name in sorted(lines)) + "\n}\n").encode()
+    return body.replace(stand_in.encode(), f'"digest": "{digest(body)}"'.encode())
+
+
+_UNSIGNED = re.compile(rb'^"(?:digest|provenance)": .*\n', re.MULTILINE)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(_UNSIGNED.sub(b"", data)).hexdigest()
+
+
+def record_path(registry: Path, method: str, task: str, protocol: str) -> Path:
+    """Where a record is kept; the usual protocol is not named, others are, with odd characters escaped."""
+    suffix = "" if protocol == DEFAULT_PROTOCOL else "@" + quote(protocol, safe="+=,")
+    return registry / "results" / method / f"{task}{suffix}.json"
+
+
+def read_record(path: Path, *, expect_place: bool = True) -> Record:
+    """Read a record strictly: it may come from a stranger. Whatever is wrong with it is an error with the reason.
+
+    ``expect_place`` also demands that its folder and file name are those of its ids.
+    """
+    from neuco_core.results.check import parse_record
+
+    record = parse_record(_read(path), path)
+    if expect_place:
+        wanted = record_path(Path(), *record.key).parts[-2:]
+        if path.absolute().parts[-2:] != wanted:
+            raise DataError(
+                "a record in the wrong place", where=path, expected="/".join(wanted), got="/".join(path.parts[-2:])
+            )
+    return record
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DataError("too large for a record", where=path, expected=f"at most {LARGEST_FILE} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise DataError(f"the record cannot be read: {error.strerror or error}", where=path) from error
+
+
+def write_record(record: Record, registry: Path) -> Path:
+    """Write a record atomically. What a strict reader would refuse is never written."""
+    from neuco_core.data.cache import write_atomic
+    from neuco_core.results.check import parse_record
+
+    path = record_path(registry, *record.key)
+    data = record_bytes(record)
+    parse_record(data, path)
+    write_atomic(path, data)
+    return path
+
+
+def record_files(registry: Path) -> Iterator[Path]:
+    """All record files, by method and task; hidden files are not records."""
+    root = registry / "results"
+    if not root.is_dir():
+        return
+    for folder in sorted(root.iterdir()):
+        if folder.is_dir() and not folder.name.startswith("."):
+            yield from sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
+
+
+def read_all(registry: Path, *, tasks: Collection[str] | None = None) -> list[Record]:
+    """All records, each read strictly. With ``tasks``, a record of any other task is refused too."""
+    records = []
+    for path in record_files(registry):
+        record = read_record(path)
+        if tasks is not None and record.task not in tasks:
+            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
+        records.append(record)
+    return records
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    return value
