@@ -17,7 +17,7 @@ CITATION = (
 TAGS = ("handwriting", "embedded", "real")
 
 
-def cubes() -> CubeSource:
+def open_cubes() -> CubeSource:
     from neuco_tasks.digits.cubes import DigitCubes
 
     return DigitCubes()
@@ -31,7 +31,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         description="1,797 grey images of 8 × 8 pixels, the test part of the UCI digits, from scikit-learn",
         bands=("grey/0",),
         seasons=("scene",),
-        cubes=cubes,
+        cubes=open_cubes,
         license=LICENSE,
         citation=CITATION,
         tags=TAGS,

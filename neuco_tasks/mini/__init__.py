@@ -59,7 +59,7 @@ TASKS = {
 }
 
 
-def cubes() -> CubeSource:
+def open_cubes() -> CubeSource:
     from neuco_tasks.mini.cubes import MiniCubes
 
     return MiniCubes()
@@ -73,7 +73,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         description="Synthetic: 1,000 generated cubes of 27 bands, 4 seasons and 32 × 32 pixels; no sensor saw them",
         bands=BANDS,
         seasons=("spring", "summer", "fall", "winter"),
-        cubes=cubes,
+        cubes=open_cubes,
         synthetic=True,
         license=LICENSE,
         tags=TAGS,

@@ -19,7 +19,7 @@ LICENSE = "Apache-2.0"
 CITATION = "Pebesma, E. and others: stars, spatiotemporal arrays for R (file L7_ETMs.tif, Landsat-7 ETM+, Olinda)"
 
 
-def cubes() -> CubeSource:
+def open_cubes() -> CubeSource:
     from neuco_tasks.olinda.cubes import OlindaCubes
 
     return OlindaCubes()
@@ -33,7 +33,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         description="1,849 patches of 8 × 8 pixels from one Landsat-7 ETM+ scene of Olinda, Brazil",
         bands=("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7"),
         seasons=("scene",),
-        cubes=cubes,
+        cubes=open_cubes,
         license=LICENSE,
         citation=CITATION,
         tags=("earth-observation", "embedded", "real"),

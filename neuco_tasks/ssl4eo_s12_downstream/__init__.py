@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
 
 
-def cubes() -> CubeSource:
+def open_cubes() -> CubeSource:
     from neuco_core.data.links import dataset_root, variable
     from neuco_core.errors import DataError
 
@@ -37,7 +37,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         description="13,260 places seen by Sentinel-1 and Sentinel-2 (L1C and L2A) in four seasons, 264 × 264 pixels",
         bands=common.BANDS,
         seasons=common.SEASONS,
-        cubes=cubes,
+        cubes=open_cubes,
         license=common.LICENSE,
         citation=f"{common.CITATION}; {common.CUBES_CITATION}",
         tags=("earth-observation", "real"),
