@@ -93,6 +93,7 @@ def _sources(methods: Sequence[str], files: Sequence[Path], strict: bool, rules:
 
 
 def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_json: bool) -> None:
+    from neuco_core.scoring.cells import told
     from neuco_core.scoring.jsonable import jsonable
     from neuco_core.specs import to_json
 
@@ -107,10 +108,11 @@ def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_
     if rows:
         click.echo(table(head, rows, right=(several + 2, several + 3, several + 4)))
         click.echo(f"protocol {rules.name}: {rules.k} splits, {rules.epochs} epochs, seed {rules.seed}")
-    for cell in cells:
-        if cell.reason:
-            name = f"{cell.source} on {cell.task.id}" if several else cell.task.id
-            click.echo(f"{cell.status} {name}: {cell.reason}")
+    named = [
+        (cell.status, f"{cell.source} on {cell.task.id}" if several else cell.task.id, cell.reason) for cell in cells
+    ]
+    for line in told(named):
+        click.echo(line)
 
 
 def _row(cell: Cell) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -118,9 +118,7 @@ def _cell(
     from neuco_core.scoring.scorer import score
 
     try:
-        if isinstance(labels, NeucoError):
-            raise labels
-        reason = source.why_not(task, labels)
+        reason = why_skip(source, task, labels)
         if reason:
             return Cell(source.name, task, "skipped", reason)
         found = score(source.embeddings(task), task, protocol, threads=threads, progress=progress)
@@ -129,6 +127,21 @@ def _cell(
     except NeucoError as error:
         return Cell(source.name, task, "failed", str(error))
     return Cell(source.name, task, "ok", score=found)
+
+
+def why_skip(source: Source, task: Task, labels: Labels | NeucoError) -> str:
+    """Why a task is left out; "" if nothing speaks against it. Labels that are bad, not missing, are an error."""
+    if isinstance(labels, UnpinnedError):
+        return unpinned(task)
+    if isinstance(labels, NeucoError):
+        raise labels
+    return source.why_not(task, labels)
+
+
+def unpinned(task: Task) -> str:
+    """One sentence for all tasks of a dataset, so that a list of them can be told as one."""
+    link = f"`neuco data link {task.dataset} FOLDER` to use a local copy"
+    return f"labels not verified yet (unpinned): run `neuco data pin TASK` to fetch and pin them, or {link}"
 
 
 def plan_cells(sources: Sequence[Source], tasks: Sequence[Task]) -> list[Cell]:
@@ -144,11 +157,20 @@ def _plan(source: Source, task: Task) -> Cell:
         if linked_file(task.dataset, task.source) is None:
             require_pin(task.source)
         reason = source.why_not(task, None)
-    except UnpinnedError as error:
-        return Cell(source.name, task, "skipped", str(error))
+    except UnpinnedError:
+        return Cell(source.name, task, "skipped", unpinned(task))
     except NeucoError as error:
         return Cell(source.name, task, "failed", str(error))
     return Cell(source.name, task, "skipped" if reason else "ready", reason)
+
+
+def told(cells: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Lines for (status, name, reason); what shares status and reason is told in one."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for status, name, reason in cells:
+        if reason:
+            groups.setdefault((status, reason), []).append(name)
+    return [f"{status} {', '.join(names)}: {reason}" for (status, reason), names in groups.items()]
 
 
 def verdict(cells: Sequence[Cell], asked: Collection[str] = ()) -> str:

@@ -1,0 +1,172 @@
+"""``neuco ablate``: quality against the size of an embedding, in dimensions and in bits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import choose_protocol, choose_tasks, progress_bar, protocol_options, task_options
+from neuco_core.cli.output import echo_json, json_option, table
+
+if TYPE_CHECKING:
+    from neuco_core.data.labels import Labels
+    from neuco_core.errors import NeucoError
+    from neuco_core.scoring.ablate import Point
+    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.scoring.sources import Source
+    from neuco_core.specs import Task
+
+WIDE = 4  # with more tasks than that the table gets too wide for a terminal
+
+
+def _words(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    """Values with commas between them."""
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in _words(ctx, param, value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers with commas between them") from None
+
+
+@click.command()
+@click.option("--method", shell_complete=ids_of("method"), help="A registered method.")
+@click.option("--embeddings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file instead.")
+@task_options
+@protocol_options
+@click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
+@click.option("--reduce", "reductions", callback=_words, default="truncate,pca,random", show_default=True, help="How.")
+@click.option(
+    "--rates",
+    callback=_words,
+    default="float32,float16,int8,binary,entropy",
+    show_default=True,
+    help="How values are coded; entropy=STEP for one step in standard deviations.",
+)
+@click.option("--grid", is_flag=True, help="Every rate at every size, instead of the two axes.")
+@click.option("--projection-seed", default=0, show_default=True, help="Seed of the random projection.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: FILE.png, .svg or .pdf.")
+@json_option
+def ablate(
+    method: str | None,
+    embeddings: Path | None,
+    tasks: Sequence[str],
+    suite: str | None,
+    kind: str | None,
+    tags: Sequence[str],
+    dataset: str | None,
+    protocol: str | None,
+    threads: int | None,
+    dims: tuple[int, ...],
+    reductions: tuple[str, ...],
+    rates: tuple[str, ...],
+    grid: bool,
+    projection_seed: int,
+    plot: Path | None,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """How small can an embedding get? Score it with fewer dimensions and with fewer bits.
+
+    All tasks must be of one dataset. Bits are counted on what a coder really wrote, with all that the decoder needs.
+    """
+    from neuco_core.errors import UsageError
+    from neuco_core.scoring.ablate import ablate as run
+    from neuco_core.scoring.ablate import plan
+    from neuco_core.scoring.rates import expand
+
+    if (method is None) == (embeddings is None):
+        raise UsageError("give either --method ID or --embeddings FILE")
+    if plot:
+        from neuco_core.scoring.ablate_plot import check_target
+
+        check_target(plot)
+    rules = choose_protocol(protocol, suite, **settings)
+    coders = expand(rates)
+    source = _source(method, embeddings, rules)
+    chosen, notes = _usable(source, choose_tasks(tasks, suite, kind, tags, dataset))
+    found = source.embeddings(chosen[0])
+    dim, samples = found.values.shape[1], len(found.ids)
+    variants, left_out = plan(dim, samples, dims=dims, reductions=reductions, rates=coders, grid=grid)
+    with progress_bar() as progress:
+        work = run(found, chosen, rules, variants, seed=projection_seed, threads=threads, progress=progress)
+        points = list(work)
+    _show(points, source, rules, [*notes, *(f"left out {text}" for text in left_out)], as_json)
+    if plot:
+        _draw(points, source.name, rules, plot)
+
+
+def _source(method: str | None, path: Path | None, rules: Protocol) -> Source:
+    from neuco_core.catalog import load_method
+    from neuco_core.scoring.sources import FileSource, MethodSource
+
+    if path is not None:
+        return FileSource(path, dim=rules.embedding_dim)
+    return MethodSource(load_method(str(method)))
+
+
+def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
+    """The tasks that the source has something for; they must be of one dataset."""
+    from neuco_core.errors import ScoreError, UsageError
+    from neuco_core.scoring.cells import load_all_labels, told
+
+    labels = load_all_labels(tasks)
+    reasons = {task.id: _why_not(source, task, labels[task.id]) for task in tasks}
+    usable = [task for task in tasks if not reasons[task.id]]
+    notes = told(("left out", name, reason) for name, reason in reasons.items())
+    if not usable:
+        raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
+    datasets = sorted({task.dataset for task in usable})
+    if len(datasets) > 1:
+        raise UsageError("the tasks are of several datasets", got=", ".join(datasets), hint="Say --dataset ID")
+    return usable, notes
+
+
+def _why_not(source: Source, task: Task, labels: Labels | NeucoError) -> str:
+    from neuco_core.errors import NeucoError
+    from neuco_core.scoring.cells import why_skip
+
+    try:
+        return why_skip(source, task, labels)
+    except NeucoError as error:
+        return str(error)
+
+
+def _show(points: Sequence[Point], source: Source, rules: Protocol, notes: list[str], as_json: bool) -> None:
+    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.specs import to_json
+
+    if as_json:
+        found = {"source": source.describe(), "protocol": to_json(rules), "left_out": notes}
+        echo_json(jsonable({**found, "points": [point.to_json() for point in points]}))
+        return
+    names = list(points[0].scores)
+    shown = names if len(names) <= WIDE else []
+    several = len(names) > 1
+    head = ["reduction", "dims", "rate", "bits/sample", *[f"Q {name}" for name in shown], *["mean Q"] * several]
+    rows = [
+        [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
+        + [f"{p.scores[name].q:.2f}" for name in shown]
+        + [f"{p.mean_q:.2f}"] * several
+        for p in points
+    ]
+    click.echo(table(head, rows, right=(1, *range(3, len(head)))))
+    if not shown:
+        click.echo(f"mean of {len(names)} tasks; --json has each of them")
+    click.echo(f"protocol {rules.name}; {source.name}")
+    for note in notes:
+        click.echo(note)
+
+
+def _draw(points: Sequence[Point], name: str, rules: Protocol, path: Path) -> None:
+    from neuco_core.bench.plots import save
+    from neuco_core.scoring.ablate_plot import ablation_figure
+
+    save(ablation_figure(points, f"{name}, protocol {rules.name}"), path)
+    click.echo(f"plot in {path}", err=True)

@@ -1,0 +1,115 @@
+"""``neuco compare``: is one method better than another, or could it be the splits?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuco_core.cli.options import (
+    choose_protocol,
+    choose_tasks,
+    exact_ids,
+    progress_bar,
+    protocol_options,
+    task_options,
+)
+from neuco_core.cli.output import echo_json, json_option, table
+
+if TYPE_CHECKING:
+    from neuco_core.scoring.pairs import Pair
+    from neuco_core.scoring.protocol import Protocol
+
+
+@click.command()
+@click.argument("a", metavar="A")
+@click.argument("b", metavar="B")
+@task_options
+@protocol_options
+@click.option(
+    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True
+)
+@click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
+@json_option
+def compare(
+    a: str,
+    b: str,
+    tasks: Sequence[str],
+    suite: str | None,
+    kind: str | None,
+    tags: Sequence[str],
+    dataset: str | None,
+    protocol: str | None,
+    threads: int | None,
+    confidence: float,
+    strict: bool,
+    as_json: bool,
+    **settings: Any,
+) -> None:
+    """Compare A with B, each a method's id or a file of embeddings, task by task.
+
+    Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
+    resampled t-test, which knows that splits overlap; "p (Holm)" also accounts for looking at several tasks.
+    """
+    from neuco_core.errors import ScoreError
+    from neuco_core.scoring.pairs import compare_tasks, problem
+    from neuco_core.scoring.sources import open_source
+
+    rules = choose_protocol(protocol, suite, **settings)
+    chosen = choose_tasks(tasks, suite, kind, tags, dataset)
+    sources = [open_source(text, strict=strict, dim=rules.embedding_dim) for text in (a, b)]
+    known = dataset is not None or bool(exact_ids(tasks))
+    with progress_bar() as progress:
+        pairs = compare_tasks(
+            sources[0],
+            sources[1],
+            chosen,
+            rules,
+            confidence=confidence,
+            threads=threads,
+            progress=progress,
+            same_dataset=known,
+        )
+    _show(pairs, (sources[0].name, sources[1].name), rules, confidence, as_json)
+    said = problem(pairs, exact_ids(tasks))
+    if said:
+        raise ScoreError(said)
+
+
+def _show(pairs: Sequence[Pair], names: tuple[str, str], rules: Protocol, confidence: float, as_json: bool) -> None:
+    from neuco_core.scoring.cells import told
+    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.specs import to_json
+
+    if as_json:
+        head = {"a": names[0], "b": names[1], "protocol": to_json(rules), "test": "corrected resampled t-test"}
+        echo_json(jsonable({**head, "tasks": [pair.to_json() for pair in pairs]}))
+        return
+    rows = [_row(pair, confidence) for pair in pairs if pair.test is not None]
+    if rows:
+        percent = f"{100 * confidence:g} %"
+        columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
+        click.echo(f"A = {names[0]}, B = {names[1]}")
+        click.echo(table(columns, rows, right=range(2, 9)))
+        click.echo(f"protocol {rules.name}: {rules.k} splits; corrected resampled t-test (Nadeau and Bengio 2003)")
+    for line in told((pair.status, pair.task, pair.reason) for pair in pairs):
+        click.echo(line)
+
+
+def _row(pair: Pair, confidence: float) -> list[str]:
+    test, a, b = pair.test, pair.a, pair.b
+    if test is None or a is None or b is None:
+        return []
+    return [
+        pair.task,
+        a.metric,
+        f"{a.mean:.4f}",
+        f"{b.mean:.4f}",
+        f"{test.difference:+.4f}",
+        f"{test.low:+.4f} to {test.high:+.4f}",
+        f"{test.a_higher}:{test.b_higher}",
+        f"{test.p:.3g}",
+        f"{pair.p_holm:.3g}",
+        pair.verdict(1 - confidence),
+    ]
