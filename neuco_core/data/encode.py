@@ -15,7 +15,7 @@ from neuco_core.data.cubes import CubeBatch, CubeSource
 from neuco_core.data.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.data.encode_bands import MAX_DIM, join_names
 from neuco_core.data.encode_cache import EncodeCache, open_cache
-from neuco_core.errors import DataError, DependencyError, PluginError, UsageError
+from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
@@ -112,7 +112,18 @@ def full_params(method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
         known = ", ".join(signature.parameters) or "none"
         unknown = [name for name in merged if name not in signature.parameters]
         raise UsageError(f"method {method.id!r} has no parameter {join_names(unknown)}; it has: {known}") from None
+    for name, value in params.items():
+        _check_type(method, name, value)
     return merged
+
+
+def _check_type(method: Method, name: str, value: object) -> None:
+    """A value must be of the same type as the method's own; a whole number will do for any number."""
+    default = method.params.get(name)
+    if default is None or type(value) is type(default) or (type(value) is int and type(default) is float):
+        return
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[type(default)]
+    raise UsageError(f"bad parameter {name} of method {method.id!r}", expected=words, got=repr(value))
 
 
 def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
@@ -164,16 +175,29 @@ def _run(
                 if cache:
                     cache.save_chunk(start, part, values)
             else:
-                advance(len(part))
+                advance(len(part))  # an earlier run was interrupted after this chunk
             done.append(values)
     return np.concatenate(done)
 
 
 def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
-    encoder = factory(method)(**params)
-    if hasattr(encoder, "fit"):
-        encoder.fit(source)
-    return encoder
+    with _blame(method):
+        encoder = factory(method)(**params)
+        if hasattr(encoder, "fit"):
+            encoder.fit(source)
+        return encoder
+
+
+@contextmanager
+def _blame(method: Method) -> Iterator[None]:
+    """An encoder is somebody's plugin: what it raises by mistake is an error that names it."""
+    try:
+        yield
+    except (NeucoError, MemoryError):
+        raise
+    except Exception as error:
+        text = f"its encoder failed with {type(error).__name__}: {error}"
+        raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
 
 
 def _chunk(
@@ -182,7 +206,10 @@ def _chunk(
     rows = []
     for start in range(0, len(ids), batch_size):
         part = ids[start : start + batch_size]
-        rows.append(check_output(method, part, encoder.encode(_batch(encoder, source, part))))
+        batch = _batch(encoder, source, part)
+        with _blame(method):
+            values = encoder.encode(batch)
+        rows.append(check_output(method, part, values))
         advance(len(part))
     return np.concatenate(rows)
 

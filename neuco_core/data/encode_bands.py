@@ -153,6 +153,19 @@ def resize(values: np.ndarray, height: int, width: int) -> np.ndarray:
     return np.asarray(rows @ values @ columns.T)
 
 
+def shrink(images: np.ndarray, size: int) -> np.ndarray:
+    """Average the last two axes over size × size cells; an image that is smaller stays as it is."""
+    for axis in (-2, -1):
+        length = images.shape[axis]
+        if length > size:
+            edges = np.linspace(0, length, size + 1).astype(int)
+            sums = np.add.reduceat(images, edges[:-1], axis=axis)
+            shape = [1] * images.ndim
+            shape[axis] = size
+            images = sums / np.diff(edges).reshape(shape).astype(images.dtype)
+    return images
+
+
 def join_names(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
     shown = ", ".join(names[:most])

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import encode_each, fit_standardizer
+from neuco_core.data.encode_bands import encode_each, fit_standardizer, shrink
 from neuco_core.errors import DataError, UsageError
 
 
@@ -52,16 +52,3 @@ def split_evenly(ids: list[str], most: int) -> list[list[str]]:
     parts = max(1, len(ids) // most)
     edges = np.linspace(0, len(ids), parts + 1).astype(int)
     return [ids[start:stop] for start, stop in pairwise(edges)]
-
-
-def shrink(images: np.ndarray, size: int) -> np.ndarray:
-    """Average the last two axes over size × size cells; an image that is smaller stays as it is."""
-    for axis in (-2, -1):
-        length = images.shape[axis]
-        if length > size:
-            edges = np.linspace(0, length, size + 1).astype(int)
-            sums = np.add.reduceat(images, edges[:-1], axis=axis)
-            shape = [1] * images.ndim
-            shape[axis] = size
-            images = sums / np.diff(edges).reshape(shape)
-    return images

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from neuco_core.data.encode_bands import shrink
 from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import DataError
 from neuco_methods.pca import encoder
-from neuco_methods.pca.encoder import shrink, split_evenly
+from neuco_methods.pca.encoder import split_evenly
 
 LANDSAT = TinyCubes(count=40, bands=LANDSAT_BANDS, seasons=("scene",), size=8)
 

@@ -1,0 +1,55 @@
+"""The network: convolutions that halve the image down to 4 × 4, a density of the code, and the way back."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+
+GRID = 4
+WIDTH = 48
+
+
+def halvings(size: int) -> int:
+    """How often an image is halved to get from ``size`` to 4 × 4."""
+    return round(math.log2(size / GRID))
+
+
+class FactorisedPrior(nn.Module):
+    """One logistic density for each channel of the code: what an entropy coder would spend, in bits."""
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.mean = nn.Parameter(torch.zeros(channels, 1, 1))
+        self.log_scale = nn.Parameter(torch.zeros(channels, 1, 1))
+
+    def bits(self, code: Tensor) -> Tensor:
+        """The bits of each value, rounded to whole numbers or with noise in place of the rounding."""
+        scale = self.log_scale.exp() + 1e-3
+        # Both ends on the falling side of the density: far out the difference of two values near 1 would be 0.
+        distance = (code - self.mean).abs()
+        mass = torch.sigmoid((0.5 - distance) / scale) - torch.sigmoid((-0.5 - distance) / scale)
+        return -torch.log2(mass.clamp_min(1e-9))
+
+
+class Compressor(nn.Module):
+    """Images (n, band, size, size) to codes (n, channels, 4, 4) and back."""
+
+    def __init__(self, bands: int, channels: int, size: int) -> None:
+        super().__init__()
+        steps = halvings(size)
+        down: list[nn.Module] = [nn.Conv2d(bands, WIDTH, 3, padding=1), nn.LeakyReLU(0.1)]
+        up: list[nn.Module] = [nn.Conv2d(channels, WIDTH, 3, padding=1), nn.LeakyReLU(0.1)]
+        for _ in range(steps):
+            down += [nn.Conv2d(WIDTH, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.1)]
+            up += [nn.ConvTranspose2d(WIDTH, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.1)]
+        self.down = nn.Sequential(*down, nn.Conv2d(WIDTH, channels, 1))
+        self.up = nn.Sequential(*up, nn.Conv2d(WIDTH, bands, 3, padding=1))
+        self.prior = FactorisedPrior(channels)
+
+    def loss(self, images: Tensor, noise: Tensor, fidelity: float) -> Tensor:
+        """Bits for each value of the image plus ``fidelity`` times the squared error."""
+        code = self.down(images) + noise
+        rate = self.prior.bits(code).sum() / images.numel()
+        return rate + fidelity * nn.functional.mse_loss(self.up(code), images)
