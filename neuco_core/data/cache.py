@@ -142,9 +142,11 @@ def store(source: Path, target: Entry) -> Path:
 
 
 @contextmanager
-def exclusive(sha256: str) -> Iterator[None]:
-    """Let one process at a time fetch this file. Without locks the worst is that it is fetched twice."""
-    folder = cache_dir() / "sha256" / sha256[:2]
+def exclusive(folder: Path) -> Iterator[None]:
+    """Let one process at a time change something in a folder, which is made if need be.
+
+    Where locks do not work, the worst is that a file is fetched twice, or that of two pins written at once one is lost.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     handle = _lock(folder)
     try:

@@ -85,7 +85,7 @@ def _cached(url: str, pin: Pin, name: str, settings: Settings, progress: bool | 
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
         raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)
-    with cache.exclusive(pin.sha256):
+    with cache.exclusive(item.path.parents[1]):
         # Another process may have fetched it while this one waited.
         return item.path if _usable(item) else _download(url, pin, item, settings, progress)
 

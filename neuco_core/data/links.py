@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from neuco_core._validate import ID
-from neuco_core.data.cache import config_dir, write_atomic
+from neuco_core.data.cache import config_dir, exclusive, write_atomic
 from neuco_core.errors import DataError, UsageError
 from neuco_core.specs import Remote
 
@@ -98,16 +98,18 @@ def add_link(dataset_id: str, folder: Path) -> Path:
     folder = folder.expanduser().absolute()
     if not folder.is_dir():
         raise UsageError("not a folder", where=folder, hint="Give the folder that holds the dataset's files")
-    _write_links({**read_links(), dataset_id: str(folder)})
+    with exclusive(links_file().parent):
+        _write_links({**read_links(), dataset_id: str(folder)})
     return folder
 
 
 def remove_link(dataset_id: str) -> bool:
     """Forget a local copy; the files stay. False if there was none."""
-    links = read_links()
-    if links.pop(dataset_id, None) is None:
-        return False
-    _write_links(links)
+    with exclusive(links_file().parent):
+        links = read_links()
+        if links.pop(dataset_id, None) is None:
+            return False
+        _write_links(links)
     return True
 
 

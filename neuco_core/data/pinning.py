@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from neuco_core.data import cache
 from neuco_core.data.fetch import fetch, fetch_unverified, file_name, verify
 from neuco_core.data.pins import Pin, find_pin, pins_file, write_pin
+from neuco_core.errors import DataError
 from neuco_core.specs import Remote, Task
 
 if TYPE_CHECKING:
@@ -42,7 +43,8 @@ def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None)
         if known is not None and not replace:
             verify(path, known, task.source.url)
         report = _report(task, _state(known, path), path, str(pins_file()))
-        write_pin(report.url, report.sha256, report.size)
+        if report.state != "unchanged":
+            write_pin(report.url, report.sha256, report.size)
         if path.parent == folder:
             cache.store(path, cache.entry(report.sha256, file_name(report.url)))
     return report
@@ -51,7 +53,13 @@ def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None)
 def _state(known: Pin | None, path: Path) -> str:
     if known is None:
         return "pinned"
-    return "unchanged" if cache.hash_file(path) == known.sha256 else "replaced"
+    if cache.hash_file(path) == known.sha256:
+        return "unchanged"
+    if known.source != str(pins_file()):
+        # A second pin that says otherwise would only be a conflict, at every later fetch.
+        hint = "Tell its maintainers that the file has changed, or work on a copy of the registry: NEUCO_REGISTRY"
+        raise DataError("this pin came with neuco and is not yours to replace", where=known.source, hint=hint)
+    return "replaced"
 
 
 def _report(task: Task, state: str, path: Path, file: str) -> PinReport:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from neuco_core import paths
 from neuco_core._validate import SHA256
-from neuco_core.data.cache import config_dir, write_atomic
+from neuco_core.data.cache import config_dir, exclusive, write_atomic
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.specs import Remote
 
@@ -105,8 +105,10 @@ def _pin(path: Path, url: str, value: object) -> Pin:
 def write_pin(url: str, sha256: str, size: int) -> Path:
     """Add or replace a pin; gives the file it is in."""
     path = pins_file()
-    pins = {**read_pins(path), url: Pin(sha256, size)}
-    values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
-    text = json.dumps({"pins": values, "schema": SCHEMA}, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-    write_atomic(path, (text + "\n").encode())
+    with exclusive(path.parent):
+        pins = {**read_pins(path), url: Pin(sha256, size)}
+        values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
+        content = {"pins": values, "schema": SCHEMA}
+        text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
+        write_atomic(path, (text + "\n").encode())
     return path

@@ -1,0 +1,206 @@
+"""``neuco data …`` as a user types it: what it prints, and with which exit code it ends."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.cli import main
+from neuco_core.data.cache import entries
+from tests.fetch.helpers import files_below, sha256
+from tests.fetch.http_server import FileServer
+from tests.fetch.s3_server import KEY, SECRET, S3Server
+from tests.fetch.soil import CLAY, PH, VECTORS, installed
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture(autouse=True)
+def _soil(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    server.http.files |= {"/static/clay.csv": CLAY, "/static/vectors.csv": VECTORS}
+    server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"] = PH
+    with installed(tmp_path / "site", server.base, monkeypatch):
+        yield
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    def call(*args: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(["data", *(str(arg) for arg in args)])
+        out, err = capsys.readouterr()
+        return int(ended.value.code or 0), out, err
+
+    return call
+
+
+def parsed(result: tuple[int, str, str]) -> Any:
+    assert result[0] == 0, result
+    return json.loads(result[1])
+
+
+def test_fetch_pin_fetch(run: Run) -> None:
+    code, out, err = run("fetch", "soil_ph", "soil_clay")
+    assert code == 4
+    assert err.startswith("neuco: error: hf://datasets/lab/soil")
+    assert "Run `neuco data pin soil_ph`" in err
+    assert err.count("\n") == 1
+    assert "soil_clay  fetched" in out, "the good ones are there all the same"
+    code, out, err = run("pin", "soil_ph")
+    assert code == 0
+    assert sha256(PH) in out
+    assert "pinned" in out
+    assert "Pins are in" in out
+    rows = parsed(run("fetch", "--suite", "soil-1", "--json"))
+    assert [(row["name"], row["state"], row["size"]) for row in rows] == [
+        ("soil_ph", "cached", len(PH)),
+        ("soil_clay", "cached", len(CLAY)),
+    ]
+    assert Path(rows[0]["path"]).read_bytes() == PH
+
+
+def test_pin_as_json(run: Run) -> None:
+    states = [(row["task"], row["state"]) for row in parsed(run("pin", "--suite", "soil-1", "--json"))]
+    assert states == [("soil_ph", "pinned"), ("soil_clay", "declared")]
+
+
+def test_a_changed_file_and_replace(run: Run, server: FileServer) -> None:
+    run("pin", "soil_ph")
+    server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"] = PH.replace(b"9.5", b"9.6")
+    code, _, err = run("pin", "soil_ph")
+    assert code == 4
+    assert "Either the file is corrupt" in err
+    assert "replaced" in run("pin", "soil_ph", "--replace")[1]
+
+
+def test_files_of_methods(run: Run) -> None:
+    rows = parsed(run("fetch", "--method", "soil_file", "--json"))
+    assert [(row["name"], row["state"]) for row in rows] == [("soil_file/soil", "fetched")]
+    code, _, err = run("fetch", "--method", "soil_encoder")
+    assert code == 2
+    assert "its encoder makes the embeddings" in err
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["fetch"], 2, "no task is named"),
+        (["pin"], 2, "no task is named"),
+        (["fetch", "soil_phh"], 3, "Did you mean 'soil_ph'"),
+        (["fetch", "--suite", "soil-2"], 3, "Did you mean 'soil-1'"),
+        (["pin", "nothing_like_it"], 3, "no task"),
+        (["link", "soil"], 2, "needs a dataset and a folder"),
+        (["link", "--remove"], 2, "needs a dataset and a folder"),
+        (["link", "soil", "--remove"], 2, "is not linked"),
+        (["link", "soilx", "."], 3, "Did you mean 'soil'"),
+        (["link", "soil", "no/such/folder"], 2, "not a folder"),
+        (["upload", "none.csv", "s3://bucket/"], 2, "no such file"),
+        (["no-such-command"], 2, "No such command"),
+    ],
+)
+def test_wrong_use(run: Run, args: list[str], code: int, message: str) -> None:
+    ended, _, err = run(*args)
+    assert ended == code
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_offline_has_its_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_OFFLINE", "1")
+    code, _, err = run("fetch", "soil_clay")
+    assert code == 7
+    assert "NEUCO_OFFLINE is set" in err
+
+
+def test_several_failures_are_counted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_OFFLINE", "1")
+    code, out, err = run("fetch", "soil_*")
+    assert code in (4, 7)
+    assert "2 of 2 files could not be fetched" in err
+    assert out.count("failed") == 2
+
+
+def test_link(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "copy" / "labels").mkdir(parents=True)
+    (tmp_path / "copy" / "labels" / "ph.csv").write_bytes(PH)
+    assert run("link")[1] == "No dataset is linked.\n"
+    assert str(tmp_path / "copy") in run("link", "soil", tmp_path / "copy")[1]
+    assert parsed(run("link", "--json")) == {"soil": str(tmp_path / "copy")}
+    rows = parsed(run("fetch", "soil_ph", "--json"))
+    assert rows[0]["state"] == "linked", "a local copy needs no pin"
+    assert parsed(run("link", "soil", "--remove", "--json")) == {}
+    assert run("fetch", "soil_ph")[0] == 4
+
+
+def test_ls_verify_prune(run: Run, cache: Path, server: FileServer) -> None:
+    assert run("ls")[0] == 0
+    run("pin", "soil_ph")
+    run("fetch", "soil_clay", "--method", "soil_file")
+    listed = parsed(run("ls", "--json"))
+    assert listed["cache"] == str(cache)
+    assert sorted((item["name"], item["used_by"]) for item in listed["files"]) == [
+        ("clay.csv", ["soil_clay"]),
+        ("ph.csv", ["soil_ph"]),
+        ("vectors.csv", ["soil_file"]),
+    ]
+    assert all(item["intact"] for item in parsed(run("verify", "--json")))
+    damaged = next(item for item in entries() if item.name == "ph.csv")
+    damaged.path.write_bytes(PH[:-1])
+    code, out, err = run("verify")
+    assert code == 4
+    assert "corrupt, removed" in out
+    assert "1 of 3 files" in err
+    assert run("verify")[0] == 0
+    assert not damaged.path.exists()
+
+
+def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:
+    run("fetch", "soil_clay")
+    stranger = cache / "sha256" / "ab" / ("ab" + "0" * 62) / "old.csv"
+    dead, alive = cache / "tmp" / "fetch-dead" / "x", cache / "tmp" / "fetch-alive" / "x"
+    for path in (stranger, dead, alive):
+        path.parent.mkdir(parents=True)
+        path.write_bytes(b"1234")
+    long_ago = time.time() - 7200
+    os.utime(dead, (long_ago, long_ago))
+    planned = parsed(run("prune", "--dry-run", "--json"))
+    assert planned == {"bytes": 8, "files": sorted([str(stranger), str(dead)]), "removed": False}
+    assert stranger.exists()
+    assert "2 files, 8 bytes removed" in run("prune")[1]
+    assert not stranger.parent.exists()
+    assert not dead.parent.exists()
+    assert alive.exists()
+    assert [item.name for item in entries()] == ["clay.csv"]
+
+
+def test_prune_all_empties_the_cache_and_nothing_else(run: Run, cache: Path) -> None:
+    run("fetch", "soil_clay")
+    for name in ("encoded/method/soil/x.npz", "somebody-elses-file"):
+        (cache / name).parent.mkdir(parents=True, exist_ok=True)
+        (cache / name).write_bytes(b"1")
+    assert run("prune", "--all")[0] == 0
+    assert files_below(cache) == ["somebody-elses-file"]
+
+
+def test_upload(run: Run, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bucket = s3.bucket("command-bucket")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("NEUCO_TIMEOUT", "10")
+    (tmp_path / "clay.csv").write_bytes(CLAY)
+    stored = parsed(run("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/", "--json"))
+    assert stored["sha256"] == sha256(CLAY)
+    assert stored["checksum_confirmed"]
+    assert stored["url"] == f"s3://{bucket}/soil/clay.csv?versionId={stored['version']}"
+    code, out, _ = run("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/")
+    assert code == 0
+    assert "the server verified the sha256" in out
+    assert 'Remote("s3://command-bucket/soil/clay.csv?versionId=' in out

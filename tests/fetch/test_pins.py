@@ -1,0 +1,191 @@
+"""Pins: where they are, which one counts, and what happens when a file no longer fits."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuco_core import load_task
+from neuco_core.data import pins
+from neuco_core.data.fetch import cached, fetch
+from neuco_core.data.pinning import pin_task
+from neuco_core.errors import ChecksumError, DataError, FetchError, UnpinnedError
+from neuco_core.specs import Remote, Task
+from tests.fetch.helpers import files_below, sha256
+from tests.fetch.http_server import FileServer
+from tests.fetch.soil import CLAY, PH
+
+URL = "https://example.org/x.csv"
+
+
+@pytest.fixture
+def task(server: FileServer) -> Task:
+    server.http.files["/ph.csv"] = PH
+    return Task(id="soil_ph", dataset="soil", kind="regression", source=Remote(f"{server.base}/ph.csv"))
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    return tmp_path / "registry" / "pins.json"
+
+
+def write(path: Path, digest: str, size: int = 3) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"schema": 1, "pins": {URL: {"sha256": digest, "size": size}}}))
+
+
+def test_an_unpinned_source_is_refused_before_any_request(server: FileServer, task: Task, cache: Path) -> None:
+    with pytest.raises(UnpinnedError, match=r"unpinned.*Run `neuco data pin TASK`"):
+        fetch(task.source)
+    assert server.http.requests == []
+    assert files_below(cache) == []
+
+
+def test_the_advice_names_a_registered_task() -> None:
+    source = load_task("biomass_mean").source
+    with pytest.raises(UnpinnedError, match=r"Run `neuco data pin biomass_mean`"):
+        fetch(source)
+
+
+def test_pin_shows_what_it_found_and_fetch_then_works(server: FileServer, task: Task, tmp_path: Path) -> None:
+    report = pin_task(task)
+    assert (report.state, report.sha256, report.size) == ("pinned", sha256(PH), len(PH))
+    assert (report.rows, report.dropped, report.lowest, report.highest) == (30, 1, 0.5, 29.5)
+    assert report.file == str(tmp_path / "pins.json")
+    content = json.loads((tmp_path / "pins.json").read_text())
+    assert content == {"schema": 1, "pins": {task.source.url: {"sha256": sha256(PH), "size": len(PH)}}}
+    assert cached(task.source) is not None
+    assert fetch(task.source).read_bytes() == PH
+    assert len(server.http.requests) == 1, "what was pinned is in the cache already"
+    assert len(task.labels().ids) == 30
+
+
+def test_pinning_again_changes_nothing(task: Task, tmp_path: Path) -> None:
+    pin_task(task)
+    before = (tmp_path / "pins.json").read_bytes()
+    assert pin_task(task).state == "unchanged"
+    assert (tmp_path / "pins.json").read_bytes() == before
+
+
+def test_a_file_that_no_longer_fits_its_pin_explains_both_possibilities(
+    server: FileServer, task: Task, tmp_path: Path, cache: Path
+) -> None:
+    pin_task(task)
+    before = (tmp_path / "pins.json").read_bytes()
+    server.http.files["/ph.csv"] = changed = PH.replace(b"9.5", b"9.6")
+    for path in cache.rglob("ph.csv"):
+        path.unlink()
+    with pytest.raises(ChecksumError, match=r"Either the file is corrupt .*, or its owner changed it: .*--replace"):
+        fetch(task.source)
+    with pytest.raises(ChecksumError, match=r"pins\.json.*raise the task's version"):
+        pin_task(task)
+    assert (tmp_path / "pins.json").read_bytes() == before
+    assert files_below(cache) == []
+    assert pin_task(task, replace=True).state == "replaced"
+    assert fetch(task.source).read_bytes() == changed
+
+
+def test_a_pin_that_came_with_neuco_is_not_replaced(task: Task, tmp_path: Path, registry: Path) -> None:
+    registry.parent.mkdir()
+    shipped = {"schema": 1, "pins": {task.source.url: {"sha256": "0" * 64, "size": 1}}}
+    registry.write_text(json.dumps(shipped))
+    with pytest.raises(DataError, match="not yours to replace"):
+        pin_task(task, replace=True)
+    assert not (tmp_path / "pins.json").exists()
+
+
+def test_pins_written_at_once_are_all_kept(tmp_path: Path) -> None:
+    code = "import sys; from neuco_core.data.pins import write_pin; write_pin(sys.argv[1], 'a' * 64, 1)"
+    running = [subprocess.Popen([sys.executable, "-c", code, f"https://example.org/{i}"]) for i in range(8)]
+    assert [process.wait(60) for process in running] == [0] * 8
+    assert len(pins.read_pins(tmp_path / "pins.json")) == 8
+
+
+def test_a_file_that_cannot_be_read_as_labels_is_not_pinned(
+    server: FileServer, task: Task, tmp_path: Path, cache: Path
+) -> None:
+    server.http.files["/ph.csv"] = b"<html>please log in</html>"
+    with pytest.raises(DataError):
+        pin_task(task)
+    assert not (tmp_path / "pins.json").exists()
+    assert files_below(cache) == []
+
+
+def test_a_source_that_cannot_be_reached_is_not_pinned(server: FileServer, tmp_path: Path) -> None:
+    source = Remote(server.url("missing"), mirrors=(server.url("forbidden"),))
+    with pytest.raises(FetchError, match="none of 2 addresses"):
+        pin_task(Task(id="soil_ph", dataset="soil", kind="regression", source=source))
+    assert not (tmp_path / "pins.json").exists()
+
+
+def test_pin_takes_the_other_spelling_of_the_address(server: FileServer, task: Task) -> None:
+    source = Remote(server.url("missing", "soil-ph.csv"), mirrors=(task.source.url,))
+    spelled = Task(id="soil_ph", dataset="soil", kind="regression", source=source)
+    assert pin_task(spelled).url == source.url
+    assert fetch(source).read_bytes() == PH
+
+
+def test_a_declared_hash_needs_no_pin_and_wins(server: FileServer, tmp_path: Path) -> None:
+    server.http.files["/clay.csv"] = CLAY
+    source = Remote(f"{server.base}/clay.csv", sha256=sha256(CLAY))
+    task = Task(id="soil_clay", dataset="soil", kind="classification", source=source)
+    pins.write_pin(source.url, "0" * 64, 1)
+    assert pin_task(task).state == "declared"
+    assert fetch(source).read_bytes() == CLAY
+
+
+def test_where_a_pin_is_written(tmp_path: Path, root: Path, registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert pins.pins_file() == tmp_path / "pins.json", "NEUCO_PINS before everything"
+    monkeypatch.delenv("NEUCO_PINS")
+    assert pins.pins_file() == registry, "the registry that the user chose"
+    monkeypatch.delenv("NEUCO_REGISTRY")
+    assert pins.pins_file() == root / "registry" / "pins.json", "the checkout"
+    monkeypatch.setattr("neuco_core.paths.checkout", lambda: None)
+    assert pins.pins_file() == tmp_path / "config" / "pins.json", "an installed neuco: the user's own"
+
+
+def test_the_registrys_pins_and_the_users_are_both_read(tmp_path: Path, registry: Path) -> None:
+    source = Remote(URL)
+    assert pins.find_pin(source) is None
+    write(tmp_path / "pins.json", "a" * 64)
+    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, str(tmp_path / "pins.json"))
+    write(registry, "a" * 64)
+    assert pins.find_pin(source) == pins.Pin("a" * 64, 3, str(registry))
+
+
+def test_pins_that_disagree_are_an_error_that_names_both(tmp_path: Path, registry: Path) -> None:
+    write(registry, "a" * 64)
+    write(tmp_path / "pins.json", "b" * 64)
+    with pytest.raises(DataError) as caught:
+        pins.find_pin(Remote(URL))
+    assert str(registry) in str(caught.value)
+    assert str(tmp_path / "pins.json") in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        '{"pins": {}}',
+        '{"schema": 2, "pins": {}}',
+        '{"schema": 1, "pins": {"u": 3}}',
+        '{"schema": 1, "pins": {"u": {"sha256": "ABC", "size": 1}}}',
+        '{"schema": 1, "pins": {"u": {"sha256": "%s"}}}' % ("a" * 64),
+        '{"schema": 1, "pins": {"u": {"sha256": "%s", "size": -1}}}' % ("a" * 64),
+        '{"schema": 1, "pins": {"u": {"sha256": "%s", "size": true}}}' % ("a" * 64),
+    ],
+)
+def test_a_damaged_pins_file_is_never_ignored(tmp_path: Path, content: str) -> None:
+    (tmp_path / "pins.json").write_text(content)
+    with pytest.raises(DataError, match=r"pins\.json"):
+        pins.find_pin(Remote(URL))
+
+
+def test_the_shipped_pins_are_readable(root: Path) -> None:
+    assert isinstance(pins.read_pins(root / "registry" / "pins.json"), dict)
