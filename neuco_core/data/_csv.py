@@ -44,7 +44,9 @@ def scan(path: Path) -> int:
             while block:
                 if b"\0" in block:
                     raise DataError("not CSV: it has NUL bytes", where=f"{path}, after line {lines}", expected="UTF-8")
-                lines += max(block.count(b"\n"), block.count(b"\r"))
+                lines += block.count(b"\n")
+                if b"\r" in block:
+                    lines += block.count(b"\r") - block.count(b"\r\n")
                 block = file.read(_BLOCK)
     except OSError as error:
         raise unreadable(path, error) from error

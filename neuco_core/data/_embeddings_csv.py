@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
 # pandas reads a column of these as 1 and 0.
 BOOLEANS = {"true": 1.0, "false": 0.0}
-CELLS = 1 << 19  # per block: 4 MB as float64
+CELLS = 3 << 19  # in a block of rows: 12 MB as float64
 
 
 class _OddError(Exception):
@@ -80,46 +80,44 @@ def read_csv(path: Path, strict: bool, dim: int | None) -> Embeddings:
     layout = Layout(tuple(names), tuple(names.index(name) for name in value_columns(names, path, dim)))
     if next(rows, None) is None:  # also sees to it that the first row has the header's width
         raise DataError("no rows below the header", where=path)
-    try:
-        return _read_quickly(path, layout, lines, strict)
-    except _OddError:
-        return _read_carefully(path, layout, lines, strict)
-
-
-def _read_quickly(path: Path, layout: Layout, lines: int, strict: bool) -> Embeddings:
     values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
+    replaced: dict[str, int] = {}
+    try:
+        ids = _read_quickly(path, layout, values)
+    except _OddError:
+        ids, replaced = _read_carefully(path, layout, values, strict)
+    return make_embeddings(ids, values[: len(ids)], replaced=replaced, ignored=layout.ignored, where=path)
+
+
+def _read_quickly(path: Path, layout: Layout, values: np.ndarray) -> list[str]:
     ids: list[str] = []
-    missing = 0
     for names, block in _quick_blocks(path, layout):
         part = values[len(ids) : len(ids) + len(names)]
         with np.errstate(over="ignore"):
             part[...] = block
         if not np.isfinite(part).all():
-            absent = np.isnan(part)
-            if strict or np.isinf(part).any():
-                raise _OddError
-            missing += int(absent.sum())
-            part[absent] = 0
-        ids.extend(names)
-    return make_embeddings(ids, values[: len(ids)], replaced=_counts(missing, 0), ignored=layout.ignored, where=path)
+            raise _OddError
+        ids.extend(map(_csv.clean_id, names))
+    if "" in ids or len(set(ids)) != len(ids):
+        raise _OddError
+    return ids
 
 
 def _quick_blocks(path: Path, layout: Layout) -> Iterator[tuple[list[str], np.ndarray]]:
     import pandas as pd
 
     width = len(layout.header)
-    types: dict[int, Any] = dict.fromkeys(range(width), str)
-    types |= dict.fromkeys(layout.places, np.float64)
+    types: dict[int, Any] = dict.fromkeys(range(width), str) | dict.fromkeys(layout.places, np.float64)
     try:
+        # Without the filter for missing values reading is quicker, and an empty cell is an error: it may be
+        # the end of a row that is too short.
         with pd.read_csv(
             path,
             header=0,
             names=range(width),
-            dtype=types,
             index_col=False,
-            encoding="utf-8-sig",
-            keep_default_na=False,
-            na_values=sorted(MISSING),
+            dtype=types,
+            na_filter=False,
             chunksize=max(CELLS // width, 1),
         ) as blocks:
             for block in blocks:
@@ -129,40 +127,39 @@ def _quick_blocks(path: Path, layout: Layout) -> Iterator[tuple[list[str], np.nd
 
 
 def _block(block: pandas.DataFrame, layout: Layout) -> tuple[list[str], np.ndarray]:
-    ids = block[layout.header.index("id")]
-    # Nothing in the last column may mean that the row is too short, and an id can be a word for "missing".
-    if ids.isna().any() or block[len(layout.header) - 1].isna().any():
+    last = len(layout.header) - 1
+    ids = block.pop(layout.header.index("id")).tolist()  # type: ignore[arg-type]
+    if last in block and last not in layout.places and (block[last] == "").any():
         raise _OddError
-    return ids.tolist(), block[list(layout.places)].to_numpy()
+    if len(block.columns) != len(layout.places):
+        block = block[sorted(layout.places)]
+    values = block.to_numpy()
+    order = np.argsort(np.argsort(layout.places))
+    return ids, values if list(layout.places) == sorted(layout.places) else values[:, order]
 
 
-def _read_carefully(path: Path, layout: Layout, lines: int, strict: bool) -> Embeddings:
-    values = np.empty((lines, len(layout.places)), dtype=np.float32)
-    ids: list[str] = []
-    seen: dict[str, int] = {}
-    missing = text = 0
+def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool) -> tuple[list[str], dict[str, int]]:
+    lines: dict[str, int] = {}
+    replaced = {"missing": 0, "not_a_number": 0}
     rows = _csv.read_rows(path)
     next(rows)
     for line, row in rows:
         name = _csv.clean_id(row[layout.header.index("id")])
         if not name:
             raise DataError("no id", where=f"{path}, row {line}")
-        if name in seen:
+        if name in lines:
             raise DataError(
-                f"the id {_csv.shown([name])} is there twice", where=f"{path}, rows {seen[name]} and {line}"
+                f"the id {_csv.shown([name])} is there twice", where=f"{path}, rows {lines[name]} and {line}"
             )
-        seen[name] = line
         cells = [row[place] for place in layout.places]
         numbers = to_float32(np.array(_numbers(cells)))
         _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
         for column in np.flatnonzero(np.isnan(numbers)):
-            absent = _is_missing(cells[column])
-            missing += absent
-            text += not absent
+            replaced["missing" if cells[column].strip() in MISSING else "not_a_number"] += 1
             numbers[column] = 0
-        values[len(ids)] = numbers
-        ids.append(name)
-    return make_embeddings(ids, values[: len(ids)], replaced=_counts(missing, text), ignored=layout.ignored, where=path)
+        values[len(lines)] = numbers
+        lines[name] = line
+    return list(lines), {reason: count for reason, count in replaced.items() if count}
 
 
 def _numbers(cells: Sequence[str]) -> list[float]:
@@ -184,10 +181,6 @@ def _number(cell: str) -> float:
         return BOOLEANS.get(cell.strip().lower(), math.nan)
 
 
-def _is_missing(cell: str) -> bool:
-    return cell.strip() in MISSING or cell.strip().lower().lstrip("+-") == "nan"
-
-
 def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
     """Infinite values can never be used; others that are no numbers only when replacing them is allowed."""
     bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
@@ -199,10 +192,6 @@ def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: st
         raise DataError(
             f"a value that is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
         )
-
-
-def _counts(missing: int, text: int) -> dict[str, int]:
-    return {name: count for name, count in (("missing", missing), ("not_a_number", text)) if count}
 
 
 def write_csv(embeddings: Embeddings, path: Path) -> None:

@@ -14,6 +14,8 @@ from neuco_core.data._files import replacing
 from neuco_core.data.embeddings import Embeddings, make_embeddings, to_float32
 from neuco_core.errors import DataError
 
+ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
+
 
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
@@ -50,45 +52,49 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    ids: list[str | None] = []
+    blocks: list[np.ndarray] = []
     try:
-        with pq.ParquetFile(path) as file:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
             names = _csv.check_header(file.schema_arrow.names, path)
-            columns = value_columns(names, path, None)
-            nested = len(columns) == 1 and _is_list(file.schema_arrow.field(columns[0]).type)
-            table = file.read(columns=["id", *columns])
+            columns = value_columns(names, path, dim)
+            kind = file.schema_arrow.field("id").type
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+                raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=kind)
+            for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
+                ids += batch["id"].to_pylist()
+                blocks.append(_block(batch, columns, path))
     except (OSError, pa.ArrowException) as error:
         raise _broken(path, "Parquet", error) from error
-    values = _lists(table[columns[0]], path) if nested else _stack(table, columns, path)
-    ids = table["id"]
-    if not (pa.types.is_string(ids.type) or pa.types.is_large_string(ids.type)):
-        raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=str(ids.type))
-    used = {"id", *columns}
-    ignored = tuple(name for name in names if name not in used)
-    return _from_arrays(np.array(ids.to_pylist(), dtype=object), values, path, strict, dim, ignored)
+    if len({block.shape[1] for block in blocks}) != 1:
+        raise DataError("no rows" if not blocks else "rows of different lengths", where=path)
+    ignored = tuple(name for name in names if name not in {"id", *columns})
+    return _from_arrays(np.array(ids, dtype=object), np.concatenate(blocks), path, strict, dim, ignored)
 
 
-def _is_list(kind: Any) -> bool:
+def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
     import pyarrow as pa
 
-    return bool(pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind))
+    kind = batch[columns[0]].type
+    if len(columns) == 1 and (
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    ):
+        return _lists(batch[columns[0]], f"{path}, column {columns[0]!r}")
+    values = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
+    for place, name in enumerate(columns):
+        values[:, place] = to_float32(_numeric(batch[name].to_numpy(zero_copy_only=False), f"{path}, column {name!r}"))
+    return values
 
 
-def _lists(column: Any, path: Path) -> np.ndarray:
+def _lists(column: Any, where: object) -> np.ndarray:
     import pyarrow.compute as pc
 
-    lengths = pc.value_counts(pc.list_value_length(column)).to_pylist()
-    if column.null_count or len(lengths) != 1:
-        got = ", ".join(sorted(str(item["values"]) for item in lengths))
-        raise DataError("rows of different lengths", where=path, expected="one length", got=f"lengths {got}")
+    lengths = set(pc.unique(pc.list_value_length(column)).to_pylist())
+    if len(lengths) != 1 or None in lengths:
+        got = ", ".join(sorted("none" if length is None else str(length) for length in lengths))
+        raise DataError("rows of different lengths", where=where, expected="one length", got=f"lengths {got}")
     flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
-    return _numeric(flat, path).reshape(len(column), lengths[0]["values"])
-
-
-def _stack(table: Any, columns: list[str], path: Path) -> np.ndarray:
-    values = np.empty((table.num_rows, len(columns)), dtype=np.float32)
-    for place, name in enumerate(columns):
-        values[:, place] = to_float32(_numeric(table[name].to_numpy(zero_copy_only=False), f"{path}, column {name!r}"))
-    return values
+    return to_float32(_numeric(flat, where)).reshape(len(column), lengths.pop())
 
 
 def _numeric(values: np.ndarray, where: object) -> np.ndarray:
@@ -154,4 +160,4 @@ def write_parquet(embeddings: Embeddings, path: Path) -> None:
     lists = pa.FixedSizeListArray.from_arrays(flat, embeddings.dim)
     table = pa.table({"id": pa.array(embeddings.ids, pa.string()), "embedding": lists})
     with replacing(path) as target:
-        pq.write_table(table, target)
+        pq.write_table(table, target, row_group_size=ROWS)

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from neuco_core.errors import DataError
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes otherwise."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{path.suffix}")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
-        temporary.chmod(0o666 & ~_umask())
         temporary.replace(path)
+    except OSError as error:
+        raise DataError(f"cannot be written: {error.strerror or error}", where=path) from error
     finally:
         temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    # The only way to read it is to set it; mkstemp's 0600 would keep a shared file from its readers.
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask

@@ -72,9 +72,10 @@ def load_labels(task: Task) -> Labels:
     """The labels of a task: from a linked local copy if there is one, otherwise fetched and verified."""
     from neuco_core.data.fetch import fetch
     from neuco_core.data.links import linked_file
+    from neuco_core.data.pins import find_pin
 
     path = linked_file(task.dataset, task.source)
-    verified = path is None or task.source.pinned
+    verified = path is None or find_pin(task.source) is not None
     path = fetch(task.source) if path is None else path
     options: dict[str, Any] = {"task": task.id, "columns": task.columns, "group_column": task.group_column}
     if task.loader is None:
