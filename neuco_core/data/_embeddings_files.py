@@ -53,23 +53,31 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     import pyarrow.parquet as pq
 
     ids: list[str | None] = []
-    blocks: list[np.ndarray] = []
+    values = np.empty((0, 0), dtype=np.float32)
     try:
         with pq.ParquetFile(path, pre_buffer=False) as file:
             names = _csv.check_header(file.schema_arrow.names, path)
             columns = value_columns(names, path, dim)
-            kind = file.schema_arrow.field("id").type
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=kind)
+            _check_text(file.schema_arrow.field("id").type, path)
             for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
+                block = _block(batch, columns, path)
+                if not ids:
+                    values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
+                if block.shape[1] != values.shape[1]:
+                    raise _lengths({block.shape[1], values.shape[1]}, path)
+                values[len(ids) : len(ids) + len(block)] = block
                 ids += batch["id"].to_pylist()
-                blocks.append(_block(batch, columns, path))
     except (OSError, pa.ArrowException) as error:
         raise _broken(path, "Parquet", error) from error
-    if len({block.shape[1] for block in blocks}) != 1:
-        raise DataError("no rows" if not blocks else "rows of different lengths", where=path)
     ignored = tuple(name for name in names if name not in {"id", *columns})
-    return _from_arrays(np.array(ids, dtype=object), np.concatenate(blocks), path, strict, dim, ignored)
+    return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, ignored)
+
+
+def _check_text(kind: Any, path: Path) -> None:
+    import pyarrow as pa
+
+    if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+        raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=kind)
 
 
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
@@ -91,10 +99,14 @@ def _lists(column: Any, where: object) -> np.ndarray:
 
     lengths = set(pc.unique(pc.list_value_length(column)).to_pylist())
     if len(lengths) != 1 or None in lengths:
-        got = ", ".join(sorted("none" if length is None else str(length) for length in lengths))
-        raise DataError("rows of different lengths", where=where, expected="one length", got=f"lengths {got}")
+        raise _lengths(lengths, where)
     flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
     return to_float32(_numeric(flat, where)).reshape(len(column), lengths.pop())
+
+
+def _lengths(lengths: set[int | None], where: object) -> DataError:
+    got = ", ".join(sorted(map(str, lengths)))
+    return DataError("rows of different lengths", where=where, expected="one length", got=f"lengths {got}")
 
 
 def _numeric(values: np.ndarray, where: object) -> np.ndarray:
@@ -116,8 +128,7 @@ def _from_arrays(
     if dim is not None and values.ndim == 2 and values.shape[1] > dim:
         raise DataError("too many columns of values", where=path, expected=f"at most {dim}", got=values.shape[1])
     values = to_float32(_numeric(values, path))
-    absent = np.isnan(values)
-    missing = int(absent.sum())
+    missing = int(np.isnan(values).sum())
     if missing and strict:
         raise DataError(
             "values that are no numbers",
@@ -126,7 +137,7 @@ def _from_arrays(
             hint="Without strict they become 0 and are counted",
         )
     if missing:
-        values = np.where(absent, np.float32(0), values)
+        values = np.where(np.isnan(values), np.float32(0), values)
     return make_embeddings(
         ids.tolist(), values, replaced={"missing": missing} if missing else {}, ignored=ignored, where=path
     )
