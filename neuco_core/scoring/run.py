@@ -7,7 +7,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -36,10 +36,6 @@ def run_splits(
     count = available_cores() if threads is None else threads
     if count < 1:
         raise UsageError("bad number of threads", expected="at least 1", got=count)
-    runner = _Runner(table, protocol, metric, further, keep)
-    jobs = list(runner.jobs())
-    used = sum(words for _, _, words in jobs)
-    stream = WordStream(protocol.seed, words_before) if used else None
     outcomes: list[Outcome] = []
     pending: deque[Future[Outcome]] = deque()
 
@@ -49,13 +45,18 @@ def run_splits(
             if progress:
                 progress(len(outcomes), len(jobs))
 
-    with one_thread_each(), _pool(count) as pool:
-        for index, (train, test, words) in enumerate(jobs):
-            given = stream.take(words) if stream and words else None
-            pending.append(pool.submit(runner.one, index, train, test, given))
-            # A short queue keeps the words of few splits in memory, and an interrupt quick.
-            collect(2 * count)
-        collect(0)
+    with linear_algebra_on_one_thread():
+        runner = _Runner(table, protocol, metric, further, keep)
+        jobs = list(runner.jobs())
+        used = sum(words for _, _, words in jobs)
+        stream = WordStream(protocol.seed, words_before) if used else None
+        with _torch_on_one_thread(), _pool(count) as pool:
+            for index, (train, test, words) in enumerate(jobs):
+                given = stream.take(words) if stream and words else None
+                pending.append(pool.submit(runner.one, index, train, test, given))
+                # A short queue keeps the words of few splits in memory, and an interrupt quick.
+                collect(2 * count)
+            collect(0)
     return outcomes, used
 
 
@@ -74,16 +75,26 @@ def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
 
 
 @contextmanager
-def one_thread_each() -> Iterator[None]:
-    """Linear algebra on one thread while the splits themselves use all: more would wait for each other."""
+def linear_algebra_on_one_thread() -> Iterator[None]:
+    """The splits themselves use all cores; more threads below them would only wait for each other."""
     from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-    with ExitStack() as stack:
-        stack.enter_context(threadpool_limits(1))
-        if (torch := sys.modules.get("torch")) is not None:
-            stack.callback(torch.set_num_threads, torch.get_num_threads())
-            torch.set_num_threads(1)
+    with threadpool_limits(1):
         yield
+
+
+@contextmanager
+def _torch_on_one_thread() -> Iterator[None]:
+    """The same for torch, if a probe has loaded it. Set here because it holds for the whole process."""
+    torch = sys.modules.get("torch")
+    before = torch.get_num_threads() if torch else 1
+    if torch:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        if torch:
+            torch.set_num_threads(before)
 
 
 class _Runner:
@@ -97,7 +108,7 @@ class _Runner:
         self.probe = spec.factory(protocol)
         self.x = self._standardized(table.center, table.spread) if protocol.scale_on == "all" else self._standardized()
         if hasattr(self.probe, "prepare"):
-            self.probe.prepare(table)
+            self.probe.prepare(self.x)
 
     def jobs(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Training part, test part and number of random words, split by split."""

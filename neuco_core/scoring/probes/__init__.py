@@ -7,19 +7,24 @@ A probe plugin registers ``Probe(id=…, factory=f)``; ``f(protocol)`` gives an 
 It is called once per split, from several threads at once, and must not change what it is given. It may also have
 
     words(dim, outputs, train, test) -> int     how many words of torch's generator a split needs (``Split.words``)
-    prepare(table) -> None                      called once before the first split
+    prepare(x) -> None                          called once before the first split, with all samples
 
-For anything that looks like a scikit-learn estimator, ``neuco_core.scoring.probes.estimator`` has it all.
+``neuco_core.scoring.probes.estimator.EstimatorProbe`` makes a probe of anything that looks like a scikit-learn
+estimator; ``parameters`` below reads and checks what a protocol says for a probe.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+from neuco_core.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from neuco_core.scoring.protocol import Protocol as Rules
 
 
 @dataclass(frozen=True)
@@ -57,3 +62,15 @@ class ProbeLike(Protocol):
     """The part of the contract that every probe must fulfil."""
 
     def fit(self, split: Split) -> Fit: ...
+
+
+def parameters(protocol: Rules, **defaults: Any) -> dict[str, Any]:
+    """The probe's parameters: the defaults, and what the protocol says instead; unknown ones are errors."""
+    for name, value in protocol.params.items():
+        if name not in defaults:
+            known = ", ".join(sorted(defaults)) or "no parameters"
+            raise UsageError(f"probe {protocol.probe!r} has no parameter {name!r}", where=protocol.name, expected=known)
+        if type(value) is not type(defaults[name]) and not (isinstance(defaults[name], float) and type(value) is int):
+            expected = f"{type(defaults[name]).__name__}, as in {name}={defaults[name]}"
+            raise UsageError(f"bad parameter {name!r}", where=protocol.name, expected=expected, got=repr(value))
+    return {**defaults, **protocol.params}

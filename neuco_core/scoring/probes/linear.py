@@ -11,7 +11,7 @@ import numpy as np
 from neuco_core.errors import UsageError
 from neuco_core.scoring.plain import BCE, MSE, SOFTMAX
 from neuco_core.scoring.plain import fit as plain_fit
-from neuco_core.scoring.probes import Fit, Split
+from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.scoring.stream import linear_words
 
@@ -24,10 +24,11 @@ class LinearProbe:
     """Trains with the compiled kernel where there is a compiler, else in plain NumPy."""
 
     def __init__(self, protocol: Protocol) -> None:
-        sigmoid = protocol.params.get("sigmoid", "torchmetrics")
-        if set(protocol.params) - {"sigmoid"} or sigmoid not in ("torchmetrics", "always"):
-            expected = "none, or sigmoid=torchmetrics or sigmoid=always"
-            raise UsageError("bad parameters of the linear probe", expected=expected, got=dict(protocol.params))
+        sigmoid = parameters(protocol, sigmoid="torchmetrics")["sigmoid"]
+        if sigmoid not in ("torchmetrics", "always"):
+            raise UsageError(
+                "bad parameter 'sigmoid'", where=protocol.name, expected="torchmetrics or always", got=sigmoid
+            )
         self.protocol = protocol
         self._always = sigmoid == "always"
         self._fit = _load_fit()

@@ -1,0 +1,120 @@
+"""Ridge regression in closed form; how strong it is, is chosen in the training part by generalised cross-validation.
+
+Features are centred and scaled by the training part. The Gram matrix of all samples is made once and each split
+takes its test rows away from it, which costs a tenth of making it anew.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from neuco_core.scoring.probes import Fit, Split, parameters
+from neuco_core.scoring.probes.estimator import from_scores
+from neuco_core.scoring.protocol import Protocol
+
+# Strengths, relative to the number of training samples: from next to none to next to nothing left.
+STRENGTHS = np.logspace(-7, 4, 45)
+
+
+class Spectrum(NamedTuple):
+    """A ridge problem along the axes on which it falls apart.
+
+    Per axis its size and each target's energy along it (``parts``); ``rest`` is the energy along none. Weights for
+    the scaled features are ``axes @ (projected / (sizes + strength))``.
+    """
+
+    sizes: np.ndarray
+    parts: np.ndarray
+    rest: np.ndarray
+    axes: np.ndarray
+    projected: np.ndarray
+
+
+class RidgeProbe:
+    """For a classification it learns the indicator of each class."""
+
+    def __init__(self, protocol: Protocol) -> None:
+        parameters(protocol)
+        self._x: np.ndarray | None = None
+        self._gram: np.ndarray | None = None
+
+    def prepare(self, x: np.ndarray) -> None:
+        self._x = x.astype(np.float64)
+        self._x -= self._x.mean(axis=0)
+        if len(x) > x.shape[1]:
+            self._gram = self._x.T @ self._x
+
+    def fit(self, split: Split) -> Fit:
+        if self._x is None:
+            self.prepare(split.x)
+        x = self._x
+        assert x is not None  # noqa: S101  prepare has set it; the type checker cannot know
+        targets = split.y.astype(np.float64)
+        if split.classes:
+            targets = (targets == np.arange(split.classes)).astype(np.float64)
+        center, y_mean = x[split.train].mean(axis=0), targets[split.train].mean(axis=0)
+        weight = self._weights(x, targets - y_mean, split, center)
+        out = (x[split.test] - center) @ weight + y_mean
+        if split.classes:
+            out = from_scores(2 * out)  # twice, so that two classes differ by what separates them from one half
+        return Fit(out[None])
+
+    def _weights(self, x: np.ndarray, targets: np.ndarray, split: Split, center: np.ndarray) -> np.ndarray:
+        count = len(split.train)
+        if self._gram is not None and count > x.shape[1]:
+            test = x[split.test]
+            gram = self._gram - test.T @ test - count * np.outer(center, center)
+            factor = _inverse_root(np.diag(gram) / count, np.diag(self._gram) / len(x))
+            # Zeros for the test rows instead of a copy without them; the targets are centred, so x need not be.
+            seen = np.zeros_like(targets)
+            seen[split.train] = targets[split.train]
+            spectrum = _from_gram(
+                gram * np.outer(factor, factor), factor[:, None] * (x.T @ seen), (seen**2).sum(axis=0)
+            )
+        else:
+            train = x[split.train] - center
+            factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0))
+            spectrum = _from_rows(train * factor, targets[split.train])
+        return np.asarray(factor[:, None] * _solve(spectrum, count))
+
+
+def _inverse_root(variance: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
+    """1 / std; 0 for a feature that is constant in the training part but for rounding."""
+    steady = variance <= 1e-12 * everywhere
+    return np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
+
+
+def _from_gram(gram: np.ndarray, moments: np.ndarray, energy: np.ndarray) -> Spectrum:
+    """From XᵀX, XᵀY and the columns' sums of squares."""
+    sizes, axes = np.linalg.eigh(gram)
+    kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
+    sizes, axes = sizes[kept], axes[:, kept]
+    projected = axes.T @ moments
+    parts = projected**2 / sizes[:, None]
+    return Spectrum(sizes, parts, np.maximum(energy - parts.sum(axis=0), 0.0), axes, projected)
+
+
+def _from_rows(rows: np.ndarray, targets: np.ndarray) -> Spectrum:
+    """The same for fewer samples than features, from the rows themselves."""
+    sizes, sides = np.linalg.eigh(rows @ rows.T)
+    kept = sizes > 1e-10 * max(sizes[-1], 1e-300)
+    sizes, sides = sizes[kept], sides[:, kept]
+    along = sides.T @ targets
+    rest = np.maximum((targets**2).sum(axis=0) - (along**2).sum(axis=0), 0.0)
+    return Spectrum(sizes, along**2, rest, rows.T @ sides, along)
+
+
+def _solve(spectrum: Spectrum, count: int) -> np.ndarray:
+    """Weights (features, outputs), each output with the strength that generalised cross-validation prefers."""
+    strengths = STRENGTHS * count
+    shrink = strengths[:, None] / (spectrum.sizes + strengths[:, None])
+    residual = spectrum.rest + shrink**2 @ spectrum.parts
+    freedom = count - 1 - (1 - shrink).sum(axis=1)
+    # With next to no degrees of freedom left, the quotient is rounding noise; the strongest always has some.
+    usable = freedom > 0.01 * count
+    usable[-1] = True
+    criterion = np.where(usable[:, None], residual / np.maximum(freedom, 1e-9)[:, None] ** 2, np.inf)
+    best = strengths[criterion.argmin(axis=0)]
+    return np.asarray(spectrum.axes @ (spectrum.projected / (spectrum.sizes[:, None] + best)))
