@@ -7,6 +7,7 @@ keep folders of their own beside these.
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 from collections.abc import Iterator
@@ -122,16 +123,20 @@ def tidy(folder: Path) -> None:
 def scratch() -> Iterator[Path]:
     """A folder on the same disk as the cache, gone afterwards whatever happens."""
     root = cache_dir() / "tmp"
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        folder = tempfile.TemporaryDirectory(prefix="fetch-", dir=root)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise DataError(
-            f"the cache cannot be written: {reason}", where=root, hint="Set NEUCO_CACHE to a folder of yours"
-        ) from error
-    with folder as name:
+    _make(root)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=root) as name:
         yield Path(name)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder that must be writable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        hint = "Set NEUCO_CACHE (or, for pins and links, NEUCO_CONFIG) to a folder of yours"
+        raise DataError(f"no file can be written there: {error.strerror or error}", where=folder, hint=hint) from error
 
 
 def store(source: Path, target: Entry) -> Path:
@@ -147,7 +152,7 @@ def exclusive(folder: Path) -> Iterator[None]:
 
     Where locks do not work, the worst is that a file is fetched twice, or that of two pins written at once one is lost.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     handle = _lock(folder)
     try:
         yield

@@ -138,7 +138,8 @@ def _bring(url: str, remote: Remote, folder: Path, progress: bool | None) -> Pat
 def file_name(url: str) -> str:
     """The last part of an address, as a name that is safe in any folder."""
     name = PurePosixPath(unquote(urlsplit(url).path)).name
-    return "".join(char if char.isalnum() or char in "._-+" else "_" for char in name).lstrip(".")[-120:] or "file"
+    safe = (char if char.isascii() and (char.isalnum() or char in "._-+") else "_" for char in name)
+    return "".join(safe).lstrip(".")[-120:] or "file"
 
 
 def _summary(remote: Remote, failures: list[NeucoError]) -> NeucoError:

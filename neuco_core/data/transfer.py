@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -54,8 +54,9 @@ class Sink:
             self._bar.refresh()
 
     def reset(self) -> None:
-        self._file.seek(0)
-        self._file.truncate()
+        if self.received:
+            self._file.seek(0)
+            self._file.truncate()
         self.received, self.validator = 0, ""
         if self._bar is not None:
             self._bar.reset()
@@ -63,14 +64,18 @@ class Sink:
     def write(self, chunk: bytes) -> int:
         if self.received + len(chunk) > self.limit:
             self._check_total(self.received + len(chunk))
-        self._file.write(chunk)
+        try:
+            self._file.write(chunk)
+            self._file.flush()
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
         self.received += len(chunk)
         if self._bar is not None:
             self._bar.update(len(chunk))
         return len(chunk)
 
     def flush(self) -> None:
-        self._file.flush()
+        """Part of what a file offers; every write is flushed already, so that a full disk is noticed at once."""
 
     def _check_total(self, total: int) -> None:
         if self.size is not None and total != self.size:
@@ -97,7 +102,9 @@ class Sink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        # After a failed write closing fails again, for the same reason.
+        with suppress(OSError):
+            self._file.close()
 
 
 Transport = Callable[[str, Sink, Settings], None]
@@ -164,6 +171,11 @@ def _progress_bar(name: str, progress: bool | None) -> Iterator[Any]:
 
     with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
         yield bar
+
+
+def _cannot_write(path: Path, error: OSError) -> DataError:
+    hint = "Make room, or set NEUCO_CACHE to a folder on another disk"
+    return DataError(f"the file cannot be written: {error.strerror or error}", where=path, hint=hint)
 
 
 def shown(url: str) -> str:

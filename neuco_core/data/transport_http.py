@@ -20,13 +20,13 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
 
     answers: list[requests.Response] = []
 
-    def accept(response: requests.Response, *args: Any, **kwargs: Any) -> None:
+    def look(response: requests.Response, *args: Any, **kwargs: Any) -> None:
         if not response.is_redirect:
             answers.append(response)
-            _accept(response, url, sink)
+            accept(response, url, sink)
 
     downloader = pooch.HTTPDownloader(
-        chunk_size=CHUNK, headers=_headers(sink), timeout=settings.timeout, hooks={"response": accept}
+        chunk_size=CHUNK, headers=_headers(sink), timeout=settings.timeout, hooks={"response": look}
     )
     try:
         downloader(url, sink, None)
@@ -45,9 +45,11 @@ def _headers(sink: Sink) -> dict[str, str]:
     return headers
 
 
-def _accept(response: Any, url: str, sink: Sink) -> None:
+def accept(response: Any, url: str, sink: Sink) -> None:
     """Look at the head of an answer before any byte of its body is taken."""
     status, headers = response.status_code, response.headers
+    if url.startswith("https://") and not response.url.startswith("https://"):
+        raise FetchError("the server redirects to an address that is not secure", where=shown(url), got=response.url)
     if status == 200:
         offset = 0
     elif status == 206 and (match := re.match(r"bytes (\d+)-", headers.get("Content-Range", ""))):

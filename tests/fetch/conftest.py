@@ -13,7 +13,7 @@ from tests.fetch.s3_server import S3Server
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, no settings of the user's, quick time-outs."""
+    """An empty cache, no settings of the user's, little patience."""
     for name in (
         "NEUCO_OFFLINE",
         "NEUCO_MAX_BYTES",
@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NEUCO_CONFIG", str(tmp_path / "config"))
     monkeypatch.setenv("NEUCO_PINS", str(tmp_path / "pins.json"))
-    monkeypatch.setenv("NEUCO_TIMEOUT", "1")
+    monkeypatch.setenv("NEUCO_TIMEOUT", "20")
     monkeypatch.setenv("NEUCO_BACKOFF", "0.01")
     return tmp_path / "cache"
 

@@ -194,7 +194,7 @@ def test_upload(run: Run, s3: S3Server, tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
-    monkeypatch.setenv("NEUCO_TIMEOUT", "10")
+
     (tmp_path / "clay.csv").write_bytes(CLAY)
     stored = parsed(run("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/", "--json"))
     assert stored["sha256"] == sha256(CLAY)

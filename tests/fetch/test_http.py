@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.data.fetch import fetch
-from neuco_core.data.transfer import CHUNK
-from neuco_core.errors import ChecksumError, DataError, FetchError
+from neuco_core.data.fetch import fetch, file_name
+from neuco_core.data.settings import Settings
+from neuco_core.data.transfer import CHUNK, Sink
+from neuco_core.data.transport_http import accept, read_http
+from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import HALF, FileServer
 
@@ -40,12 +42,15 @@ def test_a_failure_is_named_and_leaves_nothing(
     message: str,
 ) -> None:
     monkeypatch.setenv("NEUCO_RETRIES", "1")
+    if behaviour in ("stalls", "silent"):
+        monkeypatch.setenv("NEUCO_TIMEOUT", "1")
     with pytest.raises(kind) as caught:
         fetch(remote(server.url(behaviour)))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     assert server.url(behaviour) in str(caught.value)
     assert files_below(cache) == []
+    monkeypatch.setenv("NEUCO_TIMEOUT", "20")
     assert fetch(remote(server.url("good"))).read_bytes() == BODY
 
 
@@ -189,3 +194,52 @@ def test_a_progress_bar_only_when_asked_or_on_a_terminal(
     out, err = capsys.readouterr()
     assert out == ""
     assert "bar.csv" in err
+
+
+def test_a_redirect_from_a_secure_to_an_open_address_is_refused(tmp_path: Path) -> None:
+    """What requests hands over after it has followed the redirect; no byte of the body is taken."""
+    import requests
+
+    response = requests.Response()
+    response.status_code, response.url = 200, "http://example.org/x.csv"
+    url = "https://example.org/x.csv"
+    with Sink(tmp_path / "x", url, size=None, limit=10) as sink, pytest.raises(FetchError, match="not secure"):
+        accept(response, url, sink)
+
+
+def test_a_full_disk_is_named(server: FileServer) -> None:
+    settings = Settings(retries=0)
+    full = Sink(Path("/dev/full"), server.url("good"), size=None, limit=1 << 30)
+    with full, pytest.raises(DataError, match=r"cannot be written: No space left.*NEUCO_CACHE"):
+        read_http(server.url("good"), full, settings)
+
+
+def test_a_cache_that_cannot_be_made_is_named(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_CACHE", "/dev/null/cache")
+    with pytest.raises(DataError, match=r"/dev/null/cache.*Set NEUCO_CACHE"):
+        fetch(remote(server.url("good")))
+    assert server.http.requests == []
+
+
+@pytest.mark.parametrize(
+    ("url", "name"),
+    [
+        ("https://h/a/x.csv?token=1", "x.csv"),
+        ("https://h/", "file"),
+        ("https://h/..", "file"),
+        ("https://h/a%2Fb%00c.csv", "b_c.csv"),
+        ("https://h/" + "é" * 200 + ".csv", "_" * 116 + ".csv"),
+        ("s3://bucket/k/.hidden", "hidden"),
+    ],
+)
+def test_a_file_name_is_safe_whatever_the_address(url: str, name: str) -> None:
+    assert file_name(url) == name
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("NEUCO_TIMEOUT", "0"), ("NEUCO_RETRIES", "-1"), ("NEUCO_MAX_BYTES", "4GB"), ("NEUCO_TIMEOUT", "nan")],
+)
+def test_a_setting_that_makes_no_sense_is_named(name: str, value: str) -> None:
+    with pytest.raises(UsageError, match=f"bad {name}; expected a number above .*got '{value}'"):
+        Settings.from_environment({name: value})

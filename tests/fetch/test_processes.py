@@ -44,7 +44,7 @@ def test_eight_processes_all_get_the_file_and_download_it_once(server: FileServe
 def test_killed_in_the_middle_of_a_download(
     server: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch, how: signal.Signals
 ) -> None:
-    monkeypatch.setenv("NEUCO_TIMEOUT", "30")
+
     process = start(server.url("slow"))
     assert server.http.halfway.wait(60)
     while not any(path.stat().st_size for path in leftovers()):
@@ -60,7 +60,7 @@ def test_killed_in_the_middle_of_a_download(
 def test_interrupted_by_the_user_leaves_nothing(
     server: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("NEUCO_TIMEOUT", "30")
+
     process = start(server.url("slow"))
     assert server.http.halfway.wait(60)
     while not any(path.stat().st_size for path in leftovers()):

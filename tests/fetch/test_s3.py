@@ -20,7 +20,7 @@ FIRST, SECOND = b"id,label\na,1\nb,2\n", b"id,label\na,1\nb,3\n"
 @pytest.fixture
 def anonymous(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
-    monkeypatch.setenv("NEUCO_TIMEOUT", "10")
+
     monkeypatch.setenv("NEUCO_RETRIES", "1")
     return s3
 
@@ -111,7 +111,7 @@ def test_a_server_that_dies_half_way(tmp_path: Path, cache: Path, monkeypatch: p
         bucket = dying.bucket("dying-bucket")
         dying.put(bucket, "big.bin", large)
         monkeypatch.setenv("AWS_ENDPOINT_URL", dying.endpoint)
-        monkeypatch.setenv("NEUCO_TIMEOUT", "5")
+
         kill_when_reading(dying, monkeypatch)
         with pytest.raises(FetchError) as caught:
             fetch(remote(f"s3://{bucket}/big.bin", large))
