@@ -16,6 +16,7 @@ from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
 COMMANDS = {
     "ablate": "neuco_core.cli.ablate:ablate",
     "bench": "neuco_core.cli.bench:bench",
+    "check": "neuco_core.cli.check:check",
     "compare": "neuco_core.cli.compare:compare",
     "data": "neuco_core.cli.data:data",
     "datasets": "neuco_core.cli.listing:datasets",

@@ -1,0 +1,1 @@
+"""Contributing: the contract that every task and method keeps, and the start of a new one."""
