@@ -31,6 +31,16 @@ class CubeBatch:
         places = [place for name in names for place in self._places(name)]
         return self.values[:, :, places]
 
+    def select(self, bands: Sequence[str] = (), seasons: Sequence[str] = ()) -> CubeBatch:
+        """The batch with some of its bands (or modalities) and seasons only; all of them if none is named."""
+        places = [place for name in bands or self.bands for place in self._places(name)]
+        absent = [season for season in seasons if season not in self.seasons]
+        if absent:
+            raise DataError(f"no season {absent[0]!r}", where="cubes", got="seasons " + shown(self.seasons))
+        chosen = tuple(seasons) or self.seasons
+        values = self.values[:, [self.seasons.index(season) for season in chosen]][:, :, places]
+        return CubeBatch(self.ids, values, tuple(self.bands[place] for place in places), chosen)
+
     def _places(self, name: str) -> list[int]:
         places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
         if not places:
@@ -53,9 +63,14 @@ class CubeBatch:
 class CubeSource(Protocol):
     """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change."""
 
-    version: str
-    bands: tuple[str, ...]
-    seasons: tuple[str, ...]
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def bands(self) -> tuple[str, ...]: ...
+
+    @property
+    def seasons(self) -> tuple[str, ...]: ...
 
     def ids(self) -> tuple[str, ...]: ...
 
