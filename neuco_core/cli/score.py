@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
+from neuco_core.cli.matrix import matrix_options
 from neuco_core.cli.options import (
     choose_protocol,
     choose_tasks,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be scored.")
 @json_option
+@matrix_options
 def score(
     methods: Sequence[str],
     files: Sequence[Path],

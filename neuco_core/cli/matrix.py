@@ -1,0 +1,164 @@
+"""``neuco score --all``: every method on every task, into the registry. The options that it adds to ``neuco score``."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from neuco_core.cli.output import echo_json
+
+if TYPE_CHECKING:
+    from neuco_core.results.plan import Plan
+    from neuco_core.results.record import Record
+
+F = TypeVar("F", bound=Callable[..., Any])
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+NAMED = 20  # failures that the last line names one by one
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A size such as 500MB or 4G."""
+    if value is None:
+        return None
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", value, re.IGNORECASE)
+    if not found or not float(found[1]):
+        raise click.BadParameter(f"{value!r} is no size; write 4GB or 500MB", ctx, param)
+    return int(float(found[1]) * UNITS[found[2].lower()])
+
+
+OPTIONS = (
+    click.option(
+        "--all",
+        "everything",
+        is_flag=True,
+        help="Score every method (or those of --method) on every task chosen, and save the records in the registry.",
+    ),
+    click.option("--retry", is_flag=True, help="With --all: also run again what failed before."),
+    click.option(
+        "--engine", default="local", show_default=True, help="With --all: local, dask (here) or dask://host:port."
+    ),
+    click.option("--jobs", type=click.IntRange(min=1), help="With --all: worker processes. [default: one per core]"),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="With --all: of one score. [default: 3600]",
+    ),
+    click.option(
+        "--memory-limit",
+        metavar="SIZE",
+        callback=_bytes,
+        help="With --all: of one worker, as 4GB. [default: its share of 80 % of the machine]",
+    ),
+)
+
+
+def matrix_options(command: F) -> F:
+    """Add ``--all`` and what belongs to it; with it the matrix is run instead of the command."""
+
+    @functools.wraps(command)
+    def either(*, everything: bool, **given: Any) -> Any:
+        own = {name: given.pop(name) for name in ("retry", "engine", "jobs", "time_limit", "memory_limit")}
+        if everything:
+            return score_all(**own, **given)
+        if any(value for name, value in own.items() if name != "engine") or own["engine"] != "local":
+            raise click.UsageError("--retry, --engine, --jobs, --time-limit and --memory-limit need --all")
+        return command(**given)
+
+    for option in reversed(OPTIONS):
+        either = option(either)
+    return either  # type: ignore[return-value]
+
+
+def score_all(
+    *,
+    retry: bool,
+    engine: str,
+    jobs: int | None,
+    time_limit: float | None,
+    memory_limit: int | None,
+    methods: Sequence[str],
+    files: Sequence[Any],
+    tasks: Sequence[str],
+    suite: str | None,
+    kind: str | None,
+    tags: Sequence[str],
+    dataset: str | None,
+    protocol: str | None,
+    dry_run: bool,
+    as_json: bool,
+    strict: bool = False,
+    threads: int | None = None,
+    **settings: Any,
+) -> None:
+    """Plan, run, and end with an error that names what failed."""
+    from neuco_core.catalog import list_methods
+    from neuco_core.cli.options import choose_protocol, choose_tasks
+    from neuco_core.paths import registry_dir
+    from neuco_core.results.engines import available_cores, open_engine
+    from neuco_core.results.matrix import default_limits, run_matrix
+    from neuco_core.results.plan import make_plan
+
+    if files or strict or threads:
+        raise click.UsageError("--embeddings, --strict and --threads do not go together with --all")
+    chosen = choose_tasks(tasks, suite, kind, tags, dataset)
+    rules = choose_protocol(protocol, suite, **settings)
+    registry = registry_dir()
+    plan = make_plan(list_methods(*methods), chosen, rules, registry, retry=retry)
+    if not as_json:
+        click.echo(describe_plan(plan))
+    records: list[Record] = []
+    if not dry_run:
+        count = jobs or available_cores()
+        runner = open_engine(engine, count)
+        for record in run_matrix(plan, registry, runner, default_limits(count, time_limit, memory_limit)):
+            records.append(record)
+            click.echo(f"[{len(records)}/{len(plan.work)}] {describe(record)}", err=True)
+    if as_json:
+        echo_json({**plan.to_json(), "records": [record.to_json() for record in records]})
+    if not dry_run:
+        if not as_json:
+            click.echo(f"{sum(record.ok for record in records)} scored, records in {registry / 'results'}")
+        _end(plan, records)
+
+
+def describe_plan(plan: Plan) -> str:
+    """Counts by state; and each reason with its number of cells and the first of them."""
+    from neuco_core.results.plan import STATES
+
+    head = f"{len(plan.cells)} cells under {plan.protocol.name}"
+    lines = [f"  {count:6} {state:15} {STATES[state]}" for state, count in plan.counts.items()]
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for cell in plan.cells:
+        if cell.reason:
+            reasons.setdefault((cell.state, cell.reason), []).append(f"{cell.method.id} on {cell.task.id}")
+    for (state, reason), cells in reasons.items():
+        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+        lines.append(f"{state} {cells[0]}{more}: {reason}")
+    return "\n".join([head, *lines])
+
+
+def describe(record: Record) -> str:
+    name = f"{record.method} on {record.task}"
+    if record.mean is not None:
+        return f"ok {name}: {record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
+    return f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}"
+
+
+def _end(plan: Plan, records: Sequence[Record]) -> None:
+    """No evidence is no success: what failed earlier and was not tried again counts too."""
+    from neuco_core.errors import ScoreError
+    from neuco_core.results.matrix import retry_command
+
+    failed = [(r.method, r.task, str(r.failure)) for r in records if r.status == "failed"]
+    failed += [(c.method.id, c.task.id, str(c.head and c.head.failure)) for c in plan.cells if c.state == "failed"]
+    if not failed:
+        return
+    names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
+    shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+    command = retry_command([(method, task) for method, task, _ in failed], plan.protocol.name)
+    raise ScoreError(f"{len(failed)} of {len(plan.cells)} cells failed: {shown}", hint=f"Try again: {command}")

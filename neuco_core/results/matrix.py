@@ -1,0 +1,176 @@
+"""The matrix: run the cells of a plan on an engine, and save each the moment it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from neuco_core.catalog import load_metric
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.results.ledger import exclusive, read_head
+from neuco_core.results.plan import Plan, PlannedCell
+from neuco_core.results.record import (
+    DEFAULT_PROTOCOL,
+    Record,
+    fingerprint,
+    record_bytes,
+    record_path,
+    summary,
+    write_record,
+)
+from neuco_core.results.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
+from neuco_core.specs import Spec
+
+MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
+
+
+def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Iterator[Record]:
+    """Run what the plan says is to be run, and yield each record after it was written.
+
+    Cells that are skipped or not applicable get a record that says so. Ending the iteration early ends the
+    workers; what was saved stays, and the next plan goes on from there.
+    """
+    cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
+    with exclusive(registry):
+        for cell in plan.cells:
+            if cell.state in ("skipped", "not-applicable"):
+                save(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
+        for step, result in engine.run(groups_of(plan.work, plan.protocol.name), limits):
+            record = make_record(cells[step.method, step.task], result, engine.name)
+            yield save(record, registry)
+
+
+def groups_of(cells: Sequence[PlannedCell], protocol: str) -> list[Group]:
+    """Cells that share embeddings, in the order of the plan."""
+    steps: dict[tuple[str, str], list[Step]] = {}
+    for cell in cells:
+        place = cell.method.id, cell.task.dataset
+        steps.setdefault(place, []).append(Step(*place, cell.task.id, protocol))
+    return [Group(*place, tuple(found)) for place, found in steps.items()]
+
+
+def default_limits(jobs: int, seconds: float | None = None, memory: int | None = None) -> Limits:
+    """The limits that were given, and for memory, if none was, each worker's share of the machine."""
+    whole = machine_memory()
+    if memory is None and whole is not None:
+        memory = int(whole * MEMORY_SHARE / max(jobs, 1))
+    return Limits(memory=memory) if seconds is None else Limits(seconds, max(seconds, Limits.embed_seconds), memory)
+
+
+def save(record: Record, registry: Path) -> Record:
+    """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
+    path = record_path(registry, *record.key)
+    try:
+        if path.exists() and _same(path, record):
+            return record
+        write_record(record, registry)
+    except DataError as error:
+        if not record.ok:
+            raise
+        reason = f"its result cannot be recorded: {error.what}"
+        lost = dataclasses.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
+        write_record(lost, registry)
+        return lost
+    return record
+
+
+def _same(path: Path, record: Record) -> bool:
+    head = read_head(str(path))
+    if record.ok or head.problem:
+        return False  # a score that was computed is always written, with its provenance
+    return (head.status, head.failure, head.reason, head.inputs) == (
+        record.status,
+        record.failure,
+        record.reason,
+        record.inputs,
+    )
+
+
+def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
+    """The record of a cell's result."""
+    contents = {"labels": result.get("labels"), "embeddings": result.get("embeddings")}
+    inputs = {**cell.inputs, **contents}
+    if result["status"] == "ok":
+        # Where something came from may be unknown; then nobody can say later that it is unchanged.
+        inputs = {
+            key: value if value or not key.endswith("_from") else secrets.token_hex(32) for key, value in inputs.items()
+        }
+    greater, lower, upper = _direction(cell.task.metric)
+    return Record(
+        method=cell.method.id,
+        method_version=cell.method.version,
+        task=cell.task.id,
+        task_version=cell.task.version,
+        dataset=cell.task.dataset,
+        kind=cell.task.kind,
+        metric=cell.task.metric,
+        protocol=str(inputs["protocol"]),
+        fingerprint=fingerprint(inputs),
+        inputs=inputs,
+        greater_is_better=greater,
+        lower=lower,
+        upper=upper,
+        baseline=cell.method.baseline,
+        dim=result.get("dim") or cell.method.dim,
+        provenance=_provenance(cell, result, engine),
+        **_outcome(result, greater),
+    )
+
+
+def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
+    splits = tuple(result.get("per_split", ()))
+    mean, std, q = summary(splits, greater_is_better) or (None, None, None)
+    return {
+        "status": result["status"],
+        "reason": result.get("reason", ""),
+        "failure": result.get("failure"),
+        "per_split": splits,
+        "mean": mean,
+        "std": std,
+        "q": q,
+        "metrics": {name: tuple(values) for name, values in result.get("metrics", {}).items()},
+        "samples": result.get("samples", {}),
+        "folds": result.get("folds", {}),
+    }
+
+
+def _direction(metric: str) -> tuple[bool, float | None, float | None]:
+    try:
+        found = load_metric(metric)
+    except NeucoError:  # the cell has failed for this very reason
+        return True, None, None
+    return found.greater_is_better, found.lower, found.upper
+
+
+def _provenance(cell: PlannedCell, result: Result, engine: str) -> dict[str, Any]:
+    return {
+        **result.get("provenance", {}),
+        "engine": engine,
+        "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _origin(spec: Spec) -> str:
+    """The distribution and its version, or the plugin's name: no folders of this machine."""
+    origin = spec.origin
+    if origin is None:
+        return ""
+    return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
+
+
+def retry_command(failed: Iterable[tuple[str, str]], protocol: str) -> str:
+    """The command that runs the failed (method, task) cells again."""
+    failed = list(failed)
+    methods, tasks = sorted({method for method, _ in failed}), sorted({task for _, task in failed})
+    words = ["neuco score --all --retry"]
+    if len(methods) <= 3 and len(tasks) <= 3:
+        words += [f"--method {name}" for name in methods] + [f"--task {name}" for name in tasks]
+    return " ".join(words + ([f"--protocol {protocol}"] if protocol != DEFAULT_PROTOCOL else []))
+
+
+__all__ = ["default_limits", "groups_of", "make_record", "record_bytes", "retry_command", "run_matrix", "save"]
