@@ -53,7 +53,7 @@ class SSL4EOCubes:
 
     @cached_property
     def version(self) -> str:
-        """Of the options and of the names, sizes and times of all files; hashing the bytes themselves would take hours."""
+        """Of the options and the names, sizes and times of all files; hashing all their bytes would take hours."""
         digest = hashlib.sha256(repr((self.shift, self.bands, self.seasons)).encode())
         for files in self._files.values():
             for name, path in sorted(files.items()):
