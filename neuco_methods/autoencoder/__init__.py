@@ -16,7 +16,7 @@ WAYS = {
 PARAMS = {"channels": 16, "steps": 300, "fidelity": 10.0, "seed": 42}
 
 
-def encoder(
+def make_encoder(
     seasons: str = "concat", channels: int = 16, steps: int = 300, fidelity: float = 10.0, seed: int = 42
 ) -> Any:
     from neuco_methods.autoencoder.encoder import AutoencoderEncoder
@@ -34,7 +34,7 @@ def neuco_methods() -> Iterator[Method]:
             license="Apache-2.0",
             citation="Ballé, J., Laparra, V. and Simoncelli, E. P. (2017): End-to-end Optimized Image Compression",
             tags=("fitted-on-dataset", "trained"),
-            encoder=encoder,
+            encoder=make_encoder,
             params={"seasons": seasons, **PARAMS},
             requires=("torch",),
             dim=1024,

@@ -9,7 +9,7 @@ from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method
 
 
-def encoder(bands: str = "paper", size: int = 8) -> Any:
+def make_encoder(bands: str = "paper", size: int = 8) -> Any:
     from neuco_methods.averaging.encoder import AveragingEncoder
 
     return AveragingEncoder(bands, size)
@@ -39,7 +39,7 @@ def neuco_methods() -> Iterator[Method]:
             license="Apache-2.0",
             citation="NeuCo-Bench, appendix B.3.1",
             tags=("baseline", "no-training"),
-            encoder=encoder,
+            encoder=make_encoder,
             params={"bands": bands, "size": 8},
             dim=1024,
             baseline=True,

@@ -9,7 +9,7 @@ from scipy.ndimage import zoom
 from neuco_core.data.encode_bands import PUBLISHED_STATISTICS, resize
 from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import UsageError
-from neuco_methods.averaging import encoder
+from neuco_methods.averaging import make_encoder
 from neuco_methods.averaging.encoder import channel_matrix
 
 L1C = [band for band in PUBLISHED_STATISTICS if band.startswith("s2l1c/")]
@@ -36,7 +36,7 @@ def test_is_the_paper_s_1024_numbers(variant: str) -> None:
         scaled[band] = resize((batch.values[:, :, i] - mean) / std, 8, 8)
     channels = [np.mean([scaled[band] for band in group], axis=0) for group in GROUPS[variant]]
     expected = np.stack(channels, axis=2).reshape(12, 1024)
-    method = encoder(variant)
+    method = make_encoder(variant)
     method.fit(cubes)
     assert np.allclose(method.encode(batch), expected, atol=1e-4)
 
@@ -55,9 +55,9 @@ def test_landsat_has_two_channels() -> None:
 @pytest.mark.parametrize(("bands", "dim"), [(None, 1024), (LANDSAT_BANDS, 128), (GREY_BANDS, 64)])
 def test_keeps_the_promises_of_an_encoder(bands: tuple[str, ...] | None, dim: int) -> None:
     source = TinyCubes(bands=bands, seasons=("scene",), size=8) if bands else TinyCubes()
-    assert check_encoder(encoder, source).shape[1] == dim
+    assert check_encoder(make_encoder, source).shape[1] == dim
 
 
 def test_an_unknown_variant_is_refused() -> None:
     with pytest.raises(UsageError, match="paper, notebook"):
-        encoder(bands="best")
+        make_encoder(bands="best")

@@ -9,7 +9,7 @@ from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method
 
 
-def encoder(seasons: str = "concat") -> Any:
+def make_encoder(seasons: str = "concat") -> Any:
     from neuco_methods.band_statistics.encoder import BandStatisticsEncoder
 
     return BandStatisticsEncoder(seasons)
@@ -23,7 +23,7 @@ def neuco_methods() -> Iterator[Method]:
         description="Mean, standard deviation and seven quantiles of each band in each season.",
         license="Apache-2.0",
         tags=("baseline", "no-training"),
-        encoder=encoder,
+        encoder=make_encoder,
         params={"seasons": "concat"},
         dim=1024,
     )

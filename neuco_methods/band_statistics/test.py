@@ -8,20 +8,20 @@ import pytest
 from neuco_core.data.encode_bands import PUBLISHED_STATISTICS
 from neuco_core.data.encode_check import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import UsageError
-from neuco_methods.band_statistics import encoder
+from neuco_methods.band_statistics import make_encoder
 
 
 def encode(cubes: TinyCubes, seasons: str) -> np.ndarray:
-    method = encoder(seasons)
+    method = make_encoder(seasons)
     method.fit(cubes)
     return np.asarray(method.encode(cubes.read(cubes.ids())))
 
 
 @pytest.mark.parametrize(("seasons", "dim"), [("concat", 972), ("post", 243), ("pre", 243)])
 def test_keeps_the_promises_of_an_encoder(seasons: str, dim: int) -> None:
-    assert check_encoder(lambda: encoder(seasons)).shape[1] == dim
+    assert check_encoder(lambda: make_encoder(seasons)).shape[1] == dim
     landsat = TinyCubes(bands=LANDSAT_BANDS, seasons=("scene",), size=8)
-    assert check_encoder(lambda: encoder(seasons), landsat).shape[1] == 54
+    assert check_encoder(lambda: make_encoder(seasons), landsat).shape[1] == 54
 
 
 def test_the_numbers_are_those_of_numpy() -> None:
@@ -43,4 +43,4 @@ def test_post_is_the_mean_over_the_seasons() -> None:
 
 def test_an_unknown_way_is_refused() -> None:
     with pytest.raises(UsageError, match="pre, post, concat"):
-        encoder("sometimes")
+        make_encoder("sometimes")

@@ -14,7 +14,7 @@ WHEN = {
 }
 
 
-def encoder(seasons: str = "post", filters: int = 512, kernel: int = 3, bias: float = 0.0, seed: int = 42) -> Any:
+def make_encoder(seasons: str = "post", filters: int = 512, kernel: int = 3, bias: float = 0.0, seed: int = 42) -> Any:
     from neuco_methods.mosaiks.encoder import MosaiksEncoder
 
     return MosaiksEncoder(seasons, filters, kernel, bias, seed)
@@ -31,7 +31,7 @@ def neuco_methods() -> Iterator[Method]:
             citation="Rolf, E. et al. (2021): A generalizable and accessible approach to machine learning with global "
             "satellite imagery, Nature Communications 12",
             tags=("no-training", "fitted-on-dataset"),
-            encoder=encoder,
+            encoder=make_encoder,
             params={"seasons": seasons, "filters": 512, "kernel": 3, "bias": 0.0, "seed": 42},
             requires=("torch",),
             dim=1024,

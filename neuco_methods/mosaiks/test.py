@@ -7,21 +7,21 @@ import pytest
 
 from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import DataError, UsageError
-from neuco_methods.mosaiks import encoder
+from neuco_methods.mosaiks import make_encoder
 
 SMALL = TinyCubes(count=6, bands=LANDSAT_BANDS, size=6)
 
 
 @pytest.mark.parametrize("seasons", ["pre", "post"])
 def test_keeps_the_promises_of_an_encoder(seasons: str) -> None:
-    assert check_encoder(lambda: encoder(seasons, filters=64)).shape == (12, 128)
+    assert check_encoder(lambda: make_encoder(seasons, filters=64)).shape == (12, 128)
     landsat = TinyCubes(bands=LANDSAT_BANDS, seasons=("scene",), size=8)
-    assert check_encoder(lambda: encoder(seasons), landsat).shape == (12, 1024)
-    assert check_encoder(encoder, TinyCubes(bands=GREY_BANDS, seasons=("scene",), size=8)).shape == (12, 1024)
+    assert check_encoder(lambda: make_encoder(seasons), landsat).shape == (12, 1024)
+    assert check_encoder(make_encoder, TinyCubes(bands=GREY_BANDS, seasons=("scene",), size=8)).shape == (12, 1024)
 
 
 def test_a_feature_is_the_mean_of_the_thresholded_response() -> None:
-    method = encoder(filters=5, bias=0.5)
+    method = make_encoder(filters=5, bias=0.5)
     method.fit(SMALL)
     image = method._scale(SMALL.read(SMALL.ids()).values[0])[1]
     weight, offset = method._weight.numpy().reshape(5, 6, 3, 3), method._offset.numpy()
@@ -33,7 +33,7 @@ def test_a_feature_is_the_mean_of_the_thresholded_response() -> None:
 
 
 def test_features_have_one_scale() -> None:
-    method = encoder(filters=32)
+    method = make_encoder(filters=32)
     method.fit(SMALL)
     values = method.encode(SMALL.read(SMALL.ids()))
     assert np.allclose(values.mean(axis=0), 0, atol=1e-4)
@@ -47,7 +47,7 @@ def test_one_season_makes_pre_and_post_the_same() -> None:
     results = {}
     for source in (one, four):
         for seasons in ("pre", "post"):
-            method = encoder(seasons, filters=16)
+            method = make_encoder(seasons, filters=16)
             method.fit(source)
             results[len(source.seasons), seasons] = method.encode(source.read(source.ids()))
     assert np.array_equal(results[1, "pre"], results[1, "post"])
@@ -55,7 +55,7 @@ def test_one_season_makes_pre_and_post_the_same() -> None:
 
 
 def test_another_seed_picks_other_patches() -> None:
-    first, second = encoder(filters=8), encoder(filters=8, seed=7)
+    first, second = make_encoder(filters=8), make_encoder(filters=8, seed=7)
     for method in (first, second):
         method.fit(SMALL)
     assert not np.allclose(first._weight.numpy(), second._weight.numpy())
@@ -63,6 +63,6 @@ def test_another_seed_picks_other_patches() -> None:
 
 def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(DataError, match="smaller than the kernel"):
-        encoder(kernel=9).fit(SMALL)
+        make_encoder(kernel=9).fit(SMALL)
     with pytest.raises(UsageError, match="at least 1"):
-        encoder(filters=0)
+        make_encoder(filters=0)

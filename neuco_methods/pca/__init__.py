@@ -9,7 +9,7 @@ from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method
 
 
-def encoder(dim: int = 256, size: int = 8, whiten: bool = False, memory_mb: int = 256) -> Any:
+def make_encoder(dim: int = 256, size: int = 8, whiten: bool = False, memory_mb: int = 256) -> Any:
     from neuco_methods.pca.encoder import PCAEncoder
 
     return PCAEncoder(dim, size, whiten, memory_mb)
@@ -23,7 +23,7 @@ def neuco_methods() -> Iterator[Method]:
         description="The leading principal components of cubes averaged to 8 × 8, fitted on the dataset.",
         license="Apache-2.0",
         tags=("fitted-on-dataset",),
-        encoder=encoder,
+        encoder=make_encoder,
         params={"dim": 256, "size": 8, "whiten": False, "memory_mb": 256},
         dim=1024,
     )

@@ -8,20 +8,20 @@ import pytest
 from neuco_core.data.encode_bands import shrink
 from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import DataError
-from neuco_methods.pca import encoder
+from neuco_methods.pca import make_encoder
 from neuco_methods.pca.encoder import split_evenly
 
 LANDSAT = TinyCubes(count=40, bands=LANDSAT_BANDS, seasons=("scene",), size=8)
 
 
 def test_keeps_the_promises_of_an_encoder() -> None:
-    assert check_encoder(encoder).shape == (12, 11)
-    assert check_encoder(lambda: encoder(dim=8), LANDSAT).shape == (40, 8)
-    assert check_encoder(encoder, TinyCubes(bands=GREY_BANDS, seasons=("scene",), size=8)).shape == (12, 11)
+    assert check_encoder(make_encoder).shape == (12, 11)
+    assert check_encoder(lambda: make_encoder(dim=8), LANDSAT).shape == (40, 8)
+    assert check_encoder(make_encoder, TinyCubes(bands=GREY_BANDS, seasons=("scene",), size=8)).shape == (12, 11)
 
 
 def test_equals_a_plain_decomposition() -> None:
-    method = encoder(dim=10)
+    method = make_encoder(dim=10)
     method.fit(LANDSAT)
     batch = LANDSAT.read(LANDSAT.ids())
     flat = method._scale(batch.values).reshape(40, -1).astype(np.float64)
@@ -37,14 +37,14 @@ def test_parts_that_fit_little_memory_keep_most_of_the_variance() -> None:
     source = TinyCubes(count=40, bands=LANDSAT_BANDS, seasons=("scene",), size=48)
     variances = []
     for memory in (1, 256):
-        method = encoder(dim=5, size=48, memory_mb=memory)
+        method = make_encoder(dim=5, size=48, memory_mb=memory)
         method.fit(source)
         variances.append(float(method.encode(source.read(source.ids())).var(axis=0).sum()))
     assert variances[0] == pytest.approx(variances[1], rel=0.02)
 
 
 def test_whitened_components_have_equal_variance() -> None:
-    method = encoder(dim=6, whiten=True)
+    method = make_encoder(dim=6, whiten=True)
     method.fit(LANDSAT)
     assert np.allclose(method.encode(LANDSAT.read(LANDSAT.ids())).std(axis=0, ddof=1), 1, rtol=1e-3)
 
@@ -64,4 +64,4 @@ def test_no_part_is_shorter_than_asked() -> None:
 
 def test_one_sample_is_refused() -> None:
     with pytest.raises(DataError, match="at least 2"):
-        encoder().fit(TinyCubes(count=1))
+        make_encoder().fit(TinyCubes(count=1))

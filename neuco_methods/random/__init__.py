@@ -9,7 +9,7 @@ from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method
 
 
-def encoder(dim: int = 1024, seed: int = 42) -> Any:
+def make_encoder(dim: int = 1024, seed: int = 42) -> Any:
     from neuco_methods.random.encoder import RandomEncoder
 
     return RandomEncoder(dim, seed)
@@ -23,7 +23,7 @@ def neuco_methods() -> Iterator[Method]:
         description="1,024 numbers drawn from the sample's id alone; what scores above this has seen the data.",
         license="Apache-2.0",
         tags=("control", "no-training"),
-        encoder=encoder,
+        encoder=make_encoder,
         params={"dim": 1024, "seed": 42},
         dim=1024,
         baseline=True,

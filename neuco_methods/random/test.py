@@ -6,16 +6,16 @@ import numpy as np
 
 from neuco_core.data.cubes import CubeBatch
 from neuco_core.data.encode_check import check_encoder
-from neuco_methods.random import encoder
+from neuco_methods.random import make_encoder
 
 
 def encode(*ids: str, dim: int = 1024, seed: int = 42) -> np.ndarray:
     batch = CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), (), ())
-    return np.asarray(encoder(dim, seed).encode(batch))
+    return np.asarray(make_encoder(dim, seed).encode(batch))
 
 
 def test_keeps_the_promises_of_an_encoder() -> None:
-    assert check_encoder(encoder).shape == (12, 1024)
+    assert check_encoder(make_encoder).shape == (12, 1024)
 
 
 def test_values_are_uniform() -> None:
