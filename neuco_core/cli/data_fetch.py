@@ -83,6 +83,11 @@ def _fetch(dataset: str, remote: Remote) -> dict[str, Any]:
 def _print(rows: list[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         return echo_json(rows)
-    cells = [(row["name"], row["state"], str(row["size"] or ""), row["path"] or row["error"]) for row in rows]
+    # A single failure is the error that the command ends with; it is not said twice.
+    several = sum(row["error"] is not None for row in rows) > 1
+    cells = [
+        (row["name"], row["state"], str(row["size"] or ""), row["path"] or (row["error"] if several else ""))
+        for row in rows
+    ]
     click.echo(table(("file", "state", "bytes", "where"), cells, right=(2,)))
     return None

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import echo_json, json_option
+
+if TYPE_CHECKING:
+    from neuco_core.data.pinning import PinReport
 
 
 @click.command()
@@ -29,12 +33,16 @@ def pin(tasks: Sequence[str], suite: str | None, replace: bool, as_json: bool) -
     reports = [pin_task(task, replace=replace) for task in choose(tasks, suite)]
     if as_json:
         return echo_json([dataclasses.asdict(report) for report in reports])
-    cells = [
-        (r.task, r.state, r.sha256, str(r.size), str(r.rows), str(r.dropped), f"{r.lowest:g}", f"{r.highest:g}")
-        for r in reports
-    ]
-    headers = ("task", "state", "sha256", "bytes", "rows", "without label", "lowest", "highest")
-    click.echo(table(headers, cells, right=range(3, 8)))
+    for report in reports:
+        _print(report)
     for file in sorted({report.file for report in reports if report.file}):
         click.echo(f"Pins are in {file}")
     return None
+
+
+def _print(report: PinReport) -> None:
+    click.echo(f"{report.task}: {report.state}")
+    click.echo(f"  sha256  {report.sha256}")
+    click.echo(f"  bytes   {report.size}")
+    click.echo(f"  rows    {report.rows}" + (f", and {report.dropped} without a label" if report.dropped else ""))
+    click.echo(f"  labels  from {report.lowest:g} to {report.highest:g}")

@@ -167,7 +167,10 @@ def _lock(folder: Path) -> int | None:
         import fcntl
     except ImportError:  # not a POSIX system
         return None
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # pruned at this very moment
+        return None
     # Some network file systems cannot lock a folder.
     with suppress(OSError):
         fcntl.flock(handle, fcntl.LOCK_EX)

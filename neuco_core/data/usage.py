@@ -28,12 +28,11 @@ def users() -> dict[str, list[str]]:
 
 def prunable(*, everything: bool = False) -> list[Path]:
     """What can be removed: files that nobody declares, and leftovers; or everything that neuco put there."""
-    if everything:
-        made = [path for path in sorted((cache_dir() / "encoded").rglob("*")) if path.is_file()]
-        return [*(item.path for item in entries()), *leftovers(), *made]
-    used = users()
+    used = {} if everything else users()
+    unused = [item.path for item in entries() if item.sha256 not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
-    return [*(item.path for item in entries() if item.sha256 not in used), *dead]
+    made = sorted((cache_dir() / "encoded").rglob("*")) if everything else []
+    return [*unused, *dead, *(path for path in made if path.is_file())]
 
 
 def remove(paths: Iterable[Path]) -> None:

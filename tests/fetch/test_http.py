@@ -84,6 +84,14 @@ def test_a_broken_download_goes_on_where_it_stopped(server: FileServer) -> None:
     assert second["If-Range"] == '"v1"'
 
 
+def test_a_bad_line_does_not_use_up_the_patience_while_it_goes_forward(
+    server: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NEUCO_RETRIES", "1")
+    assert fetch(remote(server.url("bad-line"))).read_bytes() == BODY
+    assert server.count("bad-line") == 3, "one retry is allowed, and two were needed"
+
+
 def test_parts_of_two_versions_are_replaced_by_a_whole_file(server: FileServer) -> None:
     """The parts fit by length and by ETag, only the hash tells; then one clean download must follow."""
     fetch(remote(server.url("mixes-versions")))
