@@ -44,7 +44,7 @@ class Truth:
 
     def flat(self) -> bool:
         if self.regression:
-            return bool((abs(m.total_sum(self.scaled)) <= m.NOTHING).any())
+            return bool((m.total_sum(self.scaled) <= m.NOTHING).any())
         return bool((self.own == self.own[0]).all())
 
     def value(self, metric: Metric, prediction: np.ndarray) -> float:

@@ -13,7 +13,7 @@ NOTHING = 1e-4
 
 
 def r2(truth: np.ndarray, prediction: np.ndarray) -> float:
-    """1 − residual sum / total sum in float32; several outputs are averaged.
+    """1 − residual sum / total sum; several outputs are averaged.
 
     A residual sum of nothing gives 1; otherwise a total sum of nothing gives 0, as in NeuCo-Bench.
     """
@@ -27,19 +27,17 @@ def r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
     if len(truth) < 2:
         return np.full(len(steps), np.nan)
     with np.errstate(all="ignore"):
-        residual = np.square(steps - truth).sum(axis=1, dtype=np.float64).astype(np.float32)
+        residual = np.square(steps - truth, dtype=np.float64).sum(axis=1)
         total = total_sum(truth)
-        score = np.where(abs(total) > NOTHING, 1 - residual / total, 0)
+        score = np.where(total > NOTHING, 1 - residual / total, 0)
         score = np.where(residual <= NOTHING, 1, score)
-        return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1), np.float64)
+        return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1))
 
 
 def total_sum(truth: np.ndarray) -> np.ndarray:
-    """Σ y² − (Σ y)² / n per output, with the float32 rounding of the sums that torchmetrics has."""
-    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
-    squares = np.square(truth).sum(axis=0, dtype=np.float64).astype(np.float32)
-    sums = truth.sum(axis=0, dtype=np.float64).astype(np.float32)
-    return np.asarray(squares - sums * (sums / np.float32(len(truth))))
+    """Σ (y − mean)² per output. torchmetrics takes Σ y² − (Σ y)² / n in float32, which is the same but for rounding."""
+    truth = np.asarray(truth, np.float64).reshape(len(truth), -1)
+    return np.asarray(np.square(truth - truth.mean(axis=0)).sum(axis=0))
 
 
 def mse(truth: np.ndarray, prediction: np.ndarray) -> float:

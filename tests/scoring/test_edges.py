@@ -1,0 +1,227 @@
+"""Data that breaks scorers: each case has one defined outcome, and none of them is a silent 0."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import DataError, ScoreError, UsageError
+from neuco_core.scoring.protocol import PROTOCOLS, load_protocol
+from neuco_core.scoring.scorer import score
+from tests.scoring.make import embed, label, names, problem
+
+QUICK = load_protocol("neuco-2025").with_(k=4, epochs=3)
+STRICT = load_protocol("neuco-strict").with_(k=4, epochs=3)
+ALL = [p.with_(k=3, epochs=2) for p in PROTOCOLS.values()]
+
+
+def test_test_parts_without_variance_count_as_zero_in_parity_and_are_left_out_in_strict() -> None:
+    """Mostly-zero labels, as in the real tasks nodata and random_reg."""
+    embeddings, _ = problem(60)
+    y = np.zeros(60)
+    y[:2] = 1.0, 0.5
+    parity = score(embeddings, label(y), load_protocol("neuco-2025").with_(k=20))
+    flat = parity.folds["no_variance"]
+    assert 0 < flat < 20
+    assert parity.folds["undefined"] == 0
+    assert sum(value in (0.0, 1.0) for value in parity.per_split) >= flat
+    strict = score(embeddings, label(y), load_protocol("neuco-strict").with_(k=20))
+    assert strict.folds == {"no_variance": flat, "undefined": flat}
+    assert sum(map(math.isnan, strict.per_split)) == flat
+    assert strict.to_json()["per_split"].count(None) == flat
+    assert strict.mean == pytest.approx(np.nanmean(strict.per_split))
+
+
+def test_every_test_part_without_variance_is_an_error_where_they_are_left_out() -> None:
+    embeddings, _ = problem(40)
+    y = np.zeros(40)
+    y[np.random.RandomState(42).permutation(40)[-1]] = 1  # in the training part of the only split
+    with pytest.raises(ScoreError, match="none of the splits"):
+        score(embeddings, label(y), STRICT.with_(k=1))
+
+
+def test_a_class_missing_in_a_test_part() -> None:
+    embeddings, _ = problem(60)
+    y = np.zeros(60)
+    y[:3] = 1
+    parity = score(embeddings, label(y, "classification"), load_protocol("neuco-2025").with_(k=20))
+    flat = parity.folds["one_class"]
+    assert 0 < flat < 20
+    assert all(math.isfinite(value) for value in parity.per_split)
+    assert sum(map(math.isnan, parity.metrics["roc_auc"])) == flat
+    assert parity.confusion is not None
+    assert parity.confusion.sum() == 20 * 6
+    strict = score(embeddings, label(y, "classification"), load_protocol("neuco-strict").with_(k=20))
+    assert strict.folds == {"one_class": flat, "undefined": flat}
+
+
+def test_a_class_missing_in_every_training_part_still_has_a_column() -> None:
+    embeddings, signal = problem(30)
+    y = np.digitize(signal[:, 0], [-0.5, 0.5]).astype(float)
+    y[np.random.RandomState(42).permutation(30)[:2]] = 7.0  # a class of its own, all of it in the only test part
+    for rules in (p.with_(k=1) for p in ALL):
+        got = score(embeddings, label(y, "classification"), rules)
+        assert got.confusion is not None
+        assert got.confusion.shape == (4, 4)
+        assert got.classes == (0.0, 1.0, 2.0, 7.0)
+
+
+def test_one_wild_label_stays_in_and_is_not_cut() -> None:
+    embeddings, signal = problem(80)
+    y = signal[:, 0].copy()
+    y[5] = 1e9
+    got = score(embeddings, label(y), QUICK)
+    assert all(map(math.isfinite, got.per_split))
+    assert got.folds["no_variance"] > 0, "all other labels are nearly the same after scaling"
+
+
+@pytest.mark.parametrize("n", range(11, 20))
+@pytest.mark.parametrize("rules", [QUICK, STRICT], ids=["parity", "strict"])
+def test_few_samples(n: int, rules: object) -> None:
+    embeddings, signal = problem(n)
+    got = score(embeddings, label(signal[:, 0]), rules)  # type: ignore[arg-type]
+    assert got.samples["test"] == 2
+    assert got.samples["train"] == n - 2
+    assert math.isfinite(got.q)
+
+
+@pytest.mark.parametrize("n", range(2, 11))
+def test_r2_of_one_sample_is_not_defined(n: int) -> None:
+    embeddings, signal = problem(n)
+    with pytest.raises(ScoreError, match=f"r2 is defined for none of the splits; got {n} samples"):
+        score(embeddings, label(signal[:, 0]), QUICK)
+
+
+def test_one_sample_cannot_be_split() -> None:
+    with pytest.raises((ScoreError, DataError)):
+        score(embed([[1.0]]), label([1.0]), QUICK)
+
+
+def test_one_dimension() -> None:
+    x = np.linspace(-1, 1, 50)
+    for rules in ALL:
+        got = score(embed(x[:, None]), label(2 * x + 1), rules)
+        assert math.isfinite(got.q)
+
+
+def test_one_split_has_no_spread() -> None:
+    embeddings, signal = problem()
+    got = score(embeddings, label(signal[:, 0]), QUICK.with_(k=1))
+    assert (got.std, len(got.per_split)) == (0.0, 1)
+    assert got.q == pytest.approx(100 * got.mean)
+
+
+def test_duplicate_ids() -> None:
+    embeddings, signal = problem(20)
+    twice = (*names(19), "s00003")
+    with pytest.raises(DataError, match="'s00003' more than once"):
+        score(embeddings, label(signal[:, 0], ids=twice), QUICK)
+
+
+def test_ids_that_look_like_numbers_are_texts() -> None:
+    embeddings, signal = problem(30)
+    ids = [f"{i:03d}" for i in range(30)]
+    got = score(embed(embeddings.values, ids), label(signal[:, 0], ids=ids), QUICK)
+    assert got.samples["used"] == 30
+    with pytest.raises(DataError, match="share no id"):
+        score(embed(embeddings.values, ids), label(signal[:, 0], ids=[f"{i}x" for i in range(30)]), QUICK)
+
+
+def test_embeddings_with_a_constant_value() -> None:
+    """Nothing to learn from: every protocol ends at or below the mean of the training labels."""
+    _, signal = problem(60)
+    for rules in ALL:
+        got = score(embed(np.full((60, 4), 0.1)), label(signal[:, 0]), rules)
+        assert all(value <= 0.05 for value in got.per_split)
+
+
+def test_some_constant_dimensions_change_nothing_for_ridge() -> None:
+    embeddings, signal = problem(60)
+    wide = np.hstack([embeddings.values, np.full((60, 3), 7.5)])
+    rules = load_protocol("ridge").with_(k=3)
+    expected = score(embeddings, label(signal[:, 0]), rules).per_split
+    assert score(embed(wide), label(signal[:, 0]), rules).per_split == pytest.approx(expected, abs=1e-9)
+
+
+def test_constant_labels_are_an_error() -> None:
+    embeddings, _ = problem(30)
+    for kind in ("regression", "classification"):
+        with pytest.raises(DataError, match="joined labels are all 3"):
+            score(embeddings, label(np.full(30, 3.0), kind), QUICK)
+
+
+def test_labels_that_vary_only_outside_the_join_are_an_error() -> None:
+    embeddings, _ = problem(30)
+    y = np.full(40, 3.0)
+    y[30:] = 1
+    with pytest.raises(DataError, match="30 joined labels are all 3"):
+        score(embeddings, label(y, ids=names(40)), QUICK)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.parametrize("rules", ALL, ids=lambda p: p.name)
+def test_embeddings_that_are_not_finite_are_refused(bad: float, rules: object) -> None:
+    """The reader refuses them as well; this is for values that never saw a reader."""
+    embeddings, signal = problem(30)
+    embeddings.values[4, 2] = bad
+    with pytest.raises(DataError, match="not finite"):
+        score(embeddings, label(signal[:, 0]), rules)  # type: ignore[arg-type]
+
+
+def test_values_that_overflow_are_refused() -> None:
+    embeddings, signal = problem(30)
+    values = np.where(embeddings.values > 0, np.float32(3e38), np.float32(-3e38))
+    got = score(embed(values), label(signal[:, 0]), QUICK)
+    assert math.isfinite(got.q)
+    values[:] = -3e38
+    values[0] = 3e38  # now its distance to the mean is more than float32 can hold
+    with pytest.raises(DataError, match="not finite"):
+        score(embed(values), label(signal[:, 0]), QUICK)
+
+
+def test_training_that_diverges_is_undefined_and_not_zero() -> None:
+    embeddings, signal = problem(60)
+    rules = load_protocol("neuco-2025+standardize=false,normalize_labels=false,lr=1e+30,k=2,epochs=3")
+    with pytest.raises(ScoreError, match="none of the splits"):
+        score(embed(embeddings.values * np.float32(1e20)), label(signal[:, 0]), rules)
+
+
+def test_fewer_and_more_dimensions_than_asked_for() -> None:
+    embeddings, signal = problem(40, dim=6)
+    padded = embed(np.hstack([embeddings.values, np.zeros((40, 2))]))
+    rules = QUICK.with_(embedding_dim=8)
+    assert (
+        score(embeddings, label(signal[:, 0]), rules).per_split == score(padded, label(signal[:, 0]), rules).per_split
+    )
+    with pytest.raises(DataError, match="at most 5"):
+        score(embeddings, label(signal[:, 0]), QUICK.with_(embedding_dim=5))
+
+
+def test_samples_are_counted() -> None:
+    embeddings, signal = problem(50)
+    labels = label(signal[:30, 0], ids=(*names(60)[20:50],))
+    fewer = embed(embeddings.values[:40], names(40))
+    got = score(fewer, labels, QUICK).samples
+    assert got["used"] == 20
+    assert (got["labels"], got["labels_without_embedding"]) == (30, 10)
+    assert (got["embeddings"], got["embeddings_without_label"]) == (40, 20)
+    assert (got["train"], got["test"]) == (18, 2)
+
+
+def test_bad_number_of_threads() -> None:
+    embeddings, signal = problem(30)
+    with pytest.raises(UsageError, match="threads"):
+        score(embeddings, label(signal[:, 0]), QUICK, threads=0)
+
+
+def test_json_has_no_nan() -> None:
+    embeddings, _ = problem(60)
+    y = np.zeros(60)
+    y[:3] = 1
+    got = score(embeddings, label(y, "classification"), STRICT.with_(k=20))
+    text = json.dumps(got.to_json(), allow_nan=False, sort_keys=True)
+    assert '"roc_auc": [' in text
+    assert "null" in text
