@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def ls(as_json: bool) -> None:
-    """List the fetched files in the cache, with what uses them."""
+    """List the cache: files, and what uses them."""
     from neuco_core.data.cache import cache_dir, entries
     from neuco_core.data.usage import users
 
@@ -33,9 +33,9 @@ def ls(as_json: bool) -> None:
 @click.command()
 @json_option
 def verify(as_json: bool) -> None:
-    """Hash every fetched file in the cache. Corrupt ones are removed: the next fetch brings them again.
+    """Hash every file in the cache.
 
-    Ends with exit code 4 if there was any.
+    Corrupt ones are removed: the next fetch brings them again. Ends with exit code 4 if there was any.
     """
     from neuco_core.data.cache import discard, entries
 
@@ -59,9 +59,10 @@ def verify(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Remove fetched files that no registered task or method uses, and what killed downloads left behind.
+    """Remove what is no longer of use.
 
-    A download that was written to during the last hour is left alone: it may still be running.
+    That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
+    that was written to during the last hour is left alone: it may still be running.
     """
     from neuco_core.data.usage import prunable, remove
 

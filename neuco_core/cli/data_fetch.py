@@ -24,9 +24,11 @@ Wanted = tuple[str, str, "Remote"]
 @click.option("--method", "methods", multiple=True, shell_complete=ids_of("method"), help="Files of this method.")
 @json_option
 def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_json: bool) -> None:
-    """Fetch the labels of tasks and the files of methods, each checked against its sha256.
+    """Fetch labels and embedding files.
 
-    All are tried; if some fail, the rest is there, and the command ends with the exit code of the first failure.
+    The labels of tasks and the files of methods are fetched if they are not here, and each is checked against its
+    sha256. All are tried; if some fail, the rest is there, and the command ends with the exit code of the first
+    failure.
     """
     rows, errors = [], []
     for name, dataset, remote in [*_of_tasks(tasks, suite, bool(methods)), *_of_methods(methods)]:

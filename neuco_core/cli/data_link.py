@@ -17,10 +17,10 @@ from neuco_core.errors import UsageError
 @click.option("--remove", is_flag=True, help="Forget the link; the files stay.")
 @json_option
 def link(dataset: str | None, folder: Path | None, remove: bool, as_json: bool) -> None:
-    """Link a local copy of DATASET in FOLDER; without arguments, list the links.
+    """Use a local copy of a dataset.
 
-    Files are looked for by their path in the dataset. The variable NEUCO_DATASET_<ID> does the same
-    for one run, and wins.
+    Links the copy of DATASET in FOLDER; without arguments, lists the links. Files are looked for by their path in
+    the dataset. The variable NEUCO_DATASET_<ID> does the same for one run, and wins.
     """
     from neuco_core.data import links
 

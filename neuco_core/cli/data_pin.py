@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 @click.option("--replace", is_flag=True, help="Accept a file that differs from its pin: its owner has changed it.")
 @json_option
 def pin(tasks: Sequence[str], suite: str | None, replace: bool, as_json: bool) -> None:
-    """Fetch labels, show sha256, bytes, rows and range, and pin them: from then on only these bytes are accepted.
+    """Verify labels that nobody has verified.
 
-    Compare the figures with what the owner of the data says before you rely on them. The pin goes into
+    Fetches the labels, shows sha256, bytes, rows and range, and pins them: from then on only these bytes are
+    accepted. Compare the figures with what the owner of the data says before you rely on them. The pin goes into
     registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
     """
     import dataclasses

@@ -14,9 +14,10 @@ from neuco_core.cli.output import echo_json, json_option
 @click.argument("target", metavar="s3://BUCKET/PREFIX/")
 @json_option
 def upload(file: Path, target: str, as_json: bool) -> None:
-    """Put FILE into a bucket, have the server verify it, and read it back anonymously to prove that others can.
+    """Put a file into an S3 bucket, verified.
 
-    Credentials and endpoint come from the usual AWS settings. A target that ends with / is a folder.
+    The server verifies the sha256, and the file is read back anonymously to prove that others can. Credentials and
+    endpoint come from the usual AWS settings. A target that ends with / is a folder.
     """
     from neuco_core.data.upload import upload as put
     from neuco_core.specs import to_json
