@@ -80,16 +80,21 @@ def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConf
         raise DataError("bad probe_type", where=where, expected="linear or svm", got=repr(probe))
     params = _typed(data, "probe_params", {}, dict, where)
     notes += [_unknown(f"probe_params.{key}", PROBES[probe]) for key in params if key not in PROBES[probe]]
+    if probe == "svm":
+        notes += _svm_notes(params)
+        if switches["store_probes"] or switches["store_models"]:
+            hint = "Set `store_probes: false`; stored are plain numbers, and a support vector machine is more than that"
+            raise DataError("store_probes is for the linear probe", where=where, hint=hint)
     device = params.get("device", data.get("device", "auto"))
     if device not in ("auto", "cpu"):
         notes.append(f"device: {device!r} is ignored, the probe runs on the processor")
     changes = {
         "k": _count(data, "k_folds", None, where),
         "embedding_dim": None if data.get("embedding_dim") is None else _count(data, "embedding_dim", None, where),
-        "standardize": switches["standardize_embeddings"],
         "normalize_labels": switches["normalize_labels"],
-        **(_training(data, params, where) if probe == "linear" else _search(params, where)),
     }
+    if probe == "linear":
+        changes |= {"standardize": switches["standardize_embeddings"], **_training(data, params, where)}
     return BenchConfig(
         protocol=_variant("neuco-2025" if probe == "linear" else "svm", changes, where),
         task_filter=_task_filter(data, where),
@@ -138,32 +143,10 @@ def _positive(value: Any, key: str, where: object) -> float:
     return number
 
 
-def _search(params: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """The search space of the SVM as plain parameters of our ``svm`` protocol."""
-    found: dict[str, Any] = {}
-    ranges = {"C_start_end": "c", "kernel_gamma_start_end": "gamma", "kernel_coef0_start_end": "coef0"}
-    for key, name in ranges.items():
-        if params.get(key) is not None:
-            low, high = _pair(params[key], key, where)
-            found.update({f"{name}_min": low, f"{name}_max": high})
-    if params.get("kernel_degree_list") is not None:
-        degrees = params["kernel_degree_list"]
-        degrees = degrees if isinstance(degrees, list) else [degrees]
-        found["degrees"] = "/".join(str(_whole(degree, "kernel_degree_list", where)) for degree in degrees)
-    options = params.get("opt_params") or {}
-    if isinstance(options, dict) and "n_iter" in options:
-        found["n_iter"] = _count(options, "n_iter", None, where)
-    return found
-
-
-def _pair(value: Any, key: str, where: object) -> tuple[float, float]:
-    if not isinstance(value, list) or len(value) != 2:
-        raise DataError(f"bad {key}", where=where, expected="a list of two numbers", got=repr(value))
-    try:
-        low, high = float(value[0]), float(value[1])
-    except (TypeError, ValueError):
-        raise DataError(f"bad {key}", where=where, expected="a list of two numbers", got=repr(value)) from None
-    return low, high
+def _svm_notes(params: Mapping[str, Any]) -> list[str]:
+    ignored = [f"probe_params.{key}" for key in SEARCH if key in params]
+    text = "probe_type svm: our own search inside each training part, so not NeuCo-Bench's numbers"
+    return [text + (f"; not used: {', '.join(ignored)}" if ignored else "")]
 
 
 def _task_filter(data: Mapping[str, Any], where: object) -> tuple[str, ...] | None:

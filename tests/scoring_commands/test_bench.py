@@ -179,6 +179,15 @@ def test_plots_under_neuco_benchs_names(case: Path, tmp_path: Path) -> None:
     assert all(data.startswith(b"\x89PNG\r\n") and data.endswith(b"IEND\xaeB`\x82") for data in pictures.values())
 
 
+def test_svm(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("k_folds: 2\nprobe_type: svm\nenable_plots: true\ntask_filter: [gamma]\n")
+    ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--json")
+    assert ran.code == 0, ran.err
+    assert "not NeuCo-Bench's numbers" in ran.err
+    assert ran.json["task_acc_scores"]["gamma"] > 0.7
+    assert not (Path(ran.json["folder"]) / "gamma" / "loss_curves").exists()
+
+
 READER = """
 import sys
 sys.path.insert(0, sys.argv[1])

@@ -98,8 +98,7 @@ def test_filter() -> None:
         ({"probe_type": "forest"}, "probe_type"),
         ({"probe_params": [1]}, "probe_params"),
         ({"epochs": 5, "probe_params": {"epochs": 6}}, "epochs is given twice"),
-        ({"probe_type": "svm", "probe_params": {"C_start_end": [1]}}, "C_start_end"),
-        ({"probe_type": "svm", "probe_params": {"kernel_gamma_start_end": ["a", "b"]}}, "kernel_gamma_start_end"),
+        ({"probe_type": "svm", "store_probes": True}, "store_probes"),
     ],
 )
 def test_bad_values_are_named(change: dict[str, Any], word: str) -> None:
@@ -122,6 +121,12 @@ def test_unknown_keys_are_told_not_dropped_in_silence() -> None:
 def test_a_device_that_is_not_used_is_told() -> None:
     assert "cuda" in parse_config({"k_folds": 3, "device": "cuda"}).notes[0]
     assert "cuda" in parse_config({"k_folds": 3, "probe_params": {"device": "cuda:0"}}).notes[0]
+
+
+def test_an_svm_says_that_its_search_is_our_own() -> None:
+    config = parse_config({"k_folds": 3, "probe_type": "svm", "probe_params": {"C_start_end": [0.001, 1000]}})
+    assert config.protocol.name == "svm+k=3"
+    assert "not NeuCo-Bench's numbers; not used: probe_params.C_start_end" in config.notes[0]
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "k_folds: [", "1: 2\n", "\tk_folds: 3\n"])

@@ -1,0 +1,116 @@
+"""Fewer dimensions, fewer bits, and the picture of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.scoring.ablate import Reducer, Variant, plan
+from tests.scoring_commands.helpers import neuco
+
+FAST = ("--k", 2, "--epochs", 2)
+
+
+@pytest.fixture
+def block() -> np.ndarray:
+    random = np.random.default_rng(3)
+    return (random.standard_normal((300, 20)) @ random.standard_normal((20, 20)) + 5).astype(np.float32)
+
+
+def test_truncation_keeps_the_first(block: np.ndarray) -> None:
+    assert np.array_equal(Reducer(block)("truncate", 7), block[:, :7])
+
+
+def test_principal_components_are_those_of_scikit_learn(block: np.ndarray) -> None:
+    from sklearn.decomposition import PCA
+
+    ours = Reducer(block)("pca", 5)
+    theirs = PCA(5, svd_solver="full").fit_transform(block.astype(np.float64))
+    assert np.abs(ours) == pytest.approx(np.abs(theirs), abs=1e-3)
+
+
+def test_random_projections_keep_distances_on_average(block: np.ndarray) -> None:
+    squares = [(Reducer(block, seed)("random", 10) ** 2).sum() for seed in range(60)]
+    assert np.mean(squares) == pytest.approx((block.astype(np.float64) ** 2).sum(), rel=0.2)
+    assert np.array_equal(Reducer(block, 1)("random", 4), Reducer(block, 1)("random", 4))
+    assert not np.array_equal(Reducer(block, 1)("random", 4), Reducer(block, 2)("random", 4))
+
+
+def test_two_axes_or_a_grid() -> None:
+    axes, _ = plan(64, 500, dims=(16, 64), reductions=("truncate", "pca"), rates=("float32", "int8"))
+    assert axes == [
+        Variant("none", 64, "float32"),
+        Variant("none", 64, "int8"),
+        Variant("truncate", 16, "float32"),
+        Variant("pca", 16, "float32"),
+        Variant("pca", 64, "float32"),
+    ]
+    grid, _ = plan(64, 500, dims=(16, 64), reductions=("truncate", "pca"), rates=("float32", "int8"), grid=True)
+    assert len(grid) == 2 + 2 * 3
+
+
+def test_what_does_not_fit_is_told() -> None:
+    found, left_out = plan(64, 20, dims=(32, 128), reductions=("pca",), rates=("float32",))
+    assert found == [Variant("none", 64, "float32")]
+    assert left_out == ["128 dimensions: the embedding has 64", "pca to 32 dimensions: there are 20 samples"]
+
+
+@pytest.mark.parametrize(("dims", "reductions"), [((0,), ("pca",)), ((4,), ("umap",))])
+def test_what_cannot_be(dims: tuple[int, ...], reductions: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        plan(64, 500, dims=dims, reductions=reductions, rates=("float32",))
+
+
+def test_the_command(case: Path, parity_tasks: Path, tmp_path: Path) -> None:
+    args = ("ablate", "--embeddings", case / "embeddings.csv", "--dataset", "parity", "--dims", "4,16", *FAST)
+    ran = neuco(*args, "--plot", tmp_path / "a.png", "--json")
+    assert ran.code == 0, ran.err
+    points = {(p["reduction"], p["dim"], p["rate"]): p for p in ran.json["points"]}
+    assert len(points) == 1 + 7 + 6
+    whole = points["none", 48, "float32"]
+    assert whole["bits_per_sample"] == 48 * 32
+    assert points["pca", 4, "float32"]["bits_per_sample"] == 4 * 32
+    assert set(whole["tasks"]) == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
+    assert "parity_unpinned: labels not verified yet" in ran.json["left_out"][0]
+    alone = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_delta", *FAST, "--json")
+    assert whole["tasks"]["parity_delta"]["q"] == alone.json["cells"][0]["score"]["q"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    again = neuco(*args, "--plot", tmp_path / "b.png", "--json", "--threads", 1)
+    assert again.out == ran.out
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_the_table(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    args = ("--task", "parity_delta", "--dims", "8", "--reduce", "pca", "--rates", "binary,entropy=0.5", *FAST)
+    ran = neuco("ablate", "--embeddings", case / "embeddings.csv", *args, "--plot", tmp_path / "a.svg")
+    assert ran.code == 0, ran.err
+    rows = [line.split()[:3] for line in ran.out.splitlines()[2:-1]]
+    assert rows == [
+        ["none", "48", "float32"],
+        ["none", "48", "binary"],
+        ["none", "48", "entropy=0.5"],
+        ["pca", "8", "float32"],
+    ]
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "word"),
+    [
+        ((), 2, "--method"),
+        (("--method", "pca", "--dims", "a,b"), 2, "whole numbers"),
+        (("--method", "pca", "--rates", "int4"), 2, "no such rate"),
+        (("--method", "pca", "--reduce", "umap", "--dataset", "olinda"), 2, "no such reduction"),
+        (("--method", "pca", "--plot", "a.gif"), 2, "picture"),
+        (("--method", "pca", "--task", "biomass_mean"), 1, "unpinned"),
+        (("--method", "pca", "--kind", "classification"), 2, "several datasets"),
+    ],
+)
+def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:
+    ran = neuco("ablate", *args, "--k", 1, "--epochs", 1)
+    assert ran.code == code
+    assert word in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,153 @@
+"""The paired test, and ``neuco compare``."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuco_core.data.embeddings import make_embeddings
+from neuco_core.errors import ScoreError
+from neuco_core.scoring.compare import common, corrected_t_test, holm
+from tests.scoring_commands.helpers import neuco
+
+RULES = ("--k", 6, "--epochs", 3, "--lr", 0.01)
+
+
+def test_by_hand() -> None:
+    """Differences 1, 2, 3: mean 2, s = 1; variance (1/3 + 1/9), so t = 2/√(4/9) = 3 with 2 degrees of freedom."""
+    found = corrected_t_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], train=90, test=10)
+    assert found.t == pytest.approx(3.0)
+    # For 2 degrees of freedom the distribution has a closed form: p = 1 − t/√(2 + t²).
+    assert found.p == pytest.approx(1 - 3 / math.sqrt(11))
+    reach = 4.302652729911275 * 2 / 3  # the 97.5 % point of Student's t with 2 degrees of freedom
+    assert (found.low, found.high) == (pytest.approx(2 - reach), pytest.approx(2 + reach))
+    assert (found.difference, found.std, found.splits, found.a_higher, found.b_higher) == (2.0, 1.0, 3, 3, 0)
+
+
+@given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=30))
+def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
+    a, b = zip(*pairs, strict=True)
+    one = corrected_t_test(a, b, train=9, test=1)
+    two = corrected_t_test(b, a, train=9, test=1)
+    assert one.difference == -two.difference
+    assert one.p == pytest.approx(two.p)
+    assert 0 <= one.p <= 1
+    assert one.low <= one.difference <= one.high
+
+
+def test_no_difference_and_no_doubt() -> None:
+    same = corrected_t_test([0.5, 0.25], [0.5, 0.25], train=9, test=1)
+    assert (same.t, same.p, same.low, same.high) == (0.0, 1.0, 0.0, 0.0)
+    sure = corrected_t_test([0.75, 0.5], [0.5, 0.25], train=9, test=1)
+    assert (sure.t, sure.p) == (math.inf, 0.0)
+    assert sure.to_json()["t"] is None
+
+
+def test_splits_without_a_score_are_left_out_and_counted() -> None:
+    found = corrected_t_test([1.0, math.nan, 3.0, 4.0], [0.0, 1.0, math.nan, 1.0], train=9, test=1)
+    assert (found.splits, found.left_out, found.difference) == (2, 2, 2.0)
+
+
+@pytest.mark.parametrize("values", [[], [1.0], [math.nan, 1.0]])
+def test_too_few_splits_give_no_test(values: list[float]) -> None:
+    found = corrected_t_test(values, [0.0] * len(values), train=9, test=1)
+    assert math.isnan(found.p)
+    assert found.to_json()["p"] is None
+
+
+def test_different_splits_cannot_be_paired() -> None:
+    with pytest.raises(ScoreError, match="pair"):
+        corrected_t_test([1.0], [1.0, 2.0], train=9, test=1)
+
+
+def test_it_finds_fewer_differences_that_are_not_there() -> None:
+    """Two equally useless features, 300 times: the ordinary test is fooled by overlapping splits, ours is not."""
+    random = np.random.default_rng(7)
+    fooled = {"ours": 0, "ordinary": 0}
+    for _ in range(300):
+        truth = random.standard_normal(60)
+        gaps = _errors(truth, random) - _errors(truth, random)
+        found = corrected_t_test(list(gaps), [0.0] * len(gaps), train=48, test=12)
+        ordinary = found.t * math.sqrt(1 / len(gaps) + 12 / 48) * math.sqrt(len(gaps))
+        fooled["ours"] += found.p < 0.05
+        fooled["ordinary"] += abs(ordinary) > 2.045  # the 5 % point with 29 degrees of freedom
+    assert fooled["ours"] < 0.1 * 300
+    assert fooled["ordinary"] > 0.2 * 300
+
+
+def _errors(truth: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Squared errors of a line through a random feature, over 30 random splits (the same for every feature)."""
+    x = random.standard_normal(len(truth))
+    errors = []
+    for seed in range(30):
+        order = np.random.default_rng(seed).permutation(len(truth))
+        test, train = order[:12], order[12:]
+        slope = x[train] @ truth[train] / (x[train] @ x[train])
+        errors.append(((truth[test] - slope * x[test]) ** 2).mean())
+    return np.array(errors)
+
+
+def test_holm() -> None:
+    found = holm([0.01, 0.04, math.nan, 0.03, 0.9])
+    assert found[:2] == pytest.approx([0.04, 0.09])
+    assert math.isnan(found[2])
+    assert found[3:] == pytest.approx([0.09, 0.9])
+    assert holm([]) == []
+
+
+def test_both_keep_the_samples_that_both_have() -> None:
+    a = make_embeddings(["x", "y", "z"], np.arange(6.0).reshape(3, 2))
+    b = make_embeddings(["z", "w", "x"], np.arange(3.0).reshape(3, 1))
+    first, second = common(a, b)
+    assert (first.ids, second.ids) == (("x", "z"), ("z", "x"))
+    assert first.values.tolist() == [[0, 1], [4, 5]]
+    assert common(a, a) == (a, a)
+
+
+@pytest.fixture
+def other(case: Path, tmp_path: Path) -> Path:
+    """The case's embeddings with fewer dimensions, less ids, in another order."""
+    lines = (case / "embeddings.csv").read_text().splitlines()
+    rows = [",".join(line.split(",")[:9]) for line in lines]
+    (tmp_path / "other.csv").write_text("\n".join([rows[0], *reversed(rows[21:])]) + "\n")
+    return tmp_path / "other.csv"
+
+
+def test_a_file_against_itself(case: Path, parity_tasks: Path) -> None:
+    path = case / "embeddings.csv"
+    ran = neuco("compare", path, path, "--tag", "parity", "--kind", "regression", *RULES, "--json")
+    assert ran.code == 0, ran.err
+    assert [pair["verdict"] for pair in ran.json["tasks"]] == ["no difference shown"] * 3
+    assert {pair["test"]["p"] for pair in ran.json["tasks"]} == {1.0}
+
+
+def test_paired_over_the_same_samples(case: Path, other: Path, parity_tasks: Path) -> None:
+    ran = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *RULES, "--json")
+    assert ran.code == 0, ran.err
+    (pair,) = ran.json["tasks"]
+    assert pair["a"]["samples"]["used"] == pair["b"]["samples"]["used"] == 680
+    gaps = [x - y for x, y in zip(pair["a"]["per_split"], pair["b"]["per_split"], strict=True)]
+    assert pair["test"]["difference"] == pytest.approx(np.mean(gaps))
+    assert pair["test"]["std"] == pytest.approx(np.std(gaps, ddof=1))
+    said = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *RULES)
+    assert "A = embeddings.csv, B = other.csv" in said.out
+    assert "parity_delta" in said.out
+
+
+def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: Path) -> None:
+    one = neuco("compare", case / "embeddings.csv", other, "--dataset", "parity", *RULES)
+    assert one.code == 0
+    assert "skipped parity_unpinned: labels not verified yet" in one.out
+    two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *RULES)
+    assert two.code == 1
+
+
+def test_unknown_method() -> None:
+    ran = neuco("compare", "averagin", "pca")
+    assert ran.code == 3
+    assert "averaging" in ran.err

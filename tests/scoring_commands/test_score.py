@@ -1,0 +1,164 @@
+"""``neuco score``: what is scored, what is skipped and why, and what the exit code says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.scoring_commands.helpers import neuco
+
+FAST = ("--k", 3, "--epochs", 2)
+
+
+def test_every_task_without_conditions(case: Path, parity_tasks: Path) -> None:
+    """A file is scored where its ids are; the rest is listed with the reason, and that is no failure."""
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", *FAST, "--json")
+    assert ran.code == 0, ran.err
+    status = {cell["task"]: cell["status"] for cell in ran.json["cells"]}
+    scored = {name for name, state in status.items() if state == "ok"}
+    assert scored == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
+    reasons = {cell["task"]: cell["reason"] for cell in ran.json["cells"] if cell["status"] == "skipped"}
+    assert "unpinned" in reasons["parity_unpinned"]
+    assert "unpinned" in reasons["biomass_mean"]
+    assert reasons["olinda_sea_level"] == "no id of embeddings.csv has a label in it"
+    assert "failed" not in status.values()
+
+
+def test_a_registered_method_on_embedded_data() -> None:
+    ran = neuco("score", "--method", "band_statistics", "--dataset", "olinda", *FAST)
+    assert ran.code == 0, ran.err
+    assert ran.out.splitlines()[0].split("  ")[0] == "task"
+    for name in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
+        assert name in ran.out
+    assert "protocol neuco-2025+epochs=2,k=3: 3 splits, 2 epochs, seed 42" in ran.out
+
+
+def test_conditions_are_and_ed(parity_tasks: Path, case: Path) -> None:
+    conditions = ("--tag", "parity", "--kind", "classification")
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", *conditions, *FAST, "--json")
+    assert [cell["task"] for cell in ran.json["cells"]] == ["parity_gamma"]
+    glob = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_[ab]*", *FAST, "--json")
+    assert [cell["task"] for cell in glob.json["cells"]] == ["parity_alpha", "parity_beta"]
+
+
+def test_several_sources(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    (tmp_path / "again.csv").write_bytes((case / "embeddings.csv").read_bytes())
+    files = ("--embeddings", case / "embeddings.csv", "--embeddings", tmp_path / "again.csv")
+    ran = neuco("score", *files, "--task", "parity_beta", *FAST)
+    assert ran.code == 0, ran.err
+    lines = [line for line in ran.out.splitlines() if "parity_beta" in line]
+    assert [line.split()[0] for line in lines] == ["embeddings.csv", "again.csv"]
+    assert lines[0].split()[1:] == lines[1].split()[1:]
+
+
+def test_a_task_asked_for_by_its_id_must_be_scored(parity_tasks: Path, case: Path) -> None:
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_unpinned", *FAST)
+    assert ran.code == 1
+    assert "neuco data pin" in ran.out
+    wrong = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "olinda_sea_level", *FAST)
+    assert wrong.code == 1
+
+
+def test_nothing_scored_is_no_success(case: Path) -> None:
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--dataset", "olinda", *FAST)
+    assert ran.code == 1
+    assert "nothing could be scored" in ran.err
+
+
+def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path, case: Path) -> None:
+    """A learning rate without bounds: R² is defined for none of the splits, F1 for all."""
+    rules = ("--k", 2, "--epochs", 1, "--lr", "1e38")
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--tag", "parity", *rules, "--json")
+    assert ran.code == 1
+    status = {cell["task"]: cell["status"] for cell in ran.json["cells"]}
+    assert status["parity_alpha"] == "failed"
+    assert "cells failed" in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_ids_that_fit_two_datasets_are_not_guessed(tmp_path: Path) -> None:
+    from neuco_core.catalog import load_task
+
+    ids = [*load_task("olinda_sea_level").labels().ids[:60], *load_task("digits_class").labels().ids[:60]]
+    ids = list(dict.fromkeys(ids))
+    (tmp_path / "e.csv").write_text("id,0\n" + "".join(f"{name},{i % 7}\n" for i, name in enumerate(ids)))
+    ran = neuco("score", "--embeddings", tmp_path / "e.csv", *FAST)
+    assert ran.code == 2
+    assert "--dataset" in ran.err
+    assert neuco("score", "--embeddings", tmp_path / "e.csv", "--dataset", "olinda", "--dry-run").code == 0
+
+
+def test_partly_covered_labels_are_counted(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    lines = (case / "embeddings.csv").read_text().splitlines()
+    (tmp_path / "half.csv").write_text("\n".join(lines[:351]) + "\n")
+    ran = neuco("score", "--embeddings", tmp_path / "half.csv", "--task", "parity_delta", *FAST)
+    assert ran.code == 0, ran.err
+    assert "350 of 700" in ran.out
+
+
+def test_the_baseline_is_judged_only_for_its_own_method_and_protocol(parity_tasks: Path, case: Path) -> None:
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_alpha", *FAST, "--json")
+    (cell,) = ran.json["cells"]
+    assert cell["baseline"]["score"] == 0.5
+    assert cell["baseline"]["met"] is None
+    table = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_alpha", *FAST)
+    assert "0.5000 ± 0.0100 (parity_mean, neuco-2025)" in table.out
+
+
+@pytest.mark.parametrize(("mean", "met"), [(0.505, True), (0.52, False), (float("nan"), None)])
+def test_a_baseline_is_met_within_its_tolerance(parity_tasks: Path, mean: float, met: bool | None) -> None:
+    from types import SimpleNamespace
+
+    from neuco_core.catalog import load_protocol, load_task
+    from neuco_core.scoring.cells import baseline_check
+
+    score = SimpleNamespace(mean=mean, protocol=load_protocol("neuco-2025"))
+    check = baseline_check(load_task("parity_alpha"), "parity_mean", score)  # type: ignore[arg-type]
+    assert check is not None
+    assert check["met"] is met
+
+
+def test_dry_run_scores_nothing(parity_tasks: Path, case: Path) -> None:
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--dataset", "parity", "--dry-run", "--json")
+    assert ran.code == 0, ran.err
+    status = {cell["task"]: cell["status"] for cell in ran.json["cells"]}
+    assert status["parity_alpha"] == "ready"
+    assert status["parity_unpinned"] == "skipped"
+    assert not any("score" in cell for cell in ran.json["cells"])
+
+
+def test_the_same_json_for_any_number_of_threads(parity_tasks: Path, case: Path) -> None:
+    runs = [
+        neuco("score", "--embeddings", case / "embeddings.csv", "--tag", "parity", *FAST, "--threads", n, "--json").out
+        for n in (1, 2, 2)
+    ]
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_a_method_that_has_nothing_for_a_dataset(parity_tasks: Path) -> None:
+    ran = neuco("score", "--method", "pca", "--dataset", "parity", *FAST)
+    assert ran.code == 1
+    assert "skipped parity_alpha, parity_beta, parity_delta, parity_gamma: dataset parity has no cubes" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "word"),
+    [
+        ((), 2, "--method"),
+        (("--method", "nothing"), 3, "neuco methods"),
+        (("--method", "pca", "--task", "olinda_sea_levle"), 3, "olinda_sea_level"),
+        (("--method", "pca", "--kind", "ranking"), 2, "kind"),
+        (("--method", "pca", "--protocol", "neuco-2026"), 3, "neuco-2025"),
+        (("--method", "pca", "--suite", "none"), 3, "suite"),
+        (("--method", "pca", "--k", "0"), 2, "--k"),
+        (("--method", "pca", "--lr", "-1"), 5, "lr"),
+        (("--method", "pca", "--dataset", "olinda", "--kind", "classification", "--tag", "handwriting"), 2, "no task"),
+        (("--embeddings", "none.csv"), 2, "none.csv"),
+    ],
+)
+def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:
+    ran = neuco("score", *args)
+    assert ran.code == code
+    assert word in ran.err
+    assert "Traceback" not in ran.err
