@@ -10,7 +10,7 @@ from neuco_core import Dataset, Remote, Task, hookimpl
 if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
 
-LICENSE = "BSD-3-Clause (as distributed with scikit-learn)"
+LICENSE = "CC-BY-4.0"
 CITATION = (
     "Alpaydin, E. and Kaynak, C. (1998): Optical Recognition of Handwritten Digits, UCI Machine Learning Repository"
 )

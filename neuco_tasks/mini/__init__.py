@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 L1C = ("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B8A", "B09", "B10", "B11", "B12")
 BANDS = ("s1/VV", "s1/VH", *(f"s2l1c/{b}" for b in L1C), *(f"s2l2a/{b}" for b in L1C if b != "B10"))
 LICENSE = "Apache-2.0"
+CITATION = "Synthetic, made by neuco; the tasks follow NeuCo-Bench, arXiv:2510.17914"
 TAGS = ("earth-observation", "embedded", "synthetic")
 
 # File → sha256 and size of what `python -m neuco_tasks.mini.labels` writes.
 FILES = {
-    "biomass": ("18ce6be8809616caf8f3709c9c44f6546615bf6a22f9224ec51beaec79bd994c", 14756),
-    "crops": ("19c961a3798572dfa092817f7e87f534d57d0bdb3e3dadde27644378c01fcb72", 18147),
-    "landcover": ("ad4fc71ccafb2c037a6a44c0a3c08ec65f230b6c9bf198d968c8b23a74ab3029", 27756),
-    "clouds": ("200fe09f185fd6c2ec71ea76aab86c96c692810367895a79c4b2d4e41e9e04c7", 6718),
-    "heatisland": ("99c1269e14fe59a1f1373a8e5d739b6845711b69aafd4b6d13fba2a8c1ff260a", 10133),
-    "nodata": ("c6495cb997b6910f892724e0186492b7360bda1c78bc4657f76b4447d3343bd5", 67478),
+    "biomass": ("18c2df9db75c9163e0e0b260f0d019988563b67b9671fc572c9aa2cf77ea3d60", 17753),
+    "crops": ("9be6b802898b329d8abd3dbbf1d0dad4ccc772b8096764028535cedb98827c9a", 21804),
+    "landcover": ("dc994cb2c78e8c334dfb3526db75bf4d8e44747495b54c5506291ffe274ec479", 33254),
+    "clouds": ("4f7513929337cf52ae37d6b2aef512e5abc8343a4e05101c914f2be67fb47183", 8024),
+    "heatisland": ("a6ff3ea1a378259555d7c8e1a5bace03a322b04c10500a01d71cbe84c50e82fb", 12158),
+    "nodata": ("50672ef7b28fcdd9930c78ff7a3149925cdb692c0630d933cee8c3a0f5443ba7", 80966),
 }
 
 # Task → kind, unit, file, column's meaning, tags.
@@ -54,7 +55,7 @@ TASKS = {
         ("urban", "temperature", "texture"),
     ),
     "nodata": ("regression", "fraction", "nodata", "share of pixels without data", ("quality",)),
-    "random_reg": ("regression", "", "clouds", "random numbers, mostly zero", ("control",)),
+    "random_reg": ("regression", "1", "clouds", "random numbers, mostly zero", ("control",)),
     "random_cls": ("classification", "", "clouds", "1 where the random number is above 10", ("control",)),
 }
 
@@ -70,12 +71,13 @@ def neuco_datasets() -> Iterator[Dataset]:
     yield Dataset(
         id="mini",
         title="Mini, synthetic cubes like SSL4EO-S12",
-        description="Synthetic: 1,000 generated cubes of 27 bands, 4 seasons and 32 × 32 pixels; no sensor saw them",
+        description="Synthetic: 1,200 generated cubes of 27 bands, 4 seasons and 32 × 32 pixels; no sensor saw them",
         bands=BANDS,
         seasons=("spring", "summer", "fall", "winter"),
         cubes=open_cubes,
         synthetic=True,
         license=LICENSE,
+        citation=CITATION,
         tags=TAGS,
     )
 
@@ -95,5 +97,6 @@ def neuco_tasks() -> Iterator[Task]:
             columns=(name,),
             control="control" in tags,
             license=LICENSE,
+            citation=CITATION,
             tags=(*TAGS, *tags),
         )

@@ -39,7 +39,7 @@ def cube(index: int) -> Array32:
 
 
 class MiniCubes:
-    """1,000 synthetic cubes of (4 seasons, 27 bands, 32, 32); each depends on its id alone."""
+    """1,200 synthetic cubes of (4 seasons, 27 bands, 32, 32); each depends on its id alone."""
 
     version: str = VERSION
     bands: tuple[str, ...] = BANDS

@@ -11,7 +11,7 @@ from neuco_tasks.mini.spectra import BARE, BUILT, CEREAL, CLASSES, FOREST, GRASS
 from neuco_tasks.mini.stable import PIXELS, SIDE, Array, Stream, fields, parcels
 
 # The five sets of places behind the label files; their sizes keep the proportions 2415 : 3355 : 4691 : 1140 : 1659.
-POOLS = {"biomass": 182, "crops": 253, "landcover": 354, "clouds": 86, "heatisland": 125}
+POOLS = {"biomass": 219, "crops": 304, "landcover": 424, "clouds": 103, "heatisland": 150}
 SAMPLES = sum(POOLS.values())
 
 # How strongly each class is present, per pool, in units of the surfaces that compete for a pixel:

@@ -16,7 +16,9 @@ LABELS = Remote(
     size=155913,
 )
 LICENSE = "Apache-2.0"
-CITATION = "Pebesma, E. and others: stars, spatiotemporal arrays for R (file L7_ETMs.tif, Landsat-7 ETM+, Olinda)"
+CITATION = (
+    "Pebesma, E. and others: stars: Spatiotemporal Arrays, Raster and Vector Data Cubes, 10.32614/CRAN.package.stars"
+)
 
 
 def open_cubes() -> CubeSource:

@@ -17,6 +17,7 @@ def neuco_tasks() -> Iterator[Task]:
         dataset=common.DATASET,
         kind="regression",
         metric="r2",
+        unit="1",
         source=common.labels("random_reg__regr.csv"),
         license=common.LICENSE,
         citation=common.CITATION,

@@ -15,7 +15,7 @@ def test_declares_the_published_facts() -> None:
     assert task.kind == "regression"
     assert task.metric == "r2"
     assert task.control
-    checks.check_declaration(task, unit="", r2=None)
+    checks.check_declaration(task, unit="1", r2=None)
 
 
 def test_says_what_to_do_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
