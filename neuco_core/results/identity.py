@@ -11,7 +11,7 @@ import dataclasses
 import hashlib
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -85,13 +85,9 @@ class Identity:
             from neuco_core.data.pins import require_pin
 
             return _hash({"file": require_pin(method.files[dataset_id]).sha256})
-        own = {
-            "method": [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder)],
-            "packages": _packages(method),
-        }
-        return _hash({**own, "dataset": self._dataset(dataset_id)})
+        return embeddings_key(method_part(method), self.dataset(dataset_id))
 
-    def _dataset(self, dataset_id: str) -> str:
+    def dataset(self, dataset_id: str) -> str:
         """What is known of a dataset's cubes; opening them reads no sample."""
         if dataset_id not in self._cubes:
             try:
@@ -118,14 +114,34 @@ class _NotHereError(NeucoError):
     """Data that is not on this machine."""
 
 
+def method_part(method: Method) -> dict[str, Any]:
+    """What a method itself contributes to its embeddings: parameters, code, packages."""
+    own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder)]
+    return {"method": own, "packages": _packages(method)}
+
+
+def embeddings_key(part: Mapping[str, Any], dataset: str) -> str:
+    """The key of a method's embeddings of a dataset."""
+    return _hash({**part, "dataset": dataset})
+
+
 def _labels_from(task: Task) -> str:
     from neuco_core.data.links import linked_file
     from neuco_core.data.pins import require_pin
 
     path = linked_file(task.dataset, task.source)
     content = _file_hash(path) if path else require_pin(task.source).sha256
-    loader = _code(task.loader) if task.loader else ""
-    return _hash([content, task.kind, list(task.columns), task.group_column, loader])
+    return labels_key(content, task.kind, task.columns, task.group_column, task_code(task))
+
+
+def task_code(task: Task) -> str:
+    """The hash of the code that reads a task's labels, if it has its own."""
+    return _code(task.loader) if task.loader else ""
+
+
+def labels_key(content: str | None, kind: str, columns: Sequence[str], group: str | None, code: str) -> str:
+    """The key of a task's labels: the file, and how it is read."""
+    return _hash([content, kind, list(columns), group, code])
 
 
 def _cubes(dataset: Dataset) -> str:
