@@ -19,6 +19,7 @@ from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.specs import Remote
 
 SCHEMA = 1
+UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,8 @@ def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``; an unpinned source is refused with the command that cures it."""
     pin = find_pin(remote)
     if pin is None:
-        hint = f"Run `neuco data pin {_task_of(remote) or 'TASK'}` to fetch it, look at it and pin it"
+        task = _task_of(remote)
+        hint = f"Run `neuco data pin {task}` to fetch it, look at it and pin it" if task else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin

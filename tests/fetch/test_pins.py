@@ -40,7 +40,7 @@ def write(path: Path, digest: str, size: int = 3) -> None:
 
 
 def test_an_unpinned_source_is_refused_before_any_request(server: FileServer, task: Task, cache: Path) -> None:
-    with pytest.raises(UnpinnedError, match=r"unpinned.*Run `neuco data pin TASK`"):
+    with pytest.raises(UnpinnedError, match=r"unpinned.*Declare its sha256; .*run `neuco data pin TASK`"):
         fetch(task.source)
     assert server.http.requests == []
     assert files_below(cache) == []
