@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose_protocol, choose_tasks, progress_bar, protocol_options, task_options
+from neuco_core.cli.options import (
+    choose_protocol,
+    choose_tasks,
+    progress_bar,
+    prompt_interrupt,
+    protocol_options,
+    task_options,
+)
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
@@ -94,7 +101,7 @@ def ablate(
     found = source.embeddings(chosen[0])
     dim, samples = found.values.shape[1], len(found.ids)
     variants, left_out = plan(dim, samples, dims=dims, reductions=reductions, rates=coders, grid=grid)
-    with progress_bar() as progress:
+    with prompt_interrupt(), progress_bar() as progress:
         work = run(found, chosen, rules, variants, seed=projection_seed, threads=threads, progress=progress)
         points = list(work)
     _show(points, source, rules, [*notes, *(f"left out {text}" for text in left_out)], as_json)

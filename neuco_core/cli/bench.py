@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from neuco_core.cli.options import progress_bar
+from neuco_core.cli.options import progress_bar, prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def bench(
         strict=strict,
         threads=threads,
     )
-    with progress_bar() as progress:
+    with prompt_interrupt(), progress_bar() as progress:
         result = run_bench(job, progress=progress)
     for note in result.notes:
         click.echo(f"neuco: note: {note}", err=True)

@@ -12,6 +12,7 @@ from neuco_core.cli.options import (
     choose_tasks,
     exact_ids,
     progress_bar,
+    prompt_interrupt,
     protocol_options,
     task_options,
 )
@@ -60,7 +61,7 @@ def compare(
     chosen = choose_tasks(tasks, suite, kind, tags, dataset)
     sources = [open_source(text, strict=strict, dim=rules.embedding_dim) for text in (a, b)]
     known = dataset is not None or bool(exact_ids(tasks))
-    with progress_bar() as progress:
+    with prompt_interrupt(), progress_bar() as progress:
         pairs = compare_tasks(
             sources[0],
             sources[1],

@@ -16,6 +16,7 @@ from neuco_core.cli.options import (
     choose_tasks,
     exact_ids,
     progress_bar,
+    prompt_interrupt,
     protocol_options,
     task_options,
 )
@@ -77,7 +78,7 @@ def score(
         cells = plan_cells(sources, chosen)
     else:
         known = dataset is not None or bool(asked)
-        with progress_bar() as progress:
+        with prompt_interrupt(), progress_bar() as progress:
             found = score_cells(sources, chosen, rules, threads=threads, progress=progress, same_dataset=known)
             cells = list(found)
     _show(cells, sources, rules, as_json)
