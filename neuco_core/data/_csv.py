@@ -23,7 +23,7 @@ _MAGIC = {
     b"<!DOCTYPE": "a web page",
     b"<html": "a web page",
 }
-_SUFFIX = re.compile(r"\.zarr(\.zip)?$")
+_SUFFIX = re.compile(r"(\s*\.zarr(\.zip)?)+\Z")  # repeated, so that a clean id stays as it is
 _BLOCK = 1 << 20
 
 

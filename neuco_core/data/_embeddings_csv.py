@@ -196,11 +196,15 @@ def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: st
 
 def write_csv(embeddings: Embeddings, path: Path) -> None:
     """Columns ``id``, 0, 1, …; each number in the fewest digits that give the same float32 again."""
-    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.csv
 
+    names = ["id", *map(str, range(embeddings.dim))]
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     rows = max(CELLS // embeddings.dim, 1)
-    with replacing(path) as target, target.open("w", encoding="utf-8", newline="") as file:
+    with replacing(path) as target, target.open("wb") as file:
+        file.write((",".join(names) + "\n").encode())
         for start in range(0, len(embeddings), rows):
-            part = pd.DataFrame(embeddings.values[start : start + rows], copy=False)
-            part.insert(0, "id", embeddings.ids[start : start + rows])
-            part.to_csv(file, index=False, header=start == 0, lineterminator="\n")
+            block = embeddings.values[start : start + rows]
+            columns = [pa.array(embeddings.ids[start : start + rows]), *map(pa.array, block.T)]
+            pyarrow.csv.write_csv(pa.table(columns, names=names), file, options)

@@ -20,7 +20,8 @@ ROWS = 1024  # at a time, in Parquet: the whole file at once would need several 
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        # Opened here, because np.load leaves a file open that turns out to be broken.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if not isinstance(arrays, np.lib.npyio.NpzFile) or not {"ids", "values"} <= set(arrays.files):
                 got = _csv.shown(getattr(arrays, "files", ["a single array"]))
                 raise DataError("not embeddings", where=path, expected="arrays named 'ids' and 'values'", got=got)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuco_core.errors import DataError
@@ -21,4 +21,5 @@ def replacing(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise DataError(f"cannot be written: {error.strerror or error}", where=path) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

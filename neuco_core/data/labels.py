@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.data import _csv
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError
 
 if TYPE_CHECKING:
     import pandas
@@ -80,18 +80,22 @@ def load_labels(task: Task) -> Labels:
     options: dict[str, Any] = {"task": task.id, "columns": task.columns, "group_column": task.group_column}
     if task.loader is None:
         return read_labels(path, task.kind, verified=verified, **options)
-    table = task.loader(path)
-    if not hasattr(table, "keys"):
-        raise DataError(
-            "the task's loader must return a table",
-            where=path,
-            expected="a mapping of columns",
-            got=type(table).__name__,
-        )
-    table = {str(name): list(table[name]) for name in table.keys()}  # noqa: SIM118 - a DataFrame iterates differently by version
+    where = f"{path}, as read by the loader of {task.id}"
     return labels_from_table(
-        table, task.kind, where=f"{path}, as read by the loader of {task.id}", verified=verified, **options
+        _call_loader(task.loader, task.id, path), task.kind, where=where, verified=verified, **options
     )
+
+
+def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str, list[Any]]:
+    """A loader returns a mapping of columns, such as a DataFrame; what is in them is checked like a file's rows."""
+    try:
+        table = loader(path)
+        return {str(name): list(table[name]) for name in table.keys()}  # noqa: SIM118
+    except NeucoError:
+        raise
+    except Exception as error:
+        what = f"the loader of task {task!r} failed: {type(error).__name__}: {error}"
+        raise DataError(what, where=path, expected="a mapping of columns, such as a DataFrame") from error
 
 
 def read_labels(
@@ -140,8 +144,12 @@ def labels_from_table(
     verified: bool = False,
 ) -> Labels:
     """Check a table of ids and labels. ``rows`` are the numbers by which errors name its rows."""
-    _present(list(table), ("id", *columns, *([group_column] if group_column else [])), where)
+    wanted = _present(list(table), ("id", *columns, *([group_column] if group_column else [])), where)
     rows = rows if rows is not None else range(1, len(table["id"]) + 1)
+    for name in wanted:
+        if len(table[name]) != len(rows):
+            got = f"{len(table[name])} in {name!r}"
+            raise DataError("columns of different lengths", where=where, expected=f"{len(rows)} rows", got=got)
     kept = [n for n in range(len(rows)) if not any(_empty(table[name][n]) for name in columns)]
     if not kept:
         raise DataError("no row has a label", where=where, got=f"{len(rows)} rows")
@@ -192,9 +200,8 @@ def _ids(cells: Sequence[Any], rows: Sequence[int], where: object) -> list[str]:
     ids = []
     for cell, row in zip(cells, rows, strict=True):
         if not isinstance(cell, str) or not _csv.clean_id(cell):
-            raise DataError(
-                "no id" if _empty(cell) else "an id that is no text", where=f"{where}, row {row}", got=repr(cell)
-            )
+            what = "no id" if isinstance(cell, str) or _empty(cell) else "an id that is no text"
+            raise DataError(what, where=f"{where}, row {row}", got=repr(cell))
         ids.append(_csv.clean_id(cell))
     double = _csv.first_double(ids)
     if double is not None:

@@ -7,9 +7,7 @@ of each line.
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,15 +55,16 @@ class Package:
 def canonical_bytes(labels: Labels) -> bytes:
     """The one way to write these labels."""
     values = labels.values.reshape(len(labels), -1)
-    header = ["id", *labels.columns] + ["group"] * (labels.groups is not None)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
+    lines = [["id", *labels.columns] + ["group"] * (labels.groups is not None)]
     for row in sorted(range(len(labels)), key=lambda row: labels.ids[row]):
-        cells = [_cell(value, labels) for value in values[row]]
         group = [] if labels.groups is None else [str(labels.groups[row])]
-        writer.writerow([labels.ids[row], *cells, *group])
-    return text.getvalue().encode()
+        lines.append([labels.ids[row], *(_cell(value, labels) for value in values[row]), *group])
+    return "".join(",".join(map(_quoted, line)) + "\n" for line in lines).encode()
+
+
+def _quoted(text: str) -> str:
+    # Not the csv module's writer: which characters it quotes has changed between versions of Python.
+    return '"' + text.replace('"', '""') + '"' if any(mark in text for mark in ',"\r\n') else text
 
 
 def _cell(value: float, labels: Labels) -> str:
