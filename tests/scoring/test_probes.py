@@ -1,0 +1,195 @@
+"""Every probe on every kind of task, against what other software gives, and the same for any number of threads."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import ScoreError
+from neuco_core.scoring.probes import Split
+from neuco_core.scoring.probes.linear import SlowProbeWarning
+from neuco_core.scoring.probes.ridge import RidgeProbe
+from neuco_core.scoring.protocol import PROTOCOLS, Protocol, load_protocol
+from neuco_core.scoring.scorer import Score, score
+from tests.scoring.make import embed, label, problem
+from tests.scoring.parity import make_case
+
+QUICK = [p.with_(k=3, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]
+
+
+def text(got: Score) -> str:
+    return json.dumps(got.to_json(), allow_nan=False, sort_keys=True)
+
+
+@pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
+def test_every_kind_of_task(rules: Protocol) -> None:
+    embeddings, signal = problem(200, outputs=3, noise=0.1)
+    one = score(embeddings, label(signal[:, 0]), rules)
+    many = score(embeddings, label(signal), rules)
+    two = score(embeddings, label(signal[:, 0] > 0, "classification"), rules)
+    three = score(embeddings, label(signal.argmax(axis=1) * 10, "classification"), rules)
+    assert one.mean > 0.6
+    assert many.mean > 0.6
+    assert two.mean > 0.7
+    assert three.mean > 0.6
+    assert list(one.metrics) == ["r2", "mse", "mae"]
+    assert list(two.metrics) == ["f1", "accuracy", "precision", "recall", "roc_auc"]
+    assert two.confusion is not None
+    assert two.confusion.sum() == 3 * 20
+    assert three.classes == (0.0, 10.0, 20.0)
+    assert math.isfinite(sum(three.metrics["roc_auc"]))
+
+
+@pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_the_same_bytes_again_and_for_any_number_of_threads(rules: Protocol, kind: str) -> None:
+    embeddings, signal = problem(150, dim=20)
+    labels = label(signal[:, 0] if kind == "regression" else signal[:, 0] > 0, kind)
+    first = text(score(embeddings, labels, rules, threads=1))
+    assert text(score(embeddings, labels, rules, threads=2)) == first
+    assert text(score(embeddings, labels, rules, threads=2)) == first
+
+
+def test_two_outputs_are_averaged() -> None:
+    embeddings, signal = problem(100, outputs=2)
+    both = score(embeddings, label(signal), "ridge+k=3")
+    single = [score(embeddings, label(signal[:, i]), "ridge+k=3") for i in (0, 1)]
+    assert both.per_split == pytest.approx(np.mean([s.per_split for s in single], axis=0), abs=1e-6)
+
+
+def test_binary_labels_need_not_be_0_and_1() -> None:
+    embeddings, signal = problem(100)
+    y = signal[:, 0] > 0
+    expected = score(embeddings, label(y, "classification"), "neuco-2025+k=3")
+    got = score(embeddings, label(np.where(y, 5.0, -2.0), "classification"), "neuco-2025+k=3")
+    assert got.per_split == expected.per_split
+    assert got.classes == (-2.0, 5.0)
+
+
+def test_metrics_with_a_unit_are_in_the_labels_own() -> None:
+    embeddings, signal = problem(100)
+    small = score(embeddings, label(signal[:, 0]), "ridge+k=3")
+    large = score(embeddings, label(1000 * signal[:, 0] + 5e4), "ridge+k=3")
+    assert large.per_split == pytest.approx(small.per_split, abs=1e-5)
+    assert large.metrics["mae"] == pytest.approx(np.array(small.metrics["mae"]) * 1000, rel=1e-4)
+
+
+def test_several_labels_per_sample_are_no_classification() -> None:
+    embeddings, signal = problem(30, outputs=2)
+    with pytest.raises(ScoreError, match="several labels per sample"):
+        score(embeddings, label(signal > 0, "classification"))
+
+
+@pytest.mark.parametrize(("n", "dim"), [(80, 12), (30, 50), (41, 36)])
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_ridge_against_scikit_learn(n: int, dim: int, outputs: int) -> None:
+    """For the strength that the probe chose, scikit-learn finds the same predictions."""
+    from sklearn.linear_model import Ridge
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from neuco_core.scoring.probes.ridge import STRENGTHS
+
+    embeddings, signal = problem(n, dim, outputs)
+    train, test = np.arange(5, n), np.arange(5)
+    split = Split(embeddings.values, signal.astype(np.float32), train, test, "regression", 0, 0)
+    got = RidgeProbe(load_protocol("ridge")).fit(split).predictions[0]
+    for output in range(outputs):
+        distance = []
+        for strength in STRENGTHS * len(train):
+            model = make_pipeline(StandardScaler(), Ridge(alpha=strength))
+            model.fit(embeddings.values[train].astype(float), split.y[train, output].astype(float))
+            distance.append(abs(model.predict(embeddings.values[test].astype(float)) - got[:, output]).max())
+        assert min(distance) < 1e-6
+
+
+def test_without_a_compiler_the_same_numbers_and_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    embeddings, labels = make_case()
+    rules = load_protocol("neuco-2025").with_(k=3, epochs=12, lr=0.01)
+    for name in ("beta", "gamma"):
+        fast = score(embeddings, labels[name], rules)
+        monkeypatch.setenv("NEUCO_NO_COMPILER", "1")
+        with pytest.warns(SlowProbeWarning, match="NEUCO_NO_COMPILER=1"):
+            slow = score(embeddings, labels[name], rules)
+        monkeypatch.delenv("NEUCO_NO_COMPILER")
+        assert slow.per_split == pytest.approx(fast.per_split, abs=2e-4)
+
+
+WITHOUT_NUMBA = """
+import sys, warnings
+sys.modules["numba"] = None  # as if it were not installed
+from tests.scoring.make import label, problem
+from neuco_core.scoring.scorer import score
+embeddings, signal = problem(40)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    print(score(embeddings, label(signal[:, 0]), "neuco-2025+k=2,epochs=2").mean)
+print([str(w.message) for w in caught])
+"""
+
+
+def test_without_numba_at_all(root: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], cwd=root, capture_output=True, text=True, check=True)
+    mean, warned = run.stdout.splitlines()
+    embeddings, signal = problem(40)
+    assert float(mean) == pytest.approx(
+        score(embeddings, label(signal[:, 0]), "neuco-2025+k=2,epochs=2").mean, abs=2e-4
+    )
+    assert "no compiled kernel" in warned
+
+
+def test_where_nothing_can_be_written_only_the_cache_is_lost(root: Path, tmp_path: Path) -> None:
+    """No place to keep what was compiled: it is compiled for this process, and nothing breaks."""
+    shutil.copy(root / "neuco_core/scoring/kernel.py", tmp_path)
+    (tmp_path / "__pycache__").touch()  # folders below a file can never be made, not even by the superuser
+    environment = {
+        "PATH": os.defpath,
+        "HOME": str(tmp_path / "__pycache__"),
+        "XDG_CACHE_HOME": str(tmp_path / "__pycache__"),
+    }
+    work = "kernel._adamw(*numpy.ones((4, 3), 'f4'), 1, 0.1, 0.1)"
+    code = f"import kernel, numpy; {work}; print(kernel.fit.stats.cache_path)"
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert run.stdout == "None\n"
+
+
+def test_models_are_kept_on_demand_and_predict_what_was_scored() -> None:
+    embeddings, signal = problem(60)
+    rules = load_protocol("neuco-2025").with_(k=2)
+    assert score(embeddings, label(signal[:, 0]), rules).models == ()
+    got = score(embeddings, label(signal[:, 0]), rules, keep_models=True)
+    x = (embeddings.values - embeddings.values.mean()) / embeddings.values.std()
+    for value, model in zip(got.per_split, got.models, strict=True):
+        scaled = x[model["test"]] @ model["weight"][0] + model["bias"][0]
+        own = scaled * np.ptp(signal) + signal.min()
+        np.testing.assert_allclose(own, model["prediction"], atol=1e-4)
+        residual = np.square(model["truth"] - model["prediction"]).sum()
+        assert value == pytest.approx(1 - residual / np.square(model["truth"] - model["truth"].mean()).sum(), abs=1e-4)
+
+
+def test_progress_is_told_split_by_split() -> None:
+    embeddings, signal = problem(40)
+    seen: list[tuple[int, int]] = []
+    score(embeddings, label(signal[:, 0]), "neuco-2025+k=5,epochs=1", progress=lambda *at: seen.append(at))
+    assert seen == [(i, 5) for i in range(1, 6)]
+
+
+def test_inputs_are_left_as_they_were() -> None:
+    embeddings, signal = problem(40)
+    values, y = embeddings.values.copy(), signal[:, 0].copy()
+    frozen = embed(values)
+    frozen.values.flags.writeable = False
+    labels = label(y)
+    labels.values.flags.writeable = False
+    for rules in QUICK:
+        score(frozen, labels, rules)
+    np.testing.assert_array_equal(frozen.values, values)
