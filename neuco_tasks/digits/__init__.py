@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
 
 LICENSE = "CC-BY-4.0"
-CITATION = (
-    "Alpaydin, E. and Kaynak, C. (1998): Optical Recognition of Handwritten Digits, UCI Machine Learning Repository"
-)
+CITATION = "Alpaydin, E. and Kaynak, C. (1998): Optical Recognition of Handwritten Digits, doi:10.24432/C50P49"
 TAGS = ("handwriting", "embedded", "real")
 
 

@@ -1,0 +1,54 @@
+"""Every shipped plugin has a card, a test with assertions, and a row in the documentation."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from neuco_core import list_datasets, list_methods, list_tasks
+from neuco_core.contrib.tables import PAGES, in_tree
+
+ROOT = Path(__file__).resolve().parents[2]
+PLUGINS = sorted(
+    path.parent for package in ("tasks", "methods") for path in ROOT.glob(f"neuco_{package}/*/__init__.py")
+)
+PARTS = ("**What.**", "**Source.**", "**Licence.**", "**Caveats.**", "**Citation.**")
+
+
+def names(paths: list[Path]) -> list[str]:
+    return [f"{path.parent.name}/{path.name}" for path in paths]
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=names(PLUGINS))
+def test_card_has_its_parts(plugin: Path) -> None:
+    text = (plugin / "README.md").read_text(encoding="utf-8")
+    assert text.startswith(f"# {plugin.name}\n")
+    assert [part for part in PARTS if part not in text] == []
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=names(PLUGINS))
+def test_own_test_asserts_something(plugin: Path) -> None:
+    tree = ast.parse((plugin / "test.py").read_text(encoding="utf-8"))
+    tests = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
+    contracts = [node for node in tree.body if isinstance(node, ast.Assign) and "contract(" in ast.unparse(node)]
+    hollow = [
+        test.name for test in tests if not any(word in ast.unparse(test) for word in ("assert", "raises", "check"))
+    ]
+    assert tests or contracts
+    assert hollow == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_documented_table_is_up_to_date(page: str) -> None:
+    """If this fails: `python -m neuco_core.contrib.tables docs`."""
+    assert (ROOT / "docs" / page).read_text(encoding="utf-8") == PAGES[page]()
+
+
+def test_every_plugin_is_in_a_table_with_a_card_that_is_there() -> None:
+    text = "".join((ROOT / "docs" / page).read_text(encoding="utf-8") for page in PAGES)
+    for spec in (*in_tree(list_datasets()), *in_tree(list_tasks()), *in_tree(list_methods())):
+        assert f"[`{spec.id}`](" in text
+    for plugin in PLUGINS:
+        assert f"](../{plugin.parent.name}/{plugin.name}/README.md)" in text
