@@ -1,0 +1,125 @@
+"""The ranking of NeuCo-Bench (eq. 2, 4 and 8 of its paper), and others beside it. The only place that ranks.
+
+Arrays are (…, tasks, methods): leading axes are replicates, so one call ranks a thousand boards. Q is always
+the better the higher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuco_core.errors import UsageError
+
+WEIGHTS = {
+    "all": "spread of Q over all ranked methods",
+    "no-baselines": "spread of Q over the ranked methods that are no baselines",
+    "equal": "equal weights",
+}
+SPREADS = {"std": "population standard deviation", "robust": "interquartile range / 1.349"}
+# Sums of weighted ranks that are equal on paper differ in the last bits (1/3 + 2/3 + 1); such ties must stay ties.
+DIGITS = 10
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How tasks are weighted. ``ghost`` is the ε of eq. 8: a task of constant spread in which all have rank 0."""
+
+    weights: str = "all"
+    spread: str = "std"
+    ghost: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name, choices in (("weights", WEIGHTS), ("spread", SPREADS)):
+            if getattr(self, name) not in choices:
+                raise UsageError(f"no such {name}", expected=f"one of {', '.join(choices)}", got=getattr(self, name))
+        if not (np.isfinite(self.ghost) and self.ghost >= 0):
+            raise UsageError("the ghost task's spread is a number of at least 0", got=self.ghost)
+
+    def describe(self) -> str:
+        """The rule in words, as it stands under every board."""
+        if self.weights == "equal":
+            return "mean rank over the tasks, equal weights"
+        words = f"weighted mean rank over the tasks; weights: {WEIGHTS[self.weights]} ({SPREADS[self.spread]})"
+        return words + (f"; ghost task of spread {self.ghost:g}" if self.ghost else "")
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """``ranks`` (…, tasks, methods), ``weights`` (…, tasks), ``ghost`` (…), ``weighted`` and ``final`` (…, methods)."""
+
+    ranks: np.ndarray
+    weights: np.ndarray
+    ghost: np.ndarray
+    weighted: np.ndarray
+    final: np.ndarray
+
+
+def rank(q: np.ndarray, rule: Rule | None = None, baselines: np.ndarray | None = None) -> Ranking:
+    """Rank methods by Q (…, tasks, methods); ``baselines`` marks the methods that are baselines."""
+    rule = rule or Rule()
+    ranks = positions(-q)
+    counted = np.ones(q.shape[-1], dtype=bool)
+    if rule.weights == "no-baselines" and baselines is not None:
+        counted = ~np.asarray(baselines, dtype=bool)
+    weights, ghost = _weights(q[..., counted], rule)
+    weighted = (weights[..., None] * ranks).sum(axis=-2)
+    return Ranking(ranks, weights, ghost, weighted, positions(np.round(weighted, DIGITS)))
+
+
+def positions(values: np.ndarray) -> np.ndarray:
+    """1 + the number of strictly smaller values along the last axis: ties share the better rank."""
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    index = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
+    first = np.ones(values.shape, dtype=bool)
+    first[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    ranked = np.maximum.accumulate(np.where(first, index, 0), axis=-1) + 1
+    result = np.empty(values.shape, dtype=np.int64)
+    np.put_along_axis(result, order, ranked, axis=-1)
+    return result
+
+
+def _weights(q: np.ndarray, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+    """The weights of the tasks and of the ghost task; together they are 1."""
+    if rule.weights == "equal" or q.shape[-1] < 2:
+        spread = np.zeros(q.shape[:-1])
+    elif rule.spread == "robust":
+        low, high = np.quantile(q, (0.25, 0.75), axis=-1)
+        spread = (high - low) / 1.349  # so that it estimates the standard deviation of a normal distribution
+    else:
+        spread = q.std(axis=-1)
+    # No spread at all is 0/0 in the paper's formula: nothing tells the tasks apart, so they count the same.
+    spread = np.where(spread.sum(axis=-1, keepdims=True) > 0, spread, 1.0)
+    total = spread.sum(axis=-1, keepdims=True) + rule.ghost
+    return spread / total, rule.ghost / total[..., 0]
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """One way to put a number on each method over all tasks, and the ranks that it gives."""
+
+    values: np.ndarray
+    ranks: np.ndarray
+
+
+def aggregations(q: np.ndarray, scores: np.ndarray, ranking: Ranking) -> Mapping[str, Aggregate]:
+    """Several aggregations side by side; ``scores`` are mean scores (tasks, methods), the higher the better."""
+    methods = q.shape[1]
+    mean_rank = ranking.ranks.mean(axis=0)
+    # Points: one for each method that is beaten on a task, half for each that is level.
+    level = (q[:, :, None] == q[:, None, :]).sum(axis=2) - 1
+    borda = (methods - ranking.ranks - level / 2).sum(axis=0)
+    return {
+        "weighted_rank": Aggregate(ranking.weighted, ranking.final),
+        "mean_rank": Aggregate(mean_rank, positions(np.round(mean_rank, DIGITS))),
+        "mean_q": _higher_is_better(q.mean(axis=0)),
+        "mean_score": _higher_is_better(scores.mean(axis=0)),
+        "borda": _higher_is_better(borda),
+    }
+
+
+def _higher_is_better(values: np.ndarray) -> Aggregate:
+    return Aggregate(values, positions(-np.round(values, DIGITS)))

@@ -1,0 +1,131 @@
+"""A board as text: Markdown, CSV, LaTeX, or cells for a table on the terminal. Every format says by which rule."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+VALUES = {"score": ("mean", 3), "q": ("q", 2), "rank": ("rank", 0)}
+Board = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headers, rows of text, and what must be said below them."""
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+
+
+def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None = None) -> Grid:
+    """A board as cells; ``values`` is what stands under each task: score, q or rank."""
+    titles = titles or {}
+    tasks = [task["id"] for task in board["tasks"]]
+    columns = [column for column in _COLUMNS if any(row.get(column[1]) is not None for row in board["rows"])]
+    headers = ("rank", "method", *(name for name, *_ in columns), *tasks)
+    rows = [
+        (
+            str(row["rank"]),
+            titles.get(row["method"], row["method"]) + (" (baseline)" if row["baseline"] else ""),
+            *(show(row.get(key)) for _, key, show in columns),
+            *(_score(row["scores"][task], values) for task in tasks),
+        )
+        for row in board["rows"]
+    ]
+    return Grid(headers, tuple(rows), tuple(notes(board, values)))
+
+
+def notes(board: Board, values: str = "score") -> list[str]:
+    """The rule, the weights, and what is not ranked with the reason."""
+    found = []
+    if "published" in board:
+        found.append(f"Published by others, not computed here. Source: {board['published']['source']}")
+    if "ranking" in board:
+        found.append(f"Ranking: {board['ranking']['words']}.")
+        weights = ", ".join(f"{t['id']} {t['weight']:.3f}" for t in board["tasks"] if t["weight"] is not None)
+        found.append(f"Weights: {weights}." if weights else "Nobody is ranked.")
+        found += [f"Values under the tasks: {values}."] if board["rows"] else []
+    if board.get("uncertainty"):
+        found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
+    for row in board.get("incomplete", ()):
+        reasons = "; ".join(
+            f"{task}: {cell['status']}, {cell['reason']}" for task, cell in sorted(row["lacks"].items())
+        )
+        found.append(f"Not ranked: {row['method']} lacks {reasons}")
+    for entry in board.get("unused_tasks", ()):
+        found.append(f"Not counted: task {entry['task']}, which {', '.join(entry['lacking'])} lack")
+    return found
+
+
+def to_csv(grid: Grid) -> str:
+    """Comma-separated values; the notes are not data and stay out."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(grid.headers)
+    writer.writerows(grid.rows)
+    return text.getvalue()
+
+
+def to_markdown(grid: Grid) -> str:
+    lines = ["| " + " | ".join(map(_markdown, row)) + " |" for row in (grid.headers, *grid.rows)]
+    lines.insert(1, "|" + "|".join("---" if i == 1 else "---:" for i in range(len(grid.headers))) + "|")
+    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in grid.notes)]) + "\n"
+
+
+def to_latex(grid: Grid) -> str:
+    """A tabular for the booktabs package; the notes are comments above it."""
+    columns = "rl" + "r" * (len(grid.headers) - 2)
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (grid.headers, *grid.rows)]
+    notes = [f"% {' '.join(note.split())}" for note in grid.notes]
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
+    return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _score(score: Mapping[str, Any], values: str) -> str:
+    key, digits = VALUES[values]
+    return "–" if score[key] is None else f"{score[key]:.{digits}f}"
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{value:.0%}"
+
+
+def _range(value: Sequence[int] | None) -> str:
+    return "–" if value is None else f"{value[0]}–{value[1]}"
+
+
+_COLUMNS = (
+    ("95 %", "rank_interval", _range),
+    ("best", "best", _percent),
+    ("weighted rank", "weighted_rank", _number),
+    ("mean Q", "mean_q", _number),
+    ("mean score", "mean_score", _number),
+    ("Borda", "borda", _number),
+)
+
+
+def _markdown(text: str) -> str:
+    """Names are strangers' words: no markup, no second line, no cell of their own."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "–": "--",
+    "λ": r"$\lambda$",
+}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in " ".join(text.split()))

@@ -1,0 +1,178 @@
+"""From records, or from a published table, to cells that can be ranked; and who is ranked on what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuco_core.errors import UsageError
+from neuco_core.leaderboard.uncertainty import TaskScores
+
+if TYPE_CHECKING:
+    from neuco_core.results.record import Record
+    from neuco_core.specs import Suite
+
+COVERAGE = {
+    "complete": "only methods with a score on every task of the suite are ranked",
+    "common": "all methods are ranked, on the tasks on which every one of them has a score",
+}
+TEST_TO_TRAIN = 1 / 9  # of the protocols here: a tenth is the test part
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one task: a score, or the reason why there is none."""
+
+    q: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    splits: tuple[float | None, ...] = ()
+    test_to_train: float = TEST_TO_TRAIN
+    status: str = "ok"
+    reason: str = ""
+    fingerprint: str = ""
+
+    @property
+    def scored(self) -> bool:
+        return self.status == "ok" and self.q is not None
+
+
+NO_RECORD = Cell(status="missing", reason="there is no record")
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A method as it takes part in a board."""
+
+    id: str
+    version: int = 1
+    baseline: bool = False
+    dim: int | None = None
+
+
+@dataclass(frozen=True)
+class Event:
+    """A task as a board sees it."""
+
+    id: str
+    version: int = 1
+    dataset: str = ""
+    kind: str = "regression"
+    metric: str = ""
+    greater_is_better: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Everything that a board is made of. ``cells`` are by (method, task); what is not in it has no record."""
+
+    events: tuple[Event, ...]
+    entrants: tuple[Entrant, ...]
+    cells: Mapping[tuple[str, str], Cell]
+
+    def cell(self, method: str, task: str) -> Cell:
+        return self.cells.get((method, task), NO_RECORD)
+
+    def scored(self, entrant: Entrant, event: Event) -> bool:
+        return self.cell(entrant.id, event.id).scored
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A field of all cells, (tasks, methods); ``None`` becomes NaN."""
+        values = [[getattr(self.cell(m.id, t.id), name) for m in self.entrants] for t in self.events]
+        return np.array(values, dtype=np.float64).reshape(len(self.events), len(self.entrants))
+
+    def scores(self, event: Event) -> TaskScores:
+        """The scores of all methods on a task, split by split; no splits if the methods do not have the same ones."""
+        cells = [self.cell(entrant.id, event.id) for entrant in self.entrants]
+        sizes = {len(cell.splits) for cell in cells}
+        rows = [cell.splits for cell in cells] if len(sizes) == 1 else [() for _ in cells]
+        splits = np.array(rows, dtype=np.float64).reshape(len(cells), -1)
+        share = float(np.median([cell.test_to_train for cell in cells])) if cells else TEST_TO_TRAIN
+        return TaskScores(splits, share, event.greater_is_better)
+
+
+def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None) -> Table:
+    """The cells of a suite. Records of other tasks or protocols are not its business.
+
+    ``stale`` gives the reason why a record no longer counts, or ``None``. A record of another version of the task
+    than the suite's, or of an older version of the method, never counts.
+    """
+    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    newest: dict[str, int] = {}
+    for record in chosen:
+        newest[record.method] = max(record.method_version, newest.get(record.method, 1))
+    cells: dict[tuple[str, str], Cell] = {}
+    for record in chosen:
+        if (record.method, record.task) in cells:
+            raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
+        reason = _old(record, suite, newest[record.method]) or (stale(record) if stale else None)
+        cell = _cell(record)
+        cells[record.method, record.task] = replace(cell, status="stale", reason=reason) if reason else cell
+    events = tuple(_event(task, version, chosen) for task, version in sorted(suite.tasks.items()))
+    entrants = tuple(_entrant(method, version, chosen) for method, version in sorted(newest.items()))
+    return Table(events, entrants, cells)
+
+
+def _cell(record: Record) -> Cell:
+    train, test = record.samples.get("train", 0), record.samples.get("test", 0)
+    return Cell(
+        q=record.q,
+        mean=record.mean,
+        std=record.std,
+        splits=tuple(record.per_split),
+        test_to_train=test / train if train and test else TEST_TO_TRAIN,
+        status=record.status,
+        reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
+        fingerprint=record.fingerprint,
+    )
+
+
+def _old(record: Record, suite: Suite, method_version: int) -> str | None:
+    wanted = suite.tasks[record.task]
+    if record.task_version != wanted:
+        return f"scored on version {record.task_version} of the task, the suite has version {wanted}"
+    if record.method_version != method_version:
+        return f"scored with version {record.method_version} of the method, there is a version {method_version}"
+    return None
+
+
+def _event(task: str, version: int, records: Iterable[Record]) -> Event:
+    """Told by the records of the right version, which all agree; a task that nobody was scored on stays bare."""
+    for record in records:
+        if record.task == task and record.task_version == version:
+            return Event(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
+    return Event(task, version)
+
+
+def _entrant(method: str, version: int, records: Iterable[Record]) -> Entrant:
+    own = [r for r in records if r.method == method and r.method_version == version]
+    dims = [r.dim for r in own if r.dim is not None]
+    return Entrant(method, version, any(r.baseline for r in own), max(dims, default=None))
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Who is ranked on what: ``table`` holds these only; the rest is named with what it lacks."""
+
+    table: Table
+    left_out: tuple[Entrant, ...]
+    unused: tuple[Event, ...]
+
+
+def pool(table: Table, coverage: str = "complete") -> Pool:
+    """Apply a coverage policy."""
+    if coverage not in COVERAGE:
+        raise UsageError("no such coverage policy", expected=f"one of {', '.join(COVERAGE)}", got=coverage)
+    if coverage == "complete":
+        events = table.events
+        ranked = tuple(m for m in table.entrants if all(table.scored(m, t) for t in events))
+    else:
+        ranked = tuple(m for m in table.entrants if any(table.scored(m, t) for t in table.events))
+        events = tuple(t for t in table.events if all(table.scored(m, t) for m in ranked))
+        ranked = ranked if events else ()
+    left_out = tuple(m for m in table.entrants if m not in ranked)
+    unused = tuple(t for t in table.events if t not in events)
+    return Pool(replace(table, events=events, entrants=ranked), left_out, unused)
