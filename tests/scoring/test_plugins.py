@@ -1,0 +1,124 @@
+"""A stranger's probe, metric and splitter, installed and used by name; the documentation is their source."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core import catalog
+from neuco_core.errors import PluginError, ScoreError, UnknownIdError
+from neuco_core.scoring.protocol import Protocol, load_protocol
+from neuco_core.scoring.scorer import score
+from neuco_core.specs import Remote, Task
+from tests.scoring.make import embed, label, problem
+
+WRONG = """
+from neuco_core import Probe, hookimpl
+
+class Wrong:
+    def fit(self, split):
+        from neuco_core.scoring.probes import Fit
+        return Fit(split.y[split.test])  # two axes where three are needed
+
+@hookimpl
+def neuco_probes():
+    yield Probe(id="wrong", factory=lambda protocol: Wrong())
+"""
+
+
+@pytest.fixture
+def installed(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The plugins of docs/protocols.md as installed packages."""
+    blocks = re.findall(r"```python\n# (neuco_\w+)\.py\n(.*?)```", (root / "docs/protocols.md").read_text(), re.DOTALL)
+    assert [name for name, _ in blocks] == ["neuco_knn", "neuco_within", "neuco_halves"]
+    groups = {"neuco_knn": "probes", "neuco_within": "metrics", "neuco_halves": "splitters", "neuco_wrong": "probes"}
+    for name, source in (*blocks, ("neuco_wrong", WRONG)):
+        (tmp_path / f"{name}.py").write_text(textwrap.dedent(source))
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        entry = f"[neuco.{groups[name]}]\n{name.removeprefix('neuco_')} = {name}\n"
+        (info / "entry_points.txt").write_text(entry)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    catalog.catalog.cache_clear()
+    yield
+    catalog.catalog.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_strangers_probe() -> None:
+    embeddings, signal = problem(200, dim=3, noise=0.05)
+    rules = load_protocol("ridge+probe=knn,neighbors=3,k=3")
+    assert score(embeddings, label(signal[:, 0]), rules).mean > 0.7
+    assert score(embeddings, label(signal[:, 0] > 0, "classification"), rules).mean > 0.7
+    classes = label(np.digitize(signal[:, 0], [-0.5, 0.5]), "classification")
+    assert score(embeddings, classes, rules).mean > 0.6
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_strangers_metric(monkeypatch: pytest.MonkeyPatch) -> None:
+    embeddings, signal = problem(200, noise=0.05)
+    remote = Remote("https://example.org/labels.csv")
+    task = Task(id="case", dataset="any", kind="regression", source=remote, metric="within")
+    monkeypatch.setattr(Task, "labels", lambda self: label(signal[:, 0]))
+    got = score(embeddings, task, "ridge+k=3")
+    assert got.metric == "within"
+    assert 0.5 < got.mean <= 1
+    linear = score(embeddings, task, "neuco-2025+k=3,epochs=4")
+    assert linear.per_split == pytest.approx(linear.curves["metric"].max(axis=1))
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_strangers_splitter() -> None:
+    embeddings, signal = problem(50)
+    got = score(embeddings, label(signal[:, 0]), load_protocol("ridge").with_(splitter="halves"))
+    assert len(got.per_split) == 2
+    assert (got.samples["train"], got.samples["test"]) == (25, 25)
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_probe_that_gives_the_wrong_shape_is_named() -> None:
+    embeddings, signal = problem(50)
+    with pytest.raises(PluginError, match="wrong shape"):
+        score(embeddings, label(signal[:, 0]), Protocol(name="case", probe="wrong"))
+
+
+def test_unknown_names() -> None:
+    embeddings, signal = problem(50)
+    for change in ({"probe": "liner"}, {"splitter": "shufle"}):
+        with pytest.raises(UnknownIdError, match="Did you mean"):
+            score(embeddings, label(signal[:, 0]), load_protocol("neuco-2025").with_(**change))
+
+
+def test_a_metric_for_another_kind_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    task = Task(id="case", dataset="any", kind="regression", source=Remote("https://example.org/x.csv"), metric="f1")
+    monkeypatch.setattr(Task, "labels", lambda self: label([0.0, 1.0, 2.0]))
+    with pytest.raises(ScoreError, match="'f1' is not for regression"):
+        score(embed(np.eye(3)), task)
+
+
+def test_where_less_is_better_the_least_is_chosen(monkeypatch: pytest.MonkeyPatch) -> None:
+    embeddings, signal = problem(100)
+    task = Task(id="case", dataset="any", kind="regression", source=Remote("https://example.org/x.csv"), metric="mae")
+    monkeypatch.setattr(Task, "labels", lambda self: label(signal[:, 0]))
+    got = score(embeddings, task, "neuco-2025+k=3,epochs=5,lr=0.1")
+    assert got.per_split == pytest.approx(got.curves["metric"].min(axis=1))
+    assert got.mean > 0 > got.q
+
+
+def test_the_builtin_module_is_light(root: Path) -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, neuco_core.scoring.builtin as b; "
+        "list(b.neuco_metrics()), list(b.neuco_probes()), list(b.neuco_splitters()); "
+        "print(sorted({'numpy', 'pandas', 'torch', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
+    )
+    run = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert run.stdout == "[]\n"
