@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 from neuco_core.errors import DependencyError, NeucoError
 from neuco_core.results.process import WorkerProcess
+from neuco_core.results.schedule import Schedule
 from neuco_core.results.steps import Group, Limits, Result, Step, failure
 
 TRIES = 3  # of a step whose dask worker dies
@@ -22,6 +24,7 @@ CONNECT_SECONDS = 30.0
 LOOK_SECONDS = 1.0
 GRACE_SECONDS = 120.0  # for everything but the step itself: start of a process, transport, scheduling
 PLUGIN = "neuco"
+GO_ON = "Run the same command again to go on"
 
 
 class EngineError(NeucoError):
@@ -73,17 +76,19 @@ def _plugin(limits: Limits) -> Any:
     return PoolPlugin(limits)
 
 
-def _run_on_worker(step: dict[str, str]) -> tuple[Result, str]:
-    """Called by dask on its worker: the result, and which worker it was."""
-    worker = _distributed().get_worker()
-    return worker.plugins[PLUGIN].pool.run(Step(**step)), worker.address
+def _run_on_worker(step: dict[str, str]) -> Result:
+    """Called by dask on its worker."""
+    pool: ProcessPool = _distributed().get_worker().plugins[PLUGIN].pool
+    return pool.run(Step(**step))
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Sent:
+    """A step that is under way on a dask worker; ``deaths`` counts the workers that died of it, or beside it."""
+
     step: Step
-    group: Group
-    tries: int = 1
+    address: str
+    deaths: int = 0
 
 
 class DaskEngine:
@@ -99,7 +104,7 @@ class DaskEngine:
         if groups:
             with self._client() as client:
                 client.register_plugin(_plugin(limits), name=PLUGIN)
-                yield from _Run(client, limits).results(groups)
+                yield from _Run(client, limits).results(Schedule(groups))
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -118,74 +123,95 @@ class DaskEngine:
 
 
 class _Run:
-    """The steps that are under way on a cluster."""
+    """The steps that are under way on a cluster, never more than it has threads.
+
+    Each is bound to one dask worker, the one that has the embeddings. When that one dies the step is given to
+    another; the second time, one whose worker does nothing else, so that no step is blamed for its neighbour.
+    """
 
     def __init__(self, client: Any, limits: Limits) -> None:
         self.client, self.limits = client, limits
         self.sent: dict[Any, _Sent] = {}
+        self.again: list[_Sent] = []
         self.last_sign = time.monotonic()
 
-    def results(self, groups: Sequence[Group]) -> Iterator[tuple[Step, Result]]:
-        for group in groups:
-            self._send(_Sent(Step(group.method, group.dataset), group))
-        while self.sent:
-            for future in self._done():
-                sent = self.sent.pop(future)
-                result, address = self._result(future, sent)
+    def results(self, schedule: Schedule) -> Iterator[tuple[Step, Result]]:
+        while True:
+            workers = self._workers()
+            self._fill(schedule, workers)
+            if not self.sent and not self.again and not schedule.left:
+                return
+            for future, sent in self._ended(workers):
+                result = self._result(future, sent)
                 if result is not None:
-                    yield from self._take(sent, result, address)
+                    yield from schedule.ended(sent.step, result)
 
-    def _send(self, sent: _Sent, address: str = "") -> None:
-        # Cells go to the worker that has made the embeddings, and to another if that one is gone.
-        place = {"workers": [address], "allow_other_workers": True} if address else {}
-        step = sent.step.to_json()
-        self.sent[self.client.submit(_run_on_worker, step, pure=False, retries=0, **place)] = sent
+    def _fill(self, schedule: Schedule, workers: Mapping[str, int]) -> None:
+        """Give every idle thread of every dask worker a step."""
+        for address, threads in workers.items():
+            busy = sum(sent.address == address for sent in self.sent.values())
+            for _ in range(threads - busy):
+                sent = self._next(schedule, address)
+                if sent is None:
+                    break
+                self.sent[self._submit(sent)] = sent
 
-    def _done(self) -> list[Any]:
-        """The futures that ended; an error if nothing has happened for longer than any step may take."""
-        distributed = _distributed()
-        try:
-            done = distributed.wait(list(self.sent), timeout=LOOK_SECONDS, return_when="FIRST_COMPLETED").done
-        except TimeoutError:
-            done = set()
-        if done:
+    def _next(self, schedule: Schedule, address: str) -> _Sent | None:
+        for sent in self.again:
+            if sent.deaths == 1 or not self.sent:
+                self.again.remove(sent)
+                return replace(sent, address=address)
+        if any(sent.deaths > 1 for sent in self.sent.values()):
+            return None
+        step = schedule.next(address)
+        return _Sent(step, address) if step else None
+
+    def _submit(self, sent: _Sent) -> Any:
+        return self.client.submit(_run_on_worker, sent.step.to_json(), pure=False, workers=[sent.address])
+
+    def _ended(self, workers: Mapping[str, int]) -> list[tuple[Any, _Sent]]:
+        """What ended, or lost its worker; an error if nothing has happened for longer than any step may take."""
+        done: set[Any] = set()
+        if self.sent:
+            with suppress(TimeoutError):
+                done = _distributed().wait(list(self.sent), LOOK_SECONDS, return_when="FIRST_COMPLETED").done
+        else:
+            time.sleep(LOOK_SECONDS)  # there are no workers at the moment
+        found = [f for f, sent in self.sent.items() if f in done or sent.address not in workers]
+        if found:
             self.last_sign = time.monotonic()
-            return list(done)
+        else:
+            self._check_life(workers)
+        return [(future, self.sent.pop(future)) for future in found]
+
+    def _check_life(self, workers: Mapping[str, int]) -> None:
         silent = time.monotonic() - self.last_sign
-        workers = self._workers()
-        longest = max(self.limits.seconds_of(sent.step) for sent in self.sent.values())
+        longest = max([self.limits.seconds_of(sent.step) for sent in self.sent.values()], default=0.0)
         if silent > (longest + GRACE_SECONDS if workers else GRACE_SECONDS):
             what = f"nothing was heard for {silent:.0f} seconds" if workers else "no worker is left"
-            raise EngineError(
-                f"dask: {what}; {len(self.sent)} steps are open", hint="Run the same command again to go on"
-            )
-        return []
+            raise EngineError(f"dask: {what}", hint=GO_ON)
 
-    def _workers(self) -> int:
+    def _workers(self) -> dict[str, int]:
+        """The addresses of the dask workers, and how many threads each has."""
         if self.client.status != "running":
-            raise EngineError("dask: the scheduler is gone", hint="Run the same command again to go on")
-        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+            raise EngineError("dask: the scheduler is gone", hint=GO_ON)
+        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: int(item["nthreads"]) for address, item in found.items()}
 
-    def _result(self, future: Any, sent: _Sent) -> tuple[Result | None, str]:
-        """A result; or None if the step was sent once more because its worker died."""
-        if future.status == "finished":
-            result: tuple[Result, str] = future.result(timeout=CONNECT_SECONDS)
-            return result
-        if future.status == "error":
-            error = future.exception(timeout=CONNECT_SECONDS)
-            if not isinstance(error, _distributed().KilledWorker):
-                return failure("crash", f"dask could not run it: {type(error).__name__}: {error}"), ""
-        if sent.tries < TRIES and future.status != "error":  # lost or cancelled: dask has forgotten it
-            self._send(_Sent(sent.step, sent.group, sent.tries + 1))
-            return None, ""
-        return failure("crash", "given up: the dask workers that ran it died, one after the other"), ""
-
-    def _take(self, sent: _Sent, result: Result, address: str) -> Iterator[tuple[Step, Result]]:
-        if sent.step.task:
-            yield sent.step, result
-            return
-        for step in sent.group.steps:
-            if result["status"] == "ok":
-                self._send(_Sent(step, sent.group), address)
-            else:  # without embeddings there is nothing to score
-                yield step, result
+    def _result(self, future: Any, sent: _Sent) -> Result | None:
+        """A result; or None if the step is to be run once more because its worker died."""
+        distributed = _distributed()
+        try:
+            if future.status in ("finished", "error"):
+                found: Result = future.result(timeout=CONNECT_SECONDS)
+                return found
+        except (distributed.KilledWorker, TimeoutError, CancelledError):
+            pass  # the worker died with the result
+        except Exception as error:
+            return failure("crash", f"dask could not run it: {type(error).__name__}: {error}")
+        finally:
+            future.cancel()
+        if sent.deaths + 1 >= TRIES:
+            return failure("crash", f"given up: {TRIES} dask workers that ran it died")
+        self.again.append(replace(sent, deaths=sent.deaths + 1))
+        return None
