@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.metadata
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +68,16 @@ class Candidate:
 
 def inside(spec_id: str, namespace: str) -> bool:
     return spec_id == namespace or spec_id.startswith((namespace + "_", namespace + "-"))
+
+
+def extended(own: Iterable[str], package: str) -> list[str]:
+    """The folders of an in-tree package: its own, and those of its name on the Python path that are no package.
+
+    One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice.
+    """
+    found = [Path(entry or ".") / package for entry in sys.path]
+    added = [str(path) for path in found if path.is_dir() and not (path / "__init__.py").exists()]
+    return list(dict.fromkeys([*own, *added]))
 
 
 def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:

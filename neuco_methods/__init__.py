@@ -1,8 +1,8 @@
 """Methods: each directory here is a plugin, found without being named anywhere else.
 
-A folder ``neuco_methods`` elsewhere on the Python path adds its directories to these.
+A folder ``neuco_methods`` elsewhere on the Python path, without an ``__init__.py``, adds its directories to these.
 """
 
-from pkgutil import extend_path
+from neuco_core.discovery import extended
 
-__path__ = extend_path(__path__, __name__)
+__path__ = extended(__path__, __name__)

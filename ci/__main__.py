@@ -1,0 +1,89 @@
+"""``python -m ci``: everything that continuous integration does, on any machine."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from neuco_core.errors import NeucoError
+
+FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+FILE = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """What happens to a pull request, step by step."""
+
+
+@cli.command()
+@click.option("--repo", type=FOLDER, default=Path(), help="The checkout of the pull request.")
+@click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
+def changed(repo: Path, since: str) -> None:
+    """List the plugins that a pull request touches, as JSON."""
+    from ci.changed import changed as find
+
+    click.echo(json.dumps(find(repo, since).to_json(), ensure_ascii=True, indent=2))
+
+
+@cli.command("score-pr")
+@click.option("--base", type=FOLDER, default=Path(), help="A checkout of main: the code that judges.")
+@click.option("--head", type=FOLDER, required=True, help="A checkout of the pull request: the code that is judged.")
+@click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
+@click.option("--out", type=FILE, required=True, help="Where the report goes.")
+@click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
+@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
+def score_pr(base: Path, head: Path, since: str, out: Path, seconds: float, memory: int) -> None:
+    """Check, test and score what a pull request touches; ends with 1 if anything is not as it should be."""
+    from ci.comment import summary
+    from ci.sandbox import Limits
+    from ci.score_pr import score_pr as run
+    from neuco_core.data.cache import write_atomic
+
+    report = run(base, head, since, Limits(seconds=seconds, memory=memory << 20))
+    write_atomic(out.absolute(), report.to_bytes())
+    click.echo(summary(report))
+    sys.exit(0 if report.green else 1)
+
+
+@cli.command()
+@click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
+@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+def comment(path: Path, registry: Path) -> None:
+    """Print a report as Markdown for the pull request. The report is taken for a stranger's."""
+    from ci.comment import render
+    from ci.report import parse
+
+    report, records = parse(path.read_bytes())
+    click.echo(render(report, records, registry), nl=False)
+
+
+@cli.command()
+@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
+@click.option("--report", "paths", type=FILE, multiple=True, help="Reports of merged pull requests.")
+@click.option("--site", type=click.Path(path_type=Path), help="Also write the web site to this folder.")
+@click.option("--push/--no-push", default=False, help="Commit and push, and try again if someone else was faster.")
+def publish(repo: Path, paths: tuple[Path, ...], site: Path | None, push: bool) -> None:
+    """On main: take over the records, withdraw what is gone, rebuild boards and site."""
+    from ci.publish import publish as run
+
+    for line in run(repo, [path.read_bytes() for path in paths], site=site, push=push):
+        click.echo(line)
+
+
+def main() -> None:
+    try:
+        cli.main(prog_name="python -m ci", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except NeucoError as error:
+        click.echo(f"ci: error: {error}", err=True)
+        sys.exit(error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

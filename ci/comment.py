@@ -1,0 +1,138 @@
+"""The report as Markdown for the pull request. What a stranger may have written is shown as text, never as markup."""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from ci.report import Finding, PluginReport, Report
+from neuco_core.catalog import read_suite
+from neuco_core.results.record import Record, read_all
+from neuco_core.specs import Suite
+
+MARK = "<!-- neuco: the score of this pull request -->"
+LONGEST = 60_000  # GitHub takes 65,536 characters
+SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
+_ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
+
+
+def text(value: object, most: int = 600) -> str:
+    """Untrusted words: punctuation as entities, inside ``<code>``, where nothing is linked and nobody is notified."""
+    words = " ".join(str(value).split())
+    words = words if len(words) <= most else words[: most - 1] + "…"
+    clean = "".join(char if char.isprintable() else "�" for char in words)
+    return f"<code>{clean.translate(_ENTITIES)}</code>" if clean else ""
+
+
+def summary(report: Report) -> str:
+    """A few lines for the log."""
+    lines = [f"{finding.status:8} {finding.check} {finding.subject}: {finding.detail}" for finding in report.findings]
+    verdict = "green" if report.green else "red"
+    return "\n".join(
+        [*lines, f"{verdict}: {len(report.records)} records, sandbox {report.sandbox}, {report.seconds} s"]
+    )
+
+
+def render(report: Report, records: Sequence[Record], registry: Path) -> str:
+    """The whole comment."""
+    parts = [MARK, _headline(report)]
+    parts += [_plugin(plugin, records) for plugin in report.plugins]
+    if report.general:
+        parts += ["### The pull request as a whole", _findings(report.general)]
+    parts += _ranks(report, records, registry)
+    parts.append(_next(report))
+    cost = f"{len(records)} records, {report.seconds:g} s, sandbox: {report.sandbox}"
+    parts.append(f"<sub>{cost}. Strangers' code ran without network, secrets and labels.</sub>")
+    body = "\n\n".join(part for part in parts if part) + "\n"
+    return body if len(body) <= LONGEST else body[: LONGEST - 80] + "\n\n… cut: the report of the run has the rest.\n"
+
+
+def _headline(report: Report) -> str:
+    failed = [finding for finding in report.findings if finding.status == "failed"]
+    if report.green:
+        return "## ✅ Ready for review"
+    if failed:
+        return f"## ❌ {len(failed)} thing{'s' * (len(failed) > 1)} to repair"
+    return "## ❌ Nothing could be checked"
+
+
+def _plugin(plugin: PluginReport, records: Sequence[Record]) -> str:
+    parts = [f"### {plugin.tree}/{plugin.name} ({plugin.how})"]
+    if plugin.findings:
+        parts.append(_findings(plugin.findings))
+    mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
+    scored = [r for r in mine if r.ok]
+    if scored:
+        parts.append(_scores(scored))
+    left_out = [r for r in mine if not r.ok]
+    if left_out:
+        parts.append(_left_out(left_out))
+    return "\n\n".join(parts)
+
+
+def _findings(findings: Iterable[Finding]) -> str:
+    lines = ["| | check | of | what was found |", "|---|---|---|---|"]
+    for f in findings:
+        cure = f"<br>→ {text(f.cure)}" if f.cure and f.status in ("failed", "warning") else ""
+        lines.append(f"| {SIGNS[f.status]} | {text(f.check)} | {text(f.subject)} | {text(f.detail)}{cure} |")
+    return "\n".join(lines)
+
+
+def _scores(records: Sequence[Record]) -> str:
+    lines = ["| method | task | protocol | score | Q | samples |", "|---|---|---|---|---|---|"]
+    for r in sorted(records, key=lambda r: (r.task, r.protocol, -(r.q or 0), r.method)):
+        used = r.samples.get("used", "")
+        value = f"{r.metric} {r.mean:.4f} ± {r.std:.4f}"
+        name = text(r.method) + (" (baseline)" if r.baseline else "")
+        lines.append(f"| {name} | {text(r.task)} | {text(r.protocol)} | {text(value)} | {r.q:.2f} | {used} |")
+    return "<details open><summary>Scores</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+
+
+def _left_out(records: Sequence[Record]) -> str:
+    """Every skip and every failure with its reason; equal reasons once."""
+    reasons: dict[tuple[str, str], list[str]] = {}
+    for r in records:
+        reasons.setdefault((r.status, r.reason), []).append(f"{r.method} on {r.task}")
+    lines = [
+        f"- {text(status)} {text(', '.join(cells), 300)}: {text(reason)}" for (status, reason), cells in reasons.items()
+    ]
+    return "<details><summary>Not scored, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
+
+
+def _ranks(report: Report, records: Sequence[Record], registry: Path) -> list[str]:
+    """The places that touched methods would take on the boards of the suites."""
+    methods = [name for plugin in report.plugins for name in plugin.methods]
+    if not methods or not records:
+        return []
+    known = {record.key: record for record in read_all(registry)}
+    pool = {**known, **{record.key: record for record in records}}
+    lines = []
+    for suite in _suites(registry):
+        for row in _board(list(pool.values()), suite).get("rows", ()):
+            if row["method"] in methods:
+                low, high = row.get("rank_interval") or (row["rank"], row["rank"])
+                words = f"{row['rank']} (between {low} and {high})" if low != high else f"{row['rank']}"
+                lines.append(f"| {text(suite.id)} | {text(row['method'])} | {words} | {row['mean_q']:.2f} |")
+    if not lines:
+        return ["### Places on the boards\n\nNone: no suite is complete for the methods of this pull request."]
+    head = "### Places on the boards\n\n| suite | method | rank (95 % interval) | mean Q |\n|---|---|---|---|\n"
+    return [head + "\n".join(lines)]
+
+
+def _suites(registry: Path) -> list[Suite]:
+    return [read_suite(path) for path in sorted((registry / "suites").glob("*.toml"))]
+
+
+def _board(records: list[Record], suite: Suite) -> Mapping[str, Any]:
+    from neuco_core.leaderboard.build import build_board
+
+    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    return build_board(chosen, suite) if chosen else {}
+
+
+def _next(report: Report) -> str:
+    if report.green:
+        return "**Next:** a maintainer reads the code and the card. After the merge the records join the registry."
+    return "**Next:** repair what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."

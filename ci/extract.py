@@ -1,0 +1,264 @@
+"""From a stranger's plugin to data: everything here that imports the plugin happens inside the sandbox."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+from ci import sandbox
+from ci.changed import TREES, Touched
+from ci.inside import export_cubes
+from ci.overlay import NOUNS, read_json, rebuild
+from ci.report import Finding
+from ci.sandbox import OUT, TREE, Limits
+from neuco_core.catalog import list_datasets
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.specs import Method, Remote, Task, to_json
+
+BATCHES = (64, 5)  # an encoder must give the same for both
+
+
+@dataclass
+class Work:
+    """One plugin on its way from code to data."""
+
+    touched: Touched
+    folder: Path
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    loaders: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def ids(self, noun: str) -> tuple[str, ...]:
+        return tuple(row["spec"]["id"] for row in self.rows if row["noun"] == noun)
+
+    def say(self, check: str, status: str, detail: str, cure: str = "") -> None:
+        self.findings.append(Finding(check, self.touched.name, status, detail, cure))
+
+
+class Extractor:
+    """Takes plugins of ``head`` apart with the code of ``base``."""
+
+    def __init__(self, base: Path, head: Path, scratch: Path, limits: Limits, kind: str) -> None:
+        self.base, self.head, self.scratch, self.limits, self.kind = base, head, scratch, limits, kind
+        self.cubes = scratch / "cubes"
+        self.cubes.mkdir()
+
+    def look_at(self, work: Work) -> None:
+        """Describe, load and test one plugin; what goes wrong becomes a finding."""
+        try:
+            self._describe(work)
+            self._files(work)
+            if work.touched.tree == "neuco_tasks":
+                self._labels(work)
+                self._cubes(work)
+        except NeucoError as error:
+            work.rows = []
+            work.say("import", "failed", str(error), "Repair the plugin; `neuco check` shows the same on your machine")
+        self._tests(work)
+
+    def _tree(self, work: Work, tests: bool = False) -> Path:
+        """What the sandbox may see. A method sees no task, and so no label; a task sees the tasks, its own data."""
+        tree = self.scratch / "trees" / f"{work.touched.tree}-{work.touched.name}"
+        if tree.exists():
+            return tree
+        tree.mkdir(parents=True)
+        for name in ("neuco_core", "ci"):
+            shutil.copytree(self.base / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        for package in TREES:
+            (tree / package).mkdir()
+            (tree / package / "__init__.py").touch()
+        if work.touched.tree == "neuco_tasks":
+            _copy_plugins(self.head / "neuco_tasks", tree / "neuco_tasks")
+            _copy_plugins(self.base / "neuco_methods", tree / "neuco_methods")
+        else:
+            _copy_plugins(self.head / "neuco_methods", tree / "neuco_methods", only=work.touched.name)
+        shutil.copytree(self.base / "registry" / "suites", tree / "registry" / "suites")
+        return tree
+
+    def _sandbox(self, work: Work, name: str, *arguments: str, cubes: bool = False) -> tuple[sandbox.Ran, Path]:
+        out = self.scratch / "out" / work.touched.folder / name
+        read = {TREE: self._tree(work), **({"/cubes": self.cubes} if cubes else {})}
+        return sandbox.run(arguments, read=read, out=out, limits=self.limits, kind=self.kind), out
+
+    def _inside(self, work: Work, name: str, *arguments: str, cubes: bool = False) -> Path:
+        """Run a command of ``ci.inside``; how it failed is an error."""
+        ran, out = self._sandbox(work, name, "-m", "ci.inside", OUT, *arguments, cubes=cubes)
+        if ran.ok:
+            return out
+        if ran.status != "failed":
+            limit = {"timeout": f"{self.limits.seconds:g} s", "memory": f"{self.limits.memory >> 20} MB"}
+            words = limit.get(ran.status, f"{self.limits.processes} processes")
+            raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=f"at most {words}")
+        try:
+            reason = str(read_json(out / "error.json")["error"])
+        except (DataError, KeyError, TypeError):
+            reason = f"ended with code {ran.code}: {' '.join(ran.output.split())[-300:]}"
+        raise DataError(reason)
+
+    def _describe(self, work: Work) -> None:
+        out = self._inside(work, "describe", "describe", work.touched.tree, work.touched.name)
+        rows = read_json(out / "describe.json")
+        for row in rows:
+            if row["noun"] not in NOUNS:
+                text = f"it registers a {row['noun']}, which is code that takes part in scoring"
+                raise DataError(text, hint="Propose it as a change of neuco_core, for a maintainer to review")
+            spec = rebuild(row["noun"], row["spec"])
+            if not (
+                spec.id == work.touched.name or spec.id.startswith((f"{work.touched.name}_", f"{work.touched.name}-"))
+            ):
+                raise DataError(f"{spec.id!r} is outside the plugin {work.touched.name!r}")
+        work.rows = rows
+        names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in rows)
+        work.say("import", "ok", f"registers {names}")
+
+    def _files(self, work: Work) -> None:
+        """Fetch what the plugin declares, out here where there is a network, so that its sha256 is checked by us."""
+        from neuco_core.data.fetch import fetch
+
+        for row in work.rows:
+            if row["noun"] == "method":
+                for remote in row["spec"]["files"].values():
+                    fetch(Remote(**remote))
+
+    def _labels(self, work: Work) -> None:
+        """Labels that a loader of the plugin's makes: twice, since a loader may change its mind."""
+        loaded = [row for row in work.rows if row["noun"] == "task" and row["spec"]["loader"]]
+        if not loaded:
+            return
+        first, second = (self._inside(work, f"labels{i}", "labels", "neuco_tasks", work.touched.name) for i in (1, 2))
+        for row in loaded:
+            name = row["spec"]["id"]
+            data = (first / f"{name}.csv").read_bytes()
+            if data != (second / f"{name}.csv").read_bytes():
+                raise DataError(f"the loader of {name} gives other labels the second time")
+            digest = hashlib.sha256(data).hexdigest()
+            task = rebuild("task", row["spec"])
+            if not isinstance(task, Task):
+                raise DataError(f"{name} is no task")
+            words = {"content": task.source.sha256, "columns": task.columns, "group": task.group_column}
+            work.loaders[name] = {**words, "code": row["loader_code"]}
+            columns = [f"column{i}" for i in range(len(task.columns))]
+            source = to_json(Remote(f"pkg://neuco_tasks.{work.touched.name}/_{name}.csv", digest, len(data)))
+            row["spec"] |= {"source": source, "columns": columns, "loader": None}
+            row["spec"]["group_column"] = "group" if task.group_column else None
+
+    def _cubes(self, work: Work) -> None:
+        if any(row["noun"] == "dataset" and row["spec"]["cubes"] for row in work.rows):
+            self._inside(work, "cubes", "cubes", "neuco_tasks", work.touched.name)
+
+    def _tests(self, work: Work) -> None:
+        """The plugin's own tests. What counts is the list of results that pytest wrote, and that there are any."""
+        test = f"{TREE}/{work.touched.folder}/test.py"
+        if not (work.folder / "test.py").is_file():
+            work.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
+            return
+        options = (
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "--import-mode=importlib",
+            f"--junitxml={OUT}/tests.xml",
+            "-c",
+            "/dev/null",
+        )
+        ran, out = self._sandbox(work, "tests", "-m", "pytest", *options, f"--rootdir={TREE}", test)
+        try:
+            suite = ElementTree.parse(out / "tests.xml").getroot().find("testsuite")  # noqa: S314 - no entities in expat's default
+            counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}  # type: ignore[union-attr]
+        except (OSError, ElementTree.ParseError, AttributeError, ValueError):
+            counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
+        passed = counts["tests"] - counts["failures"] - counts["errors"] - counts["skipped"]
+        words = f"{passed} passed, {counts['failures'] + counts['errors']} failed, {counts['skipped']} skipped"
+        if ran.ok and passed > 0 and not counts["failures"] + counts["errors"]:
+            work.say("tests", "ok", words)
+        elif ran.status not in ("ok", "failed"):
+            work.say("tests", "failed", f"stopped at the limit of {ran.status}; {words}")
+        elif not counts["tests"]:
+            work.say("tests", "failed", "no tests were collected", "A test is a function named test_…")
+        else:
+            lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
+            work.say("tests", "failed", f"{words}: {' | '.join(lines)[-1500:]}")
+
+    def encode(self, works: Iterable[Work]) -> None:
+        """Run touched encoders on the cubes of every dataset, and turn the methods into files of embeddings."""
+        datasets = self._datasets(works)
+        for work in works:
+            for row in work.rows:
+                if row["noun"] == "method" and not row["spec"]["files"]:
+                    try:
+                        row["spec"] |= self._embeddings(work, row["spec"], datasets)
+                    except NeucoError as error:
+                        row["broken"] = True
+                        work.say("encode", "failed", f"{row['spec']['id']}: {error}")
+            work.rows = [row for row in work.rows if not row.get("broken")]
+
+    def _datasets(self, works: Iterable[Work]) -> dict[str, tuple[str, ...]]:
+        """Export the cubes that encoders need; those of touched datasets are there already. Gives bands by dataset."""
+        works = list(works)
+        encoders = any(row["noun"] == "method" and not row["spec"]["files"] for work in works for row in work.rows)
+        touched = {work.touched.name for work in works if work.touched.tree == "neuco_tasks"}
+        found: dict[str, tuple[str, ...]] = {}
+        for dataset in list_datasets() if encoders else ():
+            origin = Path(dataset.origin.source).name if dataset.origin else ""
+            if dataset.cubes is not None and origin not in touched:
+                try:
+                    export_cubes(dataset.cubes(), self.cubes, dataset.id)
+                except NeucoError:
+                    continue  # not on this machine; its cells are skipped with the reason
+                found[dataset.id] = dataset.bands
+        for work in works:
+            out = self.scratch / "out" / work.touched.folder / "cubes"
+            for name in work.ids("dataset") if encoders and out.is_dir() else ():
+                shutil.copyfile(out / f"{name}.npy", self.cubes / f"{name}.npy")
+                shutil.copyfile(out / f"{name}.json", self.cubes / f"{name}.json")
+                found[name] = tuple(read_json(out / f"{name}.json")["bands"])
+        return found
+
+    def _embeddings(
+        self, work: Work, spec: Mapping[str, Any], datasets: Mapping[str, tuple[str, ...]]
+    ) -> dict[str, Any]:
+        import numpy as np
+
+        from neuco_core.data.embeddings import make_embeddings, write_embeddings
+
+        method = rebuild("method", spec)
+        if not isinstance(method, Method):
+            raise DataError("no method")
+        files = {}
+        for dataset, bands in datasets.items():
+            if not _applies(method, bands):
+                continue
+            values = []
+            for batch in BATCHES:
+                place = f"encode-{method.id}-{dataset}-{batch}"
+                out = self._inside(work, place, "encode", work.touched.name, method.id, dataset, str(batch), cubes=True)
+                values.append(np.load(out / f"{dataset}.npy", allow_pickle=False))
+            first, second = values
+            if first.shape != second.shape or not np.allclose(first, second, rtol=1e-4, atol=1e-5):
+                raise DataError(f"other numbers for {dataset} with another batch size")
+            ids = read_json(out / f"{dataset}.json")["ids"]
+            path = self.scratch / "embeddings" / f"{method.id}-{dataset}.npz"
+            path.parent.mkdir(exist_ok=True)
+            write_embeddings(make_embeddings(ids, first, where=f"{method.id} on {dataset}"), path)
+            data = path.read_bytes()
+            files[dataset] = to_json(Remote(path.as_uri(), hashlib.sha256(data).hexdigest(), len(data)))
+        if not files:
+            raise DataError("there is no dataset here that it can be run on")
+        work.say("method-deterministic", "ok", f"{method.id}: the same for batches of {BATCHES[0]} and {BATCHES[1]}")
+        return {"files": files, "encoder": None}
+
+
+def _copy_plugins(source: Path, target: Path, only: str | None = None) -> None:
+    for path in sorted(source.iterdir()):
+        if path.is_dir() and not path.is_symlink() and path.name != "__pycache__" and only in (None, path.name):
+            shutil.copytree(path, target / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def _applies(method: Method, bands: tuple[str, ...]) -> bool:
+    modalities = {band.partition("/")[0] for band in bands}
+    return all(name in bands or name in modalities for name in method.bands)

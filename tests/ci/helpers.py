@@ -1,0 +1,101 @@
+"""A bare "upstream" with two real tasks and two real methods, and pull requests against it on real git."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+KEPT = {
+    "neuco_tasks": ("__init__.py", "digits"),
+    "neuco_methods": ("__init__.py", "averaging", "random"),
+}
+SUITE = 'id = "small"\ntitle = "Small"\nprotocol = "ridge+k=5"\n\n[tasks]\ndigits_class = 1\n'
+
+
+def git(folder: Path, *args: str) -> str:
+    """Run git as a person without any settings."""
+    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
+    environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    command = ["git", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", *args]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise AssertionError(f"git {args}: {done.stderr}")
+    return done.stdout
+
+
+_WHO = {"NAME": "Contributor", "EMAIL": "contributor@example.org"}
+
+
+class Upstream:
+    """A bare repository and a clone of its main branch."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.bare = folder / "upstream.git"
+        self.base = folder / "base"
+        folder.mkdir(parents=True, exist_ok=True)
+        _small_project(self.base)
+        git(self.base, "init", "--quiet")
+        self._commit(self.base, "Start")
+        git(folder, "clone", "--quiet", "--bare", str(self.base), str(self.bare))
+        git(self.base, "remote", "add", "origin", str(self.bare))
+        git(self.base, "fetch", "--quiet", "origin")
+
+    def pull_request(self, name: str, change: Callable[[Path], None]) -> Path:
+        """A fork with one commit on a branch of its own."""
+        fork = self.folder / f"fork-{name}"
+        git(self.folder, "clone", "--quiet", str(self.bare), str(fork))
+        git(fork, "switch", "--quiet", "-c", name)
+        change(fork)
+        self._commit(fork, name)
+        return fork
+
+    def merge(self, fork: Path) -> None:
+        """Merge a pull request into upstream's main, as the web page would."""
+        branch = git(fork, "branch", "--show-current").strip()
+        git(self.base, "pull", "--quiet", "--ff-only", "origin", "main")
+        git(self.base, "fetch", "--quiet", str(fork), branch)
+        git(self.base, "merge", "--quiet", "--no-ff", "-m", f"Merge {branch}", "FETCH_HEAD")
+        git(self.base, "push", "--quiet", "origin", "HEAD:main")
+
+    def clone(self, name: str) -> Path:
+        path = self.folder / name
+        git(self.folder, "clone", "--quiet", str(self.bare), str(path))
+        return path
+
+    def _commit(self, repo: Path, message: str) -> None:
+        git(repo, "add", "--all")
+        git(repo, "commit", "--quiet", "--allow-empty", "-m", message)
+
+
+def _small_project(target: Path) -> None:
+    """The project with few plugins, so that a rehearsal takes seconds and not minutes."""
+    ignore = shutil.ignore_patterns("__pycache__")
+    for name in ("neuco_core", "ci"):
+        shutil.copytree(ROOT / name, target / name, ignore=ignore)
+    for package, names in KEPT.items():
+        (target / package).mkdir()
+        for name in names:
+            source = ROOT / package / name
+            copy = shutil.copytree if source.is_dir() else shutil.copyfile
+            copy(source, target / package / name)  # type: ignore[operator]
+    (target / "registry" / "suites").mkdir(parents=True)
+    (target / "registry" / "suites" / "small.toml").write_text(SUITE)
+    if (ROOT / "registry" / "schema").is_dir():
+        shutil.copytree(ROOT / "registry" / "schema", target / "registry" / "schema")
+    for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
+        shutil.copyfile(ROOT / name, target / name)
+    (target / ".gitignore").write_text("__pycache__/\n")
+
+
+def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """``python -m ci`` with the code of a checkout."""
+    environment = {**os.environ, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
+    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
+    command = [sys.executable, "-m", "ci", *args]
+    return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **who}, timeout=600)
