@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.data import _csv
-from neuco_core.errors import DataError, NeucoError
+from neuco_core.data._label_columns import Column, is_empty
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.specs import KINDS
 
 if TYPE_CHECKING:
     import pandas
@@ -88,9 +89,11 @@ def load_labels(task: Task) -> Labels:
 
 def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str, list[Any]]:
     """A loader returns a mapping of columns, such as a DataFrame; what is in them is checked like a file's rows."""
+    import pandas as pd
+
     try:
         table = loader(path)
-        return {str(name): list(table[name]) for name in table.keys()}  # noqa: SIM118
+        return {str(name): [None if cell is pd.NA else cell for cell in table[name]] for name in table.keys()}  # noqa: SIM118
     except NeucoError:
         raise
     except Exception as error:
@@ -112,7 +115,7 @@ def read_labels(
     _csv.scan(path)
     rows = _csv.read_rows(path)
     _, header = next(rows)
-    wanted = _present(header, ("id", *columns, *([group_column] if group_column else [])), path)
+    wanted = _present(header, _wanted(columns, group_column), path)
     places = [header.index(name) for name in wanted]
     lines: list[int] = []
     cells: list[list[str]] = []
@@ -144,26 +147,25 @@ def labels_from_table(
     verified: bool = False,
 ) -> Labels:
     """Check a table of ids and labels. ``rows`` are the numbers by which errors name its rows."""
-    wanted = _present(list(table), ("id", *columns, *([group_column] if group_column else [])), where)
+    if kind not in KINDS:
+        raise UsageError("bad kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
+    wanted = _present(list(table), _wanted(columns, group_column), where)
     rows = rows if rows is not None else range(1, len(table["id"]) + 1)
-    for name in wanted:
-        if len(table[name]) != len(rows):
-            got = f"{len(table[name])} in {name!r}"
-            raise DataError("columns of different lengths", where=where, expected=f"{len(rows)} rows", got=got)
-    kept = [n for n in range(len(rows)) if not any(_empty(table[name][n]) for name in columns)]
+    cells = {name: Column(name, table[name], rows, where) for name in wanted}
+    kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
     if not kept:
         raise DataError("no row has a label", where=where, got=f"{len(rows)} rows")
-    ids = _ids(table["id"], rows, where)
-    parsed = [_column(table[name], kept, rows, kind, f"column {name!r}", where) for name in columns]
+    all_ids = cells["id"].ids()
+    ids = tuple(all_ids[n] for n in kept)
+    parsed = [cells[name].labels(kept, kind) for name in columns]
     values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
-    groups = _groups(table[group_column], kept, rows, group_column, where) if group_column else None
-    kept_ids = tuple(ids[n] for n in kept)
+    groups = cells[group_column].groups(kept) if group_column else None
     return Labels(
         task=task,
         kind=kind,
-        ids=kept_ids,
+        ids=ids,
         values=values,
-        sha256=content_hash(kept_ids, values, groups),
+        sha256=content_hash(ids, values, groups),
         dropped={"empty_label": len(rows) - len(kept)} if len(kept) < len(rows) else {},
         groups=groups,
         columns=tuple(columns),
@@ -182,90 +184,12 @@ def content_hash(ids: Sequence[str], values: np.ndarray, groups: np.ndarray | No
     return digest.hexdigest()
 
 
+def _wanted(columns: Sequence[str], group_column: str | None) -> list[str]:
+    return ["id", *columns] + ([group_column] if group_column else [])
+
+
 def _present(names: Sequence[str], wanted: Sequence[str], where: object) -> Sequence[str]:
     for name in wanted:
         if name not in names:
             raise DataError(f"no column {name!r}", where=where, got="columns " + _csv.shown(names))
     return wanted
-
-
-def _empty(cell: Any) -> bool:
-    # NaN is how pandas says "missing" and can only come from a loader; the word nan in a CSV is not empty.
-    return (
-        cell is None or (isinstance(cell, str) and not cell.strip()) or (isinstance(cell, float) and math.isnan(cell))
-    )
-
-
-def _ids(cells: Sequence[Any], rows: Sequence[int], where: object) -> list[str]:
-    ids = []
-    for cell, row in zip(cells, rows, strict=True):
-        if not isinstance(cell, str) or not _csv.clean_id(cell):
-            what = "no id" if isinstance(cell, str) or _empty(cell) else "an id that is no text"
-            raise DataError(what, where=f"{where}, row {row}", got=repr(cell))
-        ids.append(_csv.clean_id(cell))
-    double = _csv.first_double(ids)
-    if double is not None:
-        where = f"{where}, rows {rows[double[0]]} and {rows[double[1]]}"
-        raise DataError(f"the id {_csv.shown([ids[double[0]]])} is there twice", where=where)
-    return ids
-
-
-def _groups(cells: Sequence[Any], kept: Sequence[int], rows: Sequence[int], name: str, where: object) -> np.ndarray:
-    for n in kept:
-        if _empty(cells[n]):
-            raise DataError("no group", where=f"{where}, row {rows[n]}, column {name!r}")
-    return np.array([str(cells[n]).strip() for n in kept], dtype=str)
-
-
-def _column(
-    cells: Sequence[Any], kept: Sequence[int], rows: Sequence[int], kind: str, column: str, where: object
-) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The values of one label column and, for a classification, the names of its classes."""
-    numbers = [_number(cells[n]) for n in kept]
-    classes: tuple[str, ...] = ()
-    if kind == "classification" and all(number is None for number in numbers):
-        # Class names: the classes are numbered in alphabetical order.
-        texts = [str(cells[n]).strip() for n in kept]
-        classes = tuple(sorted(set(texts)))
-        order = {name: float(index) for index, name in enumerate(classes)}
-        numbers = [order[text] for text in texts]
-    for number, n in zip(numbers, kept, strict=True):
-        if number is None or not math.isfinite(number):
-            what = "a label that is no number" if number is None else "a label that is not finite"
-            raise DataError(what, where=f"{where}, row {rows[n]}, {column}", got=_csv.shown([str(cells[n])]))
-    values = np.array(numbers, dtype=np.float64)
-    if np.all(values == values[0]):
-        raise DataError(
-            "constant labels: there is nothing to predict",
-            where=f"{where}, {column}",
-            got=f"{values[0]:g} in all {len(kept)} rows",
-        )
-    if kind == "classification" and not classes:
-        classes = _numbered_classes(values, [rows[n] for n in kept], column, where)
-    return values, classes
-
-
-def _number(cell: Any) -> float | None:
-    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
-        return None  # Python reads 1_0 as ten and understands digits of many scripts; a CSV does not mean that
-    try:
-        return float(cell)
-    except (TypeError, ValueError):
-        return None
-
-
-def _numbered_classes(values: np.ndarray, rows: Sequence[int], column: str, where: object) -> tuple[str, ...]:
-    odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
-    if odd.size:
-        row, value = rows[odd[0]], values[odd[0]]
-        expected = "the whole numbers 0, 1, …, or names"
-        raise DataError("not a class", where=f"{where}, row {row}, {column}", expected=expected, got=f"{value:g}")
-    count = int(values.max()) + 1
-    present = np.unique(values)
-    if len(present) != count:
-        absent = next(c for c in range(count) if c not in present)
-        expected = f"every class from 0 to {count - 1}"
-        raise DataError(
-            "classes with a gap", where=f"{where}, {column}", expected=expected, got=f"none of class {absent}"
-        )
-    return tuple(str(c) for c in range(count))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.data.labels import read_labels
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UsageError
 from tests.readers.helpers import Case, refusal
 
 CLS = {"kind": "classification"}
@@ -66,7 +66,7 @@ CASES = [
     Case("underscores", b"id,label\na,1\nb,1_0\n", "row 3, column 'label': a label that is no number"),
     Case("Arabic digits", "id,label\na,1\nb,٣\n".encode(), "row 3, column 'label': a label that is no number"),
     Case("long text", f"id,label\na,1\nb,{LONG}\n".encode(), "row 3, column 'label': .* got 'xxx.*…'"),
-    Case("constant", b"id,label\na,2\nb,2.0\n", "column 'label': constant labels.*got 2 in all 2 rows"),
+    Case("constant", b"id,label\na,2\nb,2.0\n", "column 'label': constant labels.*got '2' in all 2 rows"),
     Case("one row", b"id,label\na,2\n", "constant labels"),
     Case("half a class", b"id,label\na,0\nb,0.5\n", "row 3, column 'label': not a class;.*got 0.5", options=CLS),
     Case("negative class", b"id,label\na,-1\nb,1\n", "row 2, column 'label': not a class;.*got -1", options=CLS),
@@ -115,3 +115,9 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
         with pytest.raises(DataError, match="cannot be read") as error:
             read_labels(path, "regression")
         refusal(path, error)
+
+
+def test_kinds_are_known(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_bytes(b"id,label\na,1\nb,2\n")
+    with pytest.raises(UsageError, match="bad kind; expected one of regression, classification, got 'regr'"):
+        read_labels(tmp_path / "x.csv", "regr")

@@ -185,7 +185,7 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
         ({"ids": np.array(["a", "b"]), "values": np.array([["x"], ["y"]])}, "values that are no numbers"),
     ],
 )
-def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, np.ndarray], error: str) -> None:
+def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, Any], error: str) -> None:
     path = tmp_path / "x.npz"
     np.savez(path, **arrays)
     with pytest.raises(DataError, match=error) as raised:

@@ -93,6 +93,7 @@ def test_a_loader_gets_the_verified_file_and_its_table_is_checked(tmp_path: Path
         ({"id": ["a", None], "label": [1.0, 2.0]}, "row 2: no id"),
         ({"id": ["a", "b"], "label": [1.0, np.inf]}, "row 2, column 'label': a label that is not finite"),
         ({"id": ["a", "b"], "label": [1.0, object()]}, "row 2, column 'label': a label that is no number"),
+        ({"id": ["a", "b"], "label": [1.0, 10**400]}, "row 2, column 'label': a label that is no number"),
         ({"id": ["a", "b"], "label": [1.0]}, "columns of different lengths"),
     ],
 )
@@ -103,8 +104,21 @@ def test_a_loader_is_not_trusted(tmp_path: Path, table: object, error: str) -> N
     assert "x.csv" in str(raised.value)
 
 
+@pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA, ""])
+def test_every_word_of_a_loader_for_missing_is_understood(tmp_path: Path, missing: object) -> None:
+    table = {"id": ["a", "b", "c"], "label": [1.0, missing, 2.0]}
+    labels = make_task(tmp_path / "x.csv", loader=lambda path: table).labels()
+    assert labels.ids == ("a", "c")
+    assert labels.dropped == {"empty_label": 1}
+
+
 def test_views() -> None:
-    table = {"id": ["01", "b", "c"], "u": [1, 2, 3], "v": [3.0, 2.0, 1.0], "tile": ["x", "x", "y"]}
+    table: dict[str, list[Any]] = {
+        "id": ["01", "b", "c"],
+        "u": [1, 2, 3],
+        "v": [3.0, 2.0, 1.0],
+        "tile": ["x", "x", "y"],
+    }
     labels = labels_from_table(table, "regression", task="t", columns=("u", "v"), group_column="tile")
     frame = labels.frame()
     assert frame.index.tolist() == ["01", "b", "c"]
@@ -120,14 +134,14 @@ def test_views() -> None:
 
 
 def test_classes_are_numbered_by_name() -> None:
-    table = {"id": ["a", "b", "c"], "label": ["water", "forest", "water"]}
+    table: dict[str, list[Any]] = {"id": ["a", "b", "c"], "label": ["water", "forest", "water"]}
     labels = labels_from_table(table, "classification")
     assert labels.classes == ("forest", "water")
     assert labels.values.tolist() == [1, 0, 1]
 
 
 def test_the_hash_tells_content_apart() -> None:
-    base = {"id": ["a", "b"], "label": [1.0, 2.0], "g": ["x", "y"]}
+    base: dict[str, list[Any]] = {"id": ["a", "b"], "label": [1.0, 2.0], "g": ["x", "y"]}
     variants = [
         labels_from_table(base, "regression"),
         labels_from_table(base, "regression", group_column="g"),
