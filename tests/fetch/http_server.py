@@ -183,6 +183,15 @@ class Handler(BaseHTTPRequestHandler):
         self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
         self.wfile.write(data)
 
+    def send_compressed_cut(self) -> None:
+        """Compresses and breaks off; offsets in the file and in the stream are then two things."""
+        import gzip
+
+        data = gzip.compress(BODY, 1)
+        if not self.tail():
+            self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
+            self.wfile.write(data if self.times("compressed-cut") > 1 else data[: len(data) // 2])
+
     def send_slow(self) -> None:
         """One piece at a time, until the test lets it end: there is time to kill the reader in between."""
         self.head(200, len(BODY), ETag=ETAG)

@@ -84,6 +84,17 @@ def test_a_broken_download_goes_on_where_it_stopped(server: FileServer) -> None:
     assert second["If-Range"] == '"v1"'
 
 
+def test_the_file_is_asked_for_as_it_is_stored(server: FileServer) -> None:
+    fetch(remote(server.url("good")))
+    assert server.http.requests[0][1]["Accept-Encoding"] == "identity"
+
+
+def test_a_compressed_answer_is_not_continued(server: FileServer) -> None:
+    """Part of a compressed stream says nothing about the place in the file, so it is begun anew."""
+    assert fetch(remote(server.url("compressed-cut"))).read_bytes() == BODY
+    assert ["Range" in headers for _, headers in server.http.requests] == [False, False]
+
+
 def test_a_bad_line_does_not_use_up_the_patience_while_it_goes_forward(
     server: FileServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

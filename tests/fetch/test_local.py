@@ -128,8 +128,12 @@ def test_the_other_spelling_of_a_file_is_found(copy: Path) -> None:
     assert links.linked_file("soil", two) == copy / "labels" / "x.csv"
 
 
-@pytest.mark.parametrize("url", ["hf://datasets/o/n@rev/../../x.csv", "pkg://neuco_core/py.typed", "file:///x.csv"])
+@pytest.mark.parametrize(
+    "url",
+    ["hf://datasets/o/n@rev/../outside.csv", "https://h/../outside.csv", "pkg://neuco_core/py.typed", "file:///x.csv"],
+)
 def test_a_link_reaches_nothing_else(copy: Path, url: str) -> None:
+    (copy / "outside.csv").write_bytes(DATA)
     links.add_link("soil", copy / "labels")
     assert links.linked_file("soil", Remote(url)) is None
 
