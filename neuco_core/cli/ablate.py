@@ -48,7 +48,9 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
 @task_options
 @protocol_options
 @click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
-@click.option("--reduce", "reductions", callback=_words, default="truncate,pca,random", show_default=True, help="How.")
+@click.option(
+    "--reduce", "reductions", callback=_words, default="truncate,pca,random", show_default=True, help="Ways to reduce."
+)
 @click.option(
     "--rates",
     callback=_words,

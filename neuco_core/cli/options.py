@@ -29,7 +29,12 @@ def task_options(command: F) -> F:
     for option in reversed(
         (
             click.option(
-                "--task", "tasks", multiple=True, metavar="ID|GLOB", shell_complete=ids_of("task"), help="Repeatable."
+                "--task",
+                "tasks",
+                multiple=True,
+                metavar="ID|GLOB",
+                shell_complete=ids_of("task"),
+                help="Only these tasks; repeatable.",
             ),
             click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
             click.option("--kind", help="Only tasks of this kind: regression or classification."),

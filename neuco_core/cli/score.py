@@ -106,11 +106,15 @@ def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_
         echo_json(jsonable(found))
         return
     several = len(sources) > 1
-    head = ["source"] * several + ["task", "metric", "mean ± std", "Q", "samples", "baseline"]
-    rows = [[cell.source] * several + _row(cell) for cell in cells if cell.status in ("ok", "ready")]
+    rows = [[cell.source] * several + _row(cell) for cell in cells if cell.score is not None]
+    planned = [[cell.source] * several + [cell.task.id, cell.task.dataset] for cell in cells if cell.status == "ready"]
+    if planned:
+        click.echo(table(["source"] * several + ["would be scored", "dataset"], planned))
     if rows:
+        head = ["source"] * several + ["task", "metric", "mean ± std", "Q", "samples", "baseline"]
         click.echo(table(head, rows, right=(several + 2, several + 3, several + 4)))
-        click.echo(f"protocol {rules.name}: {rules.k} splits, {rules.epochs} epochs, seed {rules.seed}")
+    if rows or planned:
+        click.echo(f"protocol {rules.name}: {rules.k} splits, seed {rules.seed}")
     named = [
         (cell.status, f"{cell.source} on {cell.task.id}" if several else cell.task.id, cell.reason) for cell in cells
     ]
@@ -119,9 +123,9 @@ def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_
 
 
 def _row(cell: Cell) -> list[str]:
-    if cell.score is None:
-        return [cell.task.id, cell.task.metric, "to be scored", "", "", ""]
     found = cell.score
+    if found is None:
+        return []
     used, labels = found.samples["used"], found.samples["labels"]
     samples = f"{used}" if used == labels else f"{used} of {labels}"
     return [

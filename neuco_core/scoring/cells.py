@@ -91,7 +91,8 @@ def score_cells(
     done = 0
     for source in sources:
         for task in tasks:
-            step = _step(progress, f"{source.name} {task.id}", done / whole, weights[task.id] / whole)
+            name = task.id if len(sources) == 1 else f"{source.name} {task.id}"
+            step = _step(progress, name, done / whole, weights[task.id] / whole)
             yield _cell(source, task, labels[task.id], protocol, threads, step)
             done += weights[task.id]
 

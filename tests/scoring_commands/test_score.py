@@ -31,7 +31,7 @@ def test_a_registered_method_on_embedded_data() -> None:
     assert ran.out.splitlines()[0].split("  ")[0] == "task"
     for name in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
         assert name in ran.out
-    assert "protocol neuco-2025+epochs=2,k=3: 3 splits, 2 epochs, seed 42" in ran.out
+    assert "protocol neuco-2025+epochs=2,k=3: 3 splits, seed 42" in ran.out
 
 
 def test_conditions_are_and_ed(parity_tasks: Path, case: Path) -> None:
@@ -126,6 +126,8 @@ def test_dry_run_scores_nothing(parity_tasks: Path, case: Path) -> None:
     assert status["parity_alpha"] == "ready"
     assert status["parity_unpinned"] == "skipped"
     assert not any("score" in cell for cell in ran.json["cells"])
+    said = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_beta", "--dry-run").out
+    assert said.splitlines()[0].split("  ")[0] == "would be scored"
 
 
 def test_the_same_json_for_any_number_of_threads(parity_tasks: Path, case: Path) -> None:
