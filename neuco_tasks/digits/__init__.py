@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from neuco_core import Dataset, Remote, Task, hookimpl
+from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
@@ -48,6 +48,9 @@ def neuco_tasks() -> Iterator[Task]:
             "pkg://neuco_tasks.digits/labels.csv",
             sha256="e3c77f9d78cd8f58fbac9ac171d9bdbe89f5a798f3115aaf2953948c286640f8",
             size=23370,
+        ),
+        baseline=Baseline(
+            method="averaging", score=0.936, tolerance=0.01, protocol="ridge", source="benchmarks/baselines.py"
         ),
         license=LICENSE,
         citation=CITATION,

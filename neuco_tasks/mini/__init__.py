@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from neuco_core import Dataset, Remote, Task, hookimpl
+from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
@@ -59,6 +59,21 @@ TASKS = {
     "random_cls": ("classification", "", "clouds", "1 where the random number is above 10", ("control",)),
 }
 
+# Task → score of `averaging` and its tolerance, as `python benchmarks/baselines.py` measures them.
+BASELINES = {
+    "biomass_mean": (0.259, 0.126),
+    "biomass_std": (0.104, 0.126),
+    "clouds": (0.76, 0.082),
+    "crops": (0.401, 0.081),
+    "heatisland_mean": (0.017, 0.091),
+    "heatisland_std": (0.054, 0.091),
+    "landcover_agriculture": (0.156, 0.049),
+    "landcover_forest": (0.102, 0.045),
+    "nodata": (0.034, 0.085),
+    "random_cls": (0.0, 0.01),
+    "random_reg": (-0.086, 0.128),
+}
+
 
 def open_cubes() -> CubeSource:
     from neuco_tasks.mini.cubes import MiniCubes
@@ -86,6 +101,7 @@ def neuco_datasets() -> Iterator[Dataset]:
 def neuco_tasks() -> Iterator[Task]:
     for name, (kind, unit, file, what, tags) in TASKS.items():
         sha256, size = FILES[file]
+        score, tolerance = BASELINES[name]
         yield Task(
             id=f"mini_{name}",
             title=f"Mini (synthetic): {what}",
@@ -95,6 +111,9 @@ def neuco_tasks() -> Iterator[Task]:
             unit=unit,
             source=Remote(f"pkg://neuco_tasks.mini/labels/{file}.csv", sha256=sha256, size=size),
             columns=(name,),
+            baseline=Baseline(
+                method="averaging", score=score, tolerance=tolerance, protocol="ridge", source="benchmarks/baselines.py"
+            ),
             control="control" in tags,
             license=LICENSE,
             citation=CITATION,

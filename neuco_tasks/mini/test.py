@@ -11,6 +11,7 @@ import pytest
 
 from neuco_core import load_dataset, load_task
 from neuco_core.errors import DataError
+from neuco_core.testing import contract
 from neuco_tasks.mini import FILES, TASKS
 from neuco_tasks.mini.cubes import MiniCubes, cube, pool_indices, sample_id, scene
 from neuco_tasks.mini.labels import label_text
@@ -24,6 +25,8 @@ TRUE_MEANS = {
     "s2l1c": (1635, 1403, 1290, 1281, 1535, 2272, 2631, 2588, 2889, 976, 20, 2109, 1350),
     "s2l2a": (802, 917, 1130, 1211, 1588, 2356, 2650, 2788, 2860, 2922, 2221, 1550),
 }
+
+test_contract = contract("task", *(f"mini_{name}" for name in TASKS))
 
 
 def test_is_said_to_be_synthetic_everywhere() -> None:

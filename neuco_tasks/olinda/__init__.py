@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from neuco_core import Dataset, Remote, Task, hookimpl
+from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeSource
@@ -19,6 +19,13 @@ LICENSE = "Apache-2.0"
 CITATION = (
     "Pebesma, E. and others: stars: Spatiotemporal Arrays, Raster and Vector Data Cubes, 10.32614/CRAN.package.stars"
 )
+
+# Task → score of `averaging` and its tolerance, as `python benchmarks/baselines.py` measures them.
+BASELINES = {
+    "elevation_mean": (0.386, 0.024),
+    "elevation_std": (0.276, 0.024),
+    "sea_level": (0.956, 0.01),
+}
 
 
 def open_cubes() -> CubeSource:
@@ -52,6 +59,7 @@ def neuco_tasks() -> Iterator[Task]:
 
 
 def _task(column: str, kind: str, unit: str, what: str, tags: tuple[str, ...]) -> Task:
+    score, tolerance = BASELINES[column]
     return Task(
         id=f"olinda_{column}",
         title=f"Olinda: {what}",
@@ -62,6 +70,9 @@ def _task(column: str, kind: str, unit: str, what: str, tags: tuple[str, ...]) -
         source=LABELS,
         columns=(column,),
         group_column="block",
+        baseline=Baseline(
+            method="averaging", score=score, tolerance=tolerance, protocol="ridge", source="benchmarks/baselines.py"
+        ),
         license=LICENSE,
         citation=CITATION,
         tags=("earth-observation", "embedded", "real", *tags),
