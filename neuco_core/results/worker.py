@@ -21,6 +21,9 @@ def main(read_from: int, write_to: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever runs the engine decides what an interrupt means
     steps: queue.SimpleQueue[str] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(os.fdopen(read_from, "r", encoding="utf-8"), steps), daemon=True).start()
+    # Imported before the worker is ready: the seconds that this takes are nobody's.
+    import neuco_core.data.encode
+    import neuco_core.scoring.scorer  # noqa: F401
     from neuco_core.results.steps import Step
     from neuco_core.results.work import Work
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from tests.results.helpers import METHODS, TASKS, World, kill
+from tests.results.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
 LOOPBACK = ["--host", "127.0.0.1", "--no-dashboard"]
@@ -72,27 +72,43 @@ def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: W
 
 
 def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: World) -> None:
-    words = ["--engine", "dask", "--jobs", "1", "--time-limit", "6", "--memory-limit", "900MB"]
-    done = world.score(*words, methods=("toy_one", "toy_evil"), TOY_PARENT="1")
+    words = ["score", "--all", "--protocol", PROTOCOL, "--engine", "dask", "--jobs", "1"]
+    words += ["--method", "toy_evil", "--method", "toy_one", "--task", "toy_[aef]"]
+    done = world.neuco(*words, TOY_PARENT="1")
     assert done.returncode == 1, done.stderr
     records = {name.partition("@")[0]: json.loads(text) for name, text in world.records().items()}
-    assert {records[f"toy_one/{task}"]["status"] for task in TASKS} == {"ok"}
-    assert records["toy_evil/toy_f"]["failure"] == "crash"
-    assert "3 dask workers that ran it died" in records["toy_evil/toy_f"]["reason"]
-    others = {task: records[f"toy_evil/{task}"]["failure"] for task in TASKS[:-1]}
-    assert others == {"toy_a": "crash", "toy_b": "memory", "toy_c": "timeout", "toy_d": "crash", "toy_e": "method"}
+    assert {records[f"toy_one/toy_{letter}"]["status"] for letter in "aef"} == {"ok"}
+    evil = {letter: records[f"toy_evil/toy_{letter}"] for letter in "aef"}
+    assert {letter: record["failure"] for letter, record in evil.items()} == {"a": "crash", "e": "method", "f": "crash"}
+    assert "SIGABRT" in evil["a"]["reason"], "a crash that dask does not notice"
+    assert "3 dask workers that ran it died" in evil["f"]["reason"]
+
+
+PROGRAM = """
+import sys
+from neuco_core.results import dask_engine as engine
+from neuco_core.results.steps import Group, Limits, Step
+
+engine.GRACE_SECONDS = engine.CONNECT_SECONDS = 2.0
+group = Group("toy_one", "toy", (Step("toy_one", "toy", "toy_a", "neuco-2025"),))
+try:
+    list(engine.DaskEngine(sys.argv[1]).run([group], Limits()))
+except engine.EngineError as error:
+    print(error)
+"""
+
+
+def run_briefly(world: World, place: str) -> str:
+    """What an impatient engine says in the end."""
+    command = [sys.executable, "-c", PROGRAM, place]
+    return subprocess.run(command, env=world.env(), capture_output=True, text=True, timeout=120, check=True).stdout
 
 
 def test_a_scheduler_without_workers_is_given_up(world: World) -> None:
     file = world.folder / "scheduler.json"
-    program = (
-        "import sys; from neuco_core.results import dask_engine as d; from neuco_core.results.steps import *;"
-        "d.GRACE_SECONDS = 2.0; step = Step('toy_one', 'toy', 'toy_a', 'neuco-2025');"
-        "list(d.DaskEngine(sys.argv[1]).run([Group('toy_one', 'toy', (step,))], Limits()))"
-    )
     with running(world, "scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK) as scheduler:
-        place = address(file, scheduler)
-        done = subprocess.run(
-            [sys.executable, "-c", program, place], env=world.env(), capture_output=True, text=True, timeout=120
-        )
-    assert "EngineError: dask: no worker is left" in done.stderr
+        assert "dask: no worker is left" in run_briefly(world, address(file, scheduler))
+
+
+def test_no_scheduler(world: World) -> None:
+    assert "no dask scheduler" in run_briefly(world, "127.0.0.1:9")

@@ -109,7 +109,7 @@ def _checked_run(world: World) -> subprocess.CompletedProcess[str]:
 
 def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     methods = (*METHODS, "toy_evil", "toy_broken", "toy_aborting")
-    limits = ["--time-limit", "6", "--memory-limit", "900MB"]
+    limits = ["--time-limit", "10", "--memory-limit", "900MB"]
     done = world.score(*limits, "--jobs", "2", methods=methods)
     assert done.returncode == 1
     outcomes = _outcomes(world)
@@ -189,13 +189,12 @@ def test_two_runs_do_not_write_to_one_registry(world: World) -> None:
     [
         (["--engine", "clouds"], "no such engine"),
         (["--memory-limit", "much"], "is no size"),
-        (["--engine", "dask://127.0.0.1:9"], "no dask scheduler"),
     ],
 )
 def test_wrong_options_are_explained(
     world: World, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    done = world.score(*words, DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="2s")
+    done = world.score(*words)
     assert done.returncode != 0
     assert said in done.stderr
     assert "Traceback" not in done.stderr
