@@ -1,0 +1,174 @@
+// The table: sort, search, filter, show another value. Ranks are those of the file; nothing is ranked here.
+"use strict";
+(function () {
+  var table = document.getElementById("board");
+  var body = table.tBodies[0];
+  var lines = Array.from(body.rows);
+  var heads = Array.from(table.tHead.rows[0].cells);
+  var firstTask = 2 + neuco.data.columns.length;
+  var places = { score: 0, q: 1, rank: 2 };
+  var digits = { score: 3, q: 2, rank: 0 };
+  var lessIsBetter = { rank: true, method: true, weighted_rank: true, dim: true };
+
+  function byId(id) { return document.getElementById(id); }
+  function number(value, count) {
+    return value === null || value === undefined ? "–" : value.toFixed(count).replace("-", "−");
+  }
+  function rowOf(line) { return neuco.data.rows[Number(line.dataset.i)]; }
+
+  function value(row, key) {
+    if (key === "method") { return row.title.toLowerCase(); }
+    if (key.indexOf("task:") !== 0) { return row[key]; }
+    var index = neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; });
+    var score = row.scores[index];
+    return score ? score[places[neuco.state.show]] : null;
+  }
+  function ascending(state) {
+    if (state.dir) { return state.dir === "asc"; }
+    return Boolean(lessIsBetter[state.sort]) || (state.sort.indexOf("task:") === 0 && state.show === "rank");
+  }
+
+  function sort(state) {
+    var up = ascending(state) ? 1 : -1;
+    lines.sort(function (a, b) {
+      var first = value(rowOf(a), state.sort), second = value(rowOf(b), state.sort);
+      var none = (first === null || first === undefined) - (second === null || second === undefined);
+      if (none) { return none; } // what is not known comes last, whichever way round
+      if (first < second) { return -up; }
+      if (first > second) { return up; }
+      return Number(a.dataset.i) - Number(b.dataset.i);
+    });
+    body.append.apply(body, lines);
+    heads.forEach(function (head) {
+      var own = head.dataset.key === state.sort;
+      head.setAttribute("aria-sort", own ? (up > 0 ? "ascending" : "descending") : "none");
+    });
+  }
+
+  function filter(state) {
+    var count = 0;
+    var tasks = neuco.shownTasks();
+    var picked = neuco.picked();
+    lines.forEach(function (line) {
+      var row = rowOf(line);
+      line.hidden = !neuco.visible(row);
+      count += line.hidden ? 0 : 1;
+      var on = picked.indexOf(row.id) >= 0;
+      line.classList.toggle("picked", on);
+      line.querySelector(".pick").checked = on;
+    });
+    [table.tHead.rows[0]].concat(lines).forEach(function (line) {
+      tasks.forEach(function (shown, i) { line.cells[firstTask + i].hidden = !shown; });
+    });
+    var words = count + " of " + lines.length + " methods shown";
+    if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not computed anew for a selection"; }
+    byId("status").textContent = words + ".";
+  }
+
+  function cells(state) {
+    lines.forEach(function (line) {
+      rowOf(line).scores.forEach(function (score, i) {
+        if (score) { line.cells[firstTask + i].textContent = number(score[places[state.show]], digits[state.show]); }
+      });
+    });
+  }
+
+  function chips() {
+    var box = byId("chips");
+    box.replaceChildren();
+    var on = neuco.filters();
+    on.forEach(function (filter) {
+      var chip = document.createElement("button");
+      chip.type = "button";
+      chip.textContent = filter.words + " ×";
+      chip.setAttribute("aria-label", "Remove the filter: " + filter.words);
+      chip.addEventListener("click", function () { neuco.set(filter.off); });
+      box.append(chip);
+    });
+    if (on.length > 1) {
+      var all = document.createElement("button");
+      all.type = "button";
+      all.textContent = "Remove all";
+      all.addEventListener("click", function () { neuco.set({ q: "", base: "", dim: "", kind: "" }); });
+      box.append(all);
+    }
+  }
+
+  function controls(state) {
+    if (byId("search").value !== state.q) { byId("search").value = state.q; }
+    [["show", "show"], ["dim", "dim"], ["kind", "kind"]].forEach(function (pair) {
+      if (byId(pair[0])) { byId(pair[0]).value = state[pair[1]]; }
+    });
+    if (byId("no-baselines")) { byId("no-baselines").checked = Boolean(state.base); }
+  }
+
+  function update(state) {
+    if (!(state.show in places)) { state.show = "score"; }
+    sort(state); cells(state); filter(state); chips(); controls(state);
+  }
+
+  function csv() {
+    var quote = function (text) { return '"' + String(text).replace(/"/g, '""') + '"'; };
+    var head = ["rank", "method", "title"].concat(neuco.data.columns, neuco.data.tasks.map(function (t) { return t.id; }));
+    var rows = lines.filter(function (line) { return !line.hidden; }).map(function (line) {
+      var row = rowOf(line);
+      var scores = row.scores.map(function (s) { return s ? s[places[neuco.state.show]] : ""; });
+      // A cell that starts like a formula would be run by a spreadsheet.
+      var title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
+      return [row.rank, row.id, title].concat(neuco.data.columns.map(function (key) { return row[key]; }), scores);
+    });
+    return [head].concat(rows).map(function (cells) {
+      return cells.map(function (cell) { return quote(cell === null || cell === undefined ? "" : cell); }).join(",");
+    }).join("\n") + "\n";
+  }
+  function download() {
+    var link = document.createElement("a");
+    link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+    link.download = neuco.data.board + "-view.csv";
+    link.click();
+    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+  }
+
+  heads.forEach(function (head) {
+    head.querySelector("button").addEventListener("click", function () {
+      var key = head.dataset.key, state = neuco.state;
+      if (state.sort !== key) { neuco.set({ sort: key, dir: "" }); return; }
+      neuco.set({ dir: ascending(state) ? "desc" : "asc" });
+    });
+  });
+  byId("search").addEventListener("input", function (event) { neuco.set({ q: event.target.value }); });
+  ["show", "dim", "kind"].forEach(function (id) {
+    if (byId(id)) { byId(id).addEventListener("change", function (event) { var c = {}; c[id] = event.target.value; neuco.set(c); }); }
+  });
+  if (byId("no-baselines")) {
+    byId("no-baselines").addEventListener("change", function (event) { neuco.set({ base: event.target.checked ? "hide" : "" }); });
+  }
+  byId("download").addEventListener("click", download);
+  body.addEventListener("change", function (event) {
+    if (!event.target.classList.contains("pick")) { return; }
+    var id = rowOf(event.target.closest("tr")).id;
+    var picked = neuco.picked().filter(function (other) { return other !== id; });
+    if (event.target.checked) { picked.push(id); }
+    neuco.set({ pick: picked.join(",") });
+  });
+  // "/" goes to the search, Escape empties it, arrows go from method to method.
+  document.addEventListener("keydown", function (event) {
+    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+      event.preventDefault();
+      byId("search").focus();
+    } else if (event.key === "Escape" && event.target === byId("search")) {
+      neuco.set({ q: "" });
+    }
+  });
+  body.addEventListener("keydown", function (event) {
+    var step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!step || event.target.tagName !== "A") { return; }
+    var links = lines.filter(function (line) { return !line.hidden; }).map(function (line) { return line.querySelector("a"); });
+    var next = links[links.indexOf(event.target) + step];
+    if (next) { event.preventDefault(); next.focus(); }
+  });
+
+  byId("toolbar").hidden = false;
+  neuco.listen(update);
+  update(neuco.state);
+})();

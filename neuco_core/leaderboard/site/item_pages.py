@@ -1,0 +1,149 @@
+"""The page of a method and the page of a task on a board: scores split by split, labels, card, how to reproduce."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from neuco_core.leaderboard.site.cards import render
+from neuco_core.leaderboard.site.charts import Scale, histogram, rank_interval, scale, strip
+from neuco_core.leaderboard.site.html import Safe, join, num, page, section, table, tag
+from neuco_core.leaderboard.site.source import BoardSource, Words
+
+UP = "../../../"
+Row = Mapping[str, Any]
+Scales = Mapping[str, Scale]
+
+
+def scales(source: BoardSource) -> Scales:
+    """By task, a scale wide enough for every method's splits, or means where there are no splits."""
+    found = {}
+    for task in (task["id"] for task in source.board["tasks"]):
+        splits = [value for row in source.board["rows"] for value in _splits(source, row["method"], task)]
+        found[task] = scale(splits or [row["scores"][task]["mean"] for row in source.board["rows"]])
+    return found
+
+
+def method_page(source: BoardSource, row: Row, on: Scales) -> str:
+    name = row["method"]
+    words = source.method(name)
+    facts = [("Id", name), ("Size", row["dim"] or "not known"), *words.facts]
+    facts += [("Baseline", "yes")] if row["baseline"] else []
+    if row.get("rank"):
+        drawn = rank_interval(row["rank"], row["rank_interval"], len(source.board["rows"]))
+        facts = [("Rank", join((tag("b", f"{row['rank']} of {len(source.board['rows'])} "), drawn))), *facts]
+    body = join(
+        (
+            _heading(source, words.title or name, words, facts),
+            section("Scores", _method_scores(source, row, on), id_="scores", note=_strip_note(source)),
+            _card(words),
+            _reproduce(source, f"neuco score --method {name} --suite {source.id}"),
+        )
+    )
+    return page(f"{words.title or name} on {source.title}", body, up=UP)
+
+
+def task_page(source: BoardSource, task: Row, on: Scales) -> str:
+    name = task["id"]
+    words = source.task(name)
+    facts = [("Id", name), ("Weight", num(task["weight"])), *(words.facts or (("Metric", task["metric"]),))]
+    body = join(
+        (
+            _heading(source, words.title or name, words, facts),
+            section("Methods", _task_scores(source, task, on[name]), id_="scores", note=_strip_note(source)),
+            _labels(source, name),
+            _card(words),
+            _reproduce(source, f"neuco show {name}\nneuco score --method METHOD --task {name}"),
+        )
+    )
+    return page(f"{words.title or name} on {source.title}", body, up=UP)
+
+
+def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tuple[str, object]]) -> Safe:
+    crumbs = (tag("a", "Boards", href=f"{UP}index.html"), tag("a", source.title, href="../index.html"), title)
+    listed = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="facts")
+    about = [tag("p", words.description, class_="lead")] if words.description else []
+    tags = [tag("p", *(tag("span", item, class_="badge") for item in words.tags), class_="tags")] if words.tags else []
+    return join((tag("p", join(crumbs, " / "), class_="crumbs"), tag("h1", title), *about, listed, *tags))
+
+
+def _strip_note(source: BoardSource) -> str:
+    if source.table is None:
+        return "Only means are known of these scores."
+    dots = "Dots are the scores of single splits; the large dot is their mean, the bar its 95 % interval."
+    return f"{dots} The scale of a task is the same for all methods."
+
+
+def _splits(source: BoardSource, method: str, task: str) -> list[float]:
+    if source.table is None:
+        return []
+    return [value for value in source.table.cell(method, task).splits if value is not None]
+
+
+def _method_scores(source: BoardSource, row: Row, on: Scales) -> Safe:
+    rows = []
+    for task in source.board["tasks"]:
+        name = task["id"]
+        link = tag("a", source.task_title(name), href=f"../task/{name}.html")
+        score = row["scores"].get(name)
+        cells: tuple[object, ...]
+        if score is None:
+            lack = row["lacks"][name]
+            cells = (f"{lack['status']}: {lack['reason']}", "", "", "", "")
+        else:
+            cells = _score_cells(source, row["method"], name, score, on[name])
+        rows.append((link, *cells))
+    return table(_headers("Task"), rows, caption="Scores on the tasks of this board", class_="strips")
+
+
+def _task_scores(source: BoardSource, task: Row, on: Scale) -> Safe:
+    name = task["id"]
+    ordered = sorted(source.board["rows"], key=lambda row: (row["scores"][name]["rank"], row["method"]))
+    rows = [
+        (
+            tag("a", source.method_title(row["method"]), href=f"../method/{row['method']}.html"),
+            *_score_cells(source, row["method"], name, row["scores"][name], on),
+        )
+        for row in ordered
+    ]
+    return table(_headers("Method"), rows, caption="Ranked methods on this task", class_="strips")
+
+
+def _headers(first: str) -> tuple[object, ...]:
+    return (first, "Distribution over splits", *((name, "number") for name in ("mean", "std", "Q", "rank")))
+
+
+def _score_cells(source: BoardSource, method: str, task: str, score: Row, on: Scale) -> tuple[object, ...]:
+    words = f"{method} on {task}"
+    drawn = strip(_splits(source, method, task), score["mean"], score.get("mean_interval"), on, words)
+    numbers = (num(score["mean"]), num(score["std"]), num(score["q"], 2), score.get("rank") or "–")
+    return (drawn, *((value, "number") for value in numbers))
+
+
+def _labels(source: BoardSource, task: str) -> Safe:
+    found = source.labels.get(task)
+    if found is None:
+        return Safe("")
+    unit = f" ({found.unit})" if found.unit else ""
+    words = f"{found.total} labels{unit}, from {found.edges[0]:.4g} to {found.edges[-1]:.4g}"
+    return section(
+        "Labels", tag("div", histogram(found.counts, found.edges, words), class_="scroll"), id_="labels", note=words
+    )
+
+
+def _card(words: Words) -> Safe:
+    parts = []
+    if words.card:
+        parts.append(section("Card", render(words.card), id_="card"))
+    rights = [("Citation", words.citation), ("Licence", words.license)]
+    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]
+    if items:
+        parts.append(section("Citation and licence", tag("dl", *items), id_="citation"))
+    return join(parts)
+
+
+def _reproduce(source: BoardSource, command: str) -> Safe:
+    if source.published:
+        mark = source.board["published"]
+        return section("Source", tag("p", f"{mark['source']}. {mark['citation']}"), id_="source")
+    return section("Reproduce", tag("pre", tag("code", command)), id_="reproduce")

@@ -1,0 +1,89 @@
+"""Write the site into a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+from neuco_core._validate import ID
+from neuco_core.errors import DataError
+from neuco_core.leaderboard.canonical import dump
+from neuco_core.leaderboard.report import grid, to_csv
+from neuco_core.leaderboard.site.board_page import board_page
+from neuco_core.leaderboard.site.html import Safe, join, num, page, section, table, tag
+from neuco_core.leaderboard.site.item_pages import method_page, scales, task_page
+from neuco_core.leaderboard.site.source import BoardSource
+
+ASSETS = ("style.css", "theme.js", "state.js", "board.js", "figures.js", "icon.svg")
+SHOWN = 5
+
+
+def write_site(sources: Sequence[BoardSource], out: Path) -> int:
+    """Write all pages; returns how many. Files of an earlier site are written over, nothing else is touched."""
+    made = files("neuco_core.leaderboard.site") / "assets"
+    for name in ASSETS:
+        _write(out / "assets" / name, (made / name).read_bytes())
+    _write(out / "index.html", front_page(sources))
+    _write(out / ".nojekyll", "")  # GitHub Pages then serves the files as they are
+    return 1 + sum(_write_board(source, out / "boards" / _name(source.id)) for source in sources)
+
+
+def _write_board(source: BoardSource, folder: Path) -> int:
+    board = source.board
+    _write(folder / "index.html", board_page(source))
+    _write(folder / "board.json", dump(board))
+    _write(folder / "board.csv", to_csv(grid(board)))
+    if not board["tasks"]:
+        return 1
+    on = scales(source)
+    rows = [*board["rows"], *board["incomplete"]]
+    for row in rows:
+        _write(folder / "method" / f"{_name(row['method'])}.html", method_page(source, row, on))
+    for task in board["tasks"]:
+        _write(folder / "task" / f"{_name(task['id'])}.html", task_page(source, task, on))
+    return 1 + len(rows) + len(board["tasks"])
+
+
+def _name(text: str) -> str:
+    """An id that becomes a file name. Records and suites are checked when read; this is the last gate."""
+    if not ID.fullmatch(text):
+        raise DataError("an id that cannot be a file name", got=repr(text))
+    return text
+
+
+def _write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def front_page(sources: Sequence[BoardSource]) -> str:
+    """All boards, those of suites and the published ones in sections of their own."""
+    lead = "Which small fixed-size embedding keeps the information that tasks need? Boards of the registry's suites."
+    parts = [tag("h1", "Boards"), tag("p", lead, class_="lead")]
+    computed = [source for source in sources if not source.published]
+    published = [source for source in sources if source.published]
+    note = "Computed from the score records of this registry; every number can be made again."
+    if computed:
+        parts.append(
+            section("Computed here", tag("div", *map(_preview, computed), class_="tiles"), id_="computed", note=note)
+        )
+    note = "Results of others, imported with their source. They are never ranked together with computed ones."
+    if published:
+        parts.append(
+            section("Published", tag("div", *map(_preview, published), class_="tiles"), id_="published", note=note)
+        )
+    return page("Boards", join(parts), up="")
+
+
+def _preview(source: BoardSource) -> Safe:
+    board = source.board
+    link = tag("a", source.title, href=f"boards/{source.id}/index.html")
+    size = f"{len(board['rows'])} methods" + (f", {len(board['tasks'])} tasks" if board["tasks"] else "")
+    rows = [
+        ((row["rank"], "number"), source.method_title(row["method"]), (num(row["mean_q"], 2), "number"))
+        for row in board["rows"][:SHOWN]
+    ]
+    headers = (("rank", "number"), "method", ("mean Q", "number"))
+    first = table(headers, rows, caption=f"First {len(rows)}") if rows else tag("p", "Nobody is ranked yet.")
+    return tag("article", tag("h3", link), tag("p", size, class_="note"), first, class_="tile")

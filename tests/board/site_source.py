@@ -1,0 +1,62 @@
+"""A board for the tests of the page: made-up scores, and names that try to break out of their place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from neuco_core.leaderboard.build import Board, rank_table
+from neuco_core.leaderboard.published import list_published
+from neuco_core.leaderboard.ranking import Rule
+from neuco_core.leaderboard.site.source import BoardSource, Histogram, Words, from_published
+from neuco_core.leaderboard.table import Cell, Table
+from neuco_core.leaderboard.uncertainty import TaskScores
+from tests.board.helpers import simulate, table_of
+
+IMAGE = "<img src=x onerror=alert(1)>"
+MARKUP = "__#bold|[e]"
+CARD = f"""# m000
+
+A card with **bold**, `code` and a [link](https://example.org/x), and {IMAGE}.
+
+| a | b |
+|---|---|
+| 1 | <script>alert(2)</script> |
+
+- first
+- second "quoted"
+"""
+
+
+def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicates: int = 200) -> BoardSource:
+    """Methods m000 (a hostile title and card), m001 (another), …; the last lacks a task and is not ranked."""
+    _, scores = simulate(np.random.default_rng(11), methods, tasks)
+    whole = table_of(scores, baselines=(2,))
+    lacking = (whole.entrants[-1].id, whole.events[0].id)
+    failed = Cell(status="failed", reason=f"memory: needed more than {IMAGE}")
+    table = Table(whole.events, whole.entrants, {**whole.cells, lacking: failed})
+    words = {"m000": Words(title=IMAGE, card=CARD, citation=IMAGE, tags=("first-tag",)), "m001": Words(title=MARKUP)}
+    labels = {"t00": Histogram((1, 4, 2), (0.0, 1.0, 2.0, 3.0), "m", 7)}
+    return BoardSource(
+        id=name,
+        title="A made-up suite",
+        description="Simulated scores, to try the page.",
+        board=finish(rank_table(table, Rule(), replicates=replicates), name),
+        table=table,
+        methods=words,
+        tasks={"t00": Words(title=f"First task {IMAGE}", facts=(("Metric", "r2"),))},
+        labels=labels,
+        history=[{"version": 1, "board": "", "ranks": {}, "changes": []}],
+    )
+
+
+def finish(board: Board, name: str) -> Board:
+    return board | {"suite": {"id": name, "title": "", "version": 1, "protocol": "neuco-2025", "tasks": {}}}
+
+
+def all_sources(root: Path) -> list[BoardSource]:
+    return [made_source(), *(from_published(item) for item in list_published(root / "registry"))]
+
+
+__all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "finish", "made_source"]
