@@ -1,0 +1,128 @@
+"""``neuco verify`` and ``neuco explain``: can a record be trusted, and why is a cell as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.output import echo_json, json_option, table
+
+if TYPE_CHECKING:
+    from neuco_core.results.record import Record
+    from neuco_core.results.verify import Check
+
+
+@click.command()
+@click.argument("files", nargs=-1, metavar="[RECORD]...", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="All records of the registry.")
+@click.option("--tolerance", type=click.FloatRange(min=0), help="Of a split's score. [default: 0.0001]")
+@click.option("--engine", default="local", show_default=True, help="local, dask (here) or dask://host:port.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
+@json_option
+def verify(
+    files: Sequence[Path], everything: bool, tolerance: float | None, engine: str, jobs: int | None, as_json: bool
+) -> None:
+    """Run scores again and compare them, split by split, with their records.
+
+    A record is "same" if no split differs at all and "close" if none differs by more than the tolerance. Records
+    are read strictly first: one that is damaged or edited is an error. The exit code is 1 if a record is not
+    confirmed: it differs, it is stale, or it cannot be scored here.
+    """
+    from neuco_core.errors import ScoreError
+    from neuco_core.results.engines import available_cores, open_engine
+    from neuco_core.results.matrix import default_limits
+    from neuco_core.results.verify import TOLERANCE, verify_records
+
+    if everything == bool(files):
+        raise click.UsageError("say which records, or --all")
+    limit = TOLERANCE if tolerance is None else tolerance
+    records = _records(files)
+    count = jobs or available_cores()
+    checks = []
+    for check in verify_records(records, open_engine(engine, count), default_limits(count), limit):
+        checks.append(check)
+        click.echo(f"[{len(checks)}/{len(records)}] {_line(check)}", err=True)
+    checks.sort(key=lambda check: check.record.key)
+    if as_json:
+        echo_json({"tolerance": limit, "checks": [check.to_json() for check in checks]})
+    else:
+        _show(checks, limit)
+    bad = [check for check in checks if not check.confirmed]
+    if bad:
+        raise ScoreError(f"{len(bad)} of {len(checks)} records are not confirmed", got=_line(bad[0]))
+
+
+def _records(files: Sequence[Path]) -> list[Record]:
+    from neuco_core.catalog import list_tasks
+    from neuco_core.paths import registry_dir
+    from neuco_core.results.record import read_all, read_record
+
+    if files:
+        return [read_record(path, expect_place=False) for path in files]
+    return read_all(registry_dir(), tasks={task.id for task in list_tasks()})
+
+
+def _line(check: Check) -> str:
+    name = f"{check.verdict} {check.record.method} on {check.record.task}"
+    difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
+    return name + difference + (f": {check.reason}" if check.reason else "")
+
+
+def _show(checks: Sequence[Check], tolerance: float) -> None:
+    rows = [
+        [
+            *check.record.key,
+            check.verdict,
+            "" if check.difference is None else f"{check.difference:.2g}",
+            check.reason,
+        ]
+        for check in checks
+    ]
+    if rows:
+        head = ["method", "task", "protocol", "verdict", "difference", "reason"]
+        click.echo(table(head, rows, right=(4,)))
+    click.echo(f"{sum(check.confirmed for check in checks)} of {len(checks)} confirmed, tolerance {tolerance:g}")
+
+
+@click.command()
+@click.argument("method", shell_complete=ids_of("method"))
+@click.argument("task", shell_complete=ids_of("task"))
+@click.option("--protocol", default="neuco-2025", show_default=True, help="See `neuco protocols`.")
+@json_option
+def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
+    """Say why a method's score on a task is cached, stale, failed, skipped or not there."""
+    from neuco_core.catalog import load_method, load_protocol, load_task
+    from neuco_core.paths import registry_dir
+    from neuco_core.results.verify import explain_cell
+
+    found = explain_cell(load_method(method), load_task(task), load_protocol(protocol), registry_dir())
+    if as_json:
+        echo_json(found.to_json())
+        return
+    click.echo(f"{found.method} on {found.task} under {found.protocol}: {found.state} ({found.meaning})")
+    if found.reason:
+        click.echo(found.reason)
+    click.echo(f"record: {found.record or 'none'}")
+    rows = [
+        [name, _short(then), _short(now), _changed(name, then, now, bool(found.record))]
+        for name, then, now in found.inputs
+    ]
+    click.echo(table(["input", "recorded", "now", ""], rows))
+    if found.command:
+        click.echo(f"next: {found.command}")
+
+
+def _short(value: object) -> str:
+    text = "–" if value is None else str(value)
+    return text if len(text) <= 34 else text[:12] + "…"
+
+
+def _changed(name: str, then: object, now: object, recorded: bool) -> str:
+    if not recorded or then == now:
+        return ""
+    # Contents are hashed when they are loaded, and where something comes from may be unknown on this machine.
+    return "not compared" if now is None else "changed"
