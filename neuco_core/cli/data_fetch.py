@@ -38,10 +38,15 @@ def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_js
             rows.append({"name": name, "state": "failed", "path": None, "size": None, "error": str(error)})
             errors.append(error)
     _print(rows, as_json)
+    raise_for(errors, len(rows), "fetched")
+
+
+def raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
+    """End a command that did what it could: with the only error, or with the first one and their number."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise type(errors[0])(f"{len(errors)} of {len(rows)} files could not be fetched; the first: {errors[0]}")
+        raise type(errors[0])(f"{len(errors)} of {total} files could not be {done}; the first: {errors[0]}")
 
 
 def choose(tasks: Sequence[str], suite: str | None) -> list[Task]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import echo_json, json_option
+from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
     from neuco_core.data.pinning import PinReport
@@ -23,22 +25,43 @@ def pin(tasks: Sequence[str], suite: str | None, replace: bool, as_json: bool) -
     """Verify labels that nobody has verified.
 
     Fetches the labels, shows sha256, bytes, rows and range, and pins them: from then on only these bytes are
-    accepted. Compare the figures with what the owner of the data says before you rely on them. The pin goes into
-    registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
+    accepted. Compare the figures with what the owner of the data says before you rely on them. All are tried; if
+    some fail, the others are pinned, and the command ends with the exit code of the first failure. The pin goes
+    into registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
     """
-    import dataclasses
-
-    from neuco_core.cli.data_fetch import choose
+    from neuco_core.cli.data_fetch import choose, raise_for
     from neuco_core.data.pinning import pin_task
 
-    reports = [pin_task(task, replace=replace) for task in choose(tasks, suite)]
+    reports: dict[str, PinReport | NeucoError] = {}
+    for task in choose(tasks, suite):
+        try:
+            reports[task.id] = pin_task(task, replace=replace)
+        except NeucoError as error:
+            reports[task.id] = error
+    errors = [report for report in reports.values() if isinstance(report, NeucoError)]
     if as_json:
-        return echo_json([dataclasses.asdict(report) for report in reports])
-    for report in reports:
+        echo_json([_as_json(name, report) for name, report in reports.items()])
+    else:
+        _show(reports)
+    raise_for(errors, len(reports), "pinned")
+
+
+def _as_json(name: str, report: PinReport | NeucoError) -> dict[str, Any]:
+    if isinstance(report, NeucoError):
+        return {"task": name, "state": "failed", "error": str(report)}
+    return dataclasses.asdict(report)
+
+
+def _show(reports: Mapping[str, PinReport | NeucoError]) -> None:
+    good = [report for report in reports.values() if not isinstance(report, NeucoError)]
+    for report in good:
         _print(report)
-    for file in sorted({report.file for report in reports if report.file}):
+    failed = {name: report for name, report in reports.items() if isinstance(report, NeucoError)}
+    for name, error in failed.items():
+        # A single failure is the error that the command ends with; it is not said twice.
+        click.echo(f"{name}: failed" + (f": {error}" if len(failed) > 1 else ""))
+    for file in sorted({report.file for report in good if report.file}):
         click.echo(f"Pins are in {file}")
-    return None
 
 
 def _print(report: PinReport) -> None:

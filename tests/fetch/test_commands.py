@@ -71,6 +71,20 @@ def test_pin_as_json(run: Run) -> None:
     assert states == [("soil_ph", "pinned"), ("soil_clay", "declared")]
 
 
+def test_one_bad_source_does_not_keep_the_others_from_being_pinned(run: Run, server: FileServer) -> None:
+    del server.http.files["/static/clay.csv"]
+    code, out, err = run("pin", "--suite", "soil-1")
+    assert code == 7
+    assert "soil_ph: pinned" in out
+    assert "soil_clay: failed\n" in out
+    assert "HTTP 404" in err
+    del server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"]
+    code, out, err = run("pin", "soil_*", "--json")
+    assert code == 7
+    assert [row["state"] for row in json.loads(out)] == ["failed", "failed"]
+    assert "2 of 2 files could not be pinned" in err
+
+
 def test_a_changed_file_and_replace(run: Run, server: FileServer) -> None:
     run("pin", "soil_ph")
     server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"] = PH.replace(b"9.5", b"9.6")

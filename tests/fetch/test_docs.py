@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core import load_task
+from neuco_core import list_tasks
 from neuco_core.cli.data import COMMANDS
 from neuco_core.errors import EXIT_CODES
 from tests.fetch import console
@@ -15,7 +15,12 @@ from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
 
 PH = "id,label,depth\n" + "".join(f"site-{i},{4 + i / 8},10\n" for i in range(40)) + "site-99,,10\n"
-LABELS = "id,label\n" + "".join(f"{i:064x},{i * 0.25}\n" for i in range(40)) + "f" * 64 + ",\n"
+
+
+def labels(task: str) -> str:
+    """A file of labels as it is published, different from that of every other task: a row has no label."""
+    rows = "".join(f"{i:064x},{i * 0.25},1\n" for i in range(40))
+    return f"id,label,{task}_phase\n{rows}{'f' * 64},,1\n"
 
 
 @pytest.fixture
@@ -26,12 +31,12 @@ def text(root: Path) -> str:
 @pytest.fixture
 def environment(server: FileServer, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """The world of the document: a Hugging Face server, two buckets, a local copy and a file of labels."""
-    for task in ("biomass_mean", "clouds"):
-        path = load_task(task).source.url.removeprefix("hf://").replace("@", "/resolve/")
-        server.http.files[f"/{path}"] = LABELS.encode()
+    for task in list_tasks(suite="neuco-real"):
+        path = task.source.url.removeprefix("hf://").replace("@", "/resolve/")
+        server.http.files[f"/{path}"] = labels(task.id).encode()
     copy = tmp_path / "home" / "data" / "SSL4EO-S12-downstream" / "labels"
     copy.mkdir(parents=True)
-    (copy / "clouds_reg__regr.csv").write_text(LABELS)
+    (copy / "clouds_reg__regr.csv").write_text(labels("clouds"))
     (tmp_path / "ph.csv").write_text(PH)
     s3.bucket("my-bucket")
     s3.bucket("my-private-bucket", public=False)
