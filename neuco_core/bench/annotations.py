@@ -29,7 +29,11 @@ def find_annotations(folder: Path) -> tuple[Annotation, ...]:
     """The label files of a folder, by task name: the order in which the random stream runs through them."""
     if not folder.is_dir():
         raise DataError("no such folder", where=folder, expected="a folder of <task>__<type>.csv files")
-    found = sorted((_annotation(path) for path in folder.glob("*.csv")), key=lambda item: item.task)
+    found = sorted(
+        # Hidden files are not labels; some systems leave one beside every file that they copy.
+        (_annotation(path) for path in folder.glob("*.csv") if not path.name.startswith(".")),
+        key=lambda item: item.task,
+    )
     if not found:
         raise DataError("no label files", where=folder, expected="files named <task>__<type>.csv")
     for first, second in itertools.pairwise(found):

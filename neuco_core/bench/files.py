@@ -29,9 +29,11 @@ def make_run_folder(output_dir: Path, phase: str, method: str, now: datetime) ->
         try:
             folder.mkdir(parents=True)
         except FileExistsError:
-            if not folder.is_dir():
-                raise UsageError("there is a file where the results would go", where=folder) from None
-            continue
+            if folder.is_dir():
+                continue
+            raise UsageError("there is a file where the results would go", where=folder) from None
+        except OSError as error:
+            raise UsageError("cannot make the folder of the run", where=folder, got=error.strerror) from error
         return folder
     raise UsageError("too many runs of this name in this second", where=output_dir / phase / stem)
 

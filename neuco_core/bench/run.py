@@ -46,8 +46,6 @@ class BenchResult:
     scores: dict[str, Score]
     failed: dict[str, str]
     notes: tuple[str, ...]
-    leaderboard: Leaderboard | None = None
-    leaderboard_file: Path | None = None
 
 
 @dataclass
@@ -76,12 +74,15 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     summary = _summary(folder.name, scores, job.config)
     if scores:
         write_json(folder / SUMMARY, summary)
-    board = path = None
-    if job.config.update_leaderboard and scores:
-        board = rank(read_runs(job.output_dir, job.phase))
-        path = write_leaderboard(board, job.output_dir, job.phase, now or datetime.now())
-    notes = (*job.config.notes, *inputs.notes)
-    return BenchResult(folder, summary, scores, failed, notes, board, path)
+    else:
+        folder.rmdir()
+    return BenchResult(folder, summary, scores, failed, (*job.config.notes, *inputs.notes))
+
+
+def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:
+    """Rank all finished runs of the phase and write the result."""
+    board = rank(read_runs(job.output_dir, job.phase))
+    return board, write_leaderboard(board, job.output_dir, job.phase, now or datetime.now())
 
 
 def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:

@@ -85,7 +85,7 @@ def ablate(
 
     All tasks must be of one dataset. Bits are counted on what a coder really wrote, with all that the decoder needs.
     """
-    from neuco_core.errors import UsageError
+    from neuco_core.errors import ScoreError, UsageError
     from neuco_core.scoring.ablate import ablate as run
     from neuco_core.scoring.ablate import plan
     from neuco_core.scoring.rates import expand
@@ -106,9 +106,12 @@ def ablate(
     with prompt_interrupt(), progress_bar() as progress:
         work = run(found, chosen, rules, variants, seed=projection_seed, threads=threads, progress=progress)
         points = list(work)
+    scored = [point for point in points if not point.problem]
     _show(points, source, rules, [*notes, *(f"left out {text}" for text in left_out)], as_json)
-    if plot:
-        _draw(points, source.name, rules, plot)
+    if plot and scored:
+        _draw(scored, source.name, rules, plot)
+    if len(scored) < len(points):
+        raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
 
 
 def _source(method: str | None, path: Path | None, rules: Protocol) -> Source:
@@ -155,7 +158,8 @@ def _show(points: Sequence[Point], source: Source, rules: Protocol, notes: list[
         found = {"source": source.describe(), "protocol": to_json(rules), "left_out": notes}
         echo_json(jsonable({**found, "points": [point.to_json() for point in points]}))
         return
-    names = list(points[0].scores)
+    scored = [point for point in points if not point.problem]
+    names = list(scored[0].scores) if scored else []
     shown = names if len(names) <= WIDE else []
     several = len(names) > 1
     head = ["reduction", "dims", "rate", "bits/sample", *[f"Q {name}" for name in shown], *["mean Q"] * several]
@@ -163,14 +167,18 @@ def _show(points: Sequence[Point], source: Source, rules: Protocol, notes: list[
         [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
         + [f"{p.scores[name].q:.2f}" for name in shown]
         + [f"{p.mean_q:.2f}"] * several
-        for p in points
+        for p in scored
     ]
     click.echo(table(head, rows, right=(1, *range(3, len(head)))))
     if not shown:
         click.echo(f"mean of {len(names)} tasks; --json has each of them")
     click.echo(f"protocol {rules.name}; {source.name}")
-    for note in notes:
+    for note in (*notes, *(f"failed {_name(p)}: {p.problem}" for p in points if p.problem)):
         click.echo(note)
+
+
+def _name(point: Point) -> str:
+    return f"{point.variant.reduction} {point.variant.dim} {point.variant.rate}"
 
 
 def _draw(points: Sequence[Point], name: str, rules: Protocol, path: Path) -> None:

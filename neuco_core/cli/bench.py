@@ -54,7 +54,7 @@ def bench(
     OUTPUT_DIR/PHASE/METHOD_NAME_<time>/.
     """
     from neuco_core.bench.config import read_config
-    from neuco_core.bench.run import BenchJob, run_bench
+    from neuco_core.bench.run import BenchJob, run_bench, update_leaderboard
     from neuco_core.errors import ScoreError
 
     job = BenchJob(
@@ -73,6 +73,9 @@ def bench(
     for note in result.notes:
         click.echo(f"neuco: note: {note}", err=True)
     _show(result, as_json)
+    if job.config.update_leaderboard and result.scores:
+        board, path = update_leaderboard(job)
+        click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
     if result.failed:
         raise ScoreError(f"{len(result.failed)} of {len(result.failed) + len(result.scores)} tasks failed")
 
@@ -93,10 +96,8 @@ def _show(result: BenchResult, as_json: bool) -> None:
         click.echo(table(("task", "metric", "mean", "std", "Q", "samples"), rows, right=(2, 3, 4, 5)))
     for task, reason in result.failed.items():
         click.echo(f"failed {task}: {reason}")
-    click.echo(f"results in {result.folder}")
-    if result.leaderboard is not None:
-        click.echo("\n" + _board(result.leaderboard))
-        click.echo(f"leaderboard in {result.leaderboard_file}")
+    if result.scores:
+        click.echo(f"results in {result.folder}")
 
 
 def _board(board: Leaderboard) -> str:

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 @task_options
 @protocol_options
 @click.option(
-    "--confidence", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.95, show_default=True
+    "--confidence",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.95,
+    show_default=True,
+    help="Of the interval and of the verdict.",
 )
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
 @json_option

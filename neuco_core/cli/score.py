@@ -91,8 +91,12 @@ def _sources(methods: Sequence[str], files: Sequence[Path], strict: bool, rules:
     from neuco_core.catalog import load_method
     from neuco_core.scoring.sources import FileSource, MethodSource
 
-    found: list[Source] = [MethodSource(load_method(name)) for name in methods]
-    return found + [FileSource(path, strict=strict, dim=rules.embedding_dim) for path in files]
+    found: list[Source] = [MethodSource(load_method(name)) for name in dict.fromkeys(methods)]
+    names = [path.name for path in dict.fromkeys(files)]
+    for path in dict.fromkeys(files):
+        name = path.name if names.count(path.name) == 1 else str(path)
+        found.append(FileSource(path, name=name, strict=strict, dim=rules.embedding_dim))
+    return found
 
 
 def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_json: bool) -> None:

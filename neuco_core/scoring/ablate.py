@@ -6,11 +6,12 @@ bits). ``grid`` crosses them. Reductions and coders never see a label.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.scoring.rates import code
 
 if TYPE_CHECKING:
@@ -36,21 +37,24 @@ class Variant:
 
 @dataclass(frozen=True)
 class Point:
-    """A variant's cost in bits per sample, and its score on each task."""
+    """A variant's cost in bits per sample, and its score on each task; or why it could not be scored."""
 
     variant: Variant
-    bits: float
-    side_bits: float
-    scores: dict[str, Score]
+    bits: float = math.nan
+    side_bits: float = math.nan
+    scores: Mapping[str, Score] = field(default_factory=dict)
+    problem: str = ""
 
     @property
     def mean_q(self) -> float:
-        return sum(score.q for score in self.scores.values()) / len(self.scores)
+        return sum(score.q for score in self.scores.values()) / len(self.scores) if self.scores else math.nan
 
     def to_json(self) -> dict[str, Any]:
         v = self.variant
         tasks = {task: {"mean": s.mean, "std": s.std, "q": s.q} for task, s in self.scores.items()}
         head = {"reduction": v.reduction, "dim": v.dim, "rate": v.rate, "mean_q": self.mean_q}
+        if self.problem:
+            return {**head, "problem": self.problem}
         return {**head, "bits_per_sample": self.bits, "side_bits": self.side_bits, "tasks": tasks}
 
 
@@ -84,22 +88,24 @@ def ablate(
     threads: int | None = None,
     progress: Callable[[float, str], None] | None = None,
 ) -> Iterator[Point]:
-    """Score each variant on each task, and yield it when it is done."""
+    """Score each variant on each task, and yield it when it is done; one that fails does not end the rest."""
     from neuco_core.data.embeddings import make_embeddings
     from neuco_core.scoring.scorer import score
 
     reducer = Reducer(embeddings.values, seed)
-    whole, done = len(variants) * len(tasks), 0
-    for variant in variants:
-        coded = code(reducer(variant.reduction, variant.dim), variant.rate)
-        small = make_embeddings(embeddings.ids, coded.values)
-        scores = {}
-        for task in tasks:
-            if progress:
-                progress(done / whole, f"{variant.reduction} {variant.dim} {variant.rate}")
-            scores[task.id] = score(small, task, protocol, threads=threads)
-            done += 1
-        yield Point(variant, coded.bits, coded.side_bits, scores)
+    for place, variant in enumerate(variants):
+        try:
+            coded = code(reducer(variant.reduction, variant.dim), variant.rate)
+            small = make_embeddings(embeddings.ids, coded.values)
+            scores = {}
+            for number, task in enumerate(tasks):
+                if progress:
+                    share = (place + number / len(tasks)) / len(variants)
+                    progress(share, f"{variant.reduction} {variant.dim} {variant.rate}")
+                scores[task.id] = score(small, task, protocol, threads=threads)
+            yield Point(variant, coded.bits, coded.side_bits, scores)
+        except (DataError, ScoreError) as error:
+            yield Point(variant, problem=str(error))
 
 
 class Reducer:

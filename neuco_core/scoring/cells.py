@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.scoring.sources import FileSource, Source
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ def _labels(task: Task) -> Labels | NeucoError:
         return task.labels()
     except NeucoError as error:
         return error
+    except Exception as error:  # a task's loader is a stranger's code
+        return PluginError(f"the labels cannot be loaded: {type(error).__name__}: {error}", where=task.origin)
 
 
 def score_cells(
@@ -84,8 +86,7 @@ def score_cells(
     tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
     labels = load_all_labels(tasks)
     for source in sources:
-        if isinstance(source, FileSource) and not same_dataset:
-            source.check_dataset(tasks, labels)
+        check_file(source, tasks, labels, same_dataset)
     weights = {task.id: _weight(labels[task.id]) for task in tasks}
     whole = sum(weights.values()) * len(sources) or 1
     done = 0
@@ -95,6 +96,16 @@ def score_cells(
             step = _step(progress, name, done / whole, weights[task.id] / whole)
             yield _cell(source, task, labels[task.id], protocol, threads, step)
             done += weights[task.id]
+
+
+def check_file(
+    source: Source, tasks: Sequence[Task], labels: Mapping[str, Labels | NeucoError], same_dataset: bool
+) -> None:
+    """A file that cannot be read, or could be of several datasets, is one error and not one for every task."""
+    if isinstance(source, FileSource):
+        source.read()
+        if not same_dataset:
+            source.check_dataset(tasks, labels)
 
 
 def _weight(labels: Labels | NeucoError) -> int:
@@ -127,6 +138,8 @@ def _cell(
         return Cell(source.name, task, "skipped", str(error))
     except NeucoError as error:
         return Cell(source.name, task, "failed", str(error))
+    except Exception as error:  # an encoder, a metric or a probe is a stranger's code
+        return Cell(source.name, task, "failed", f"{type(error).__name__}: {error}")
     return Cell(source.name, task, "ok", score=found)
 
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
-from neuco_core.scoring.cells import Progress, load_all_labels, why_skip
+from neuco_core.scoring.cells import Progress, check_file, load_all_labels, why_skip
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
-from neuco_core.scoring.sources import FileSource, Source
+from neuco_core.scoring.sources import Source
 
 if TYPE_CHECKING:
     from neuco_core.data.labels import Labels
@@ -67,8 +67,7 @@ def compare_tasks(
     tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
     labels = load_all_labels(tasks)
     for source in (a, b):
-        if isinstance(source, FileSource) and not same_dataset:
-            source.check_dataset(tasks, labels)
+        check_file(source, tasks, labels, same_dataset)
     pairs = []
     for place, task in enumerate(tasks):
         step = _step(progress, task.id, place / len(tasks), 1 / len(tasks))
@@ -115,6 +114,8 @@ def _pair(
         return Pair(task.id, "skipped", str(error))
     except NeucoError as error:
         return Pair(task.id, "failed", str(error))
+    except Exception as error:  # an encoder, a metric or a probe is a stranger's code
+        return Pair(task.id, "failed", f"{type(error).__name__}: {error}")
     return Pair(task.id, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)
 
 

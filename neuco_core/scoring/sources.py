@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -68,9 +68,9 @@ class MethodSource:
 class FileSource:
     """A file of embeddings, read once; it has something for every task whose ids it holds."""
 
-    def __init__(self, path: Path, *, strict: bool = False, dim: int | None = None) -> None:
+    def __init__(self, path: Path, *, name: str = "", strict: bool = False, dim: int | None = None) -> None:
         self.path = path
-        self.name = path.name
+        self.name = name or path.name
         self._options: dict[str, Any] = {"strict": strict, "dim": dim}
         self._embeddings: Embeddings | None = None
         self._ids: frozenset[str] = frozenset()
@@ -100,7 +100,7 @@ class FileSource:
     def embeddings(self, task: Task) -> Embeddings:
         return self.read()
 
-    def check_dataset(self, tasks: list[Task], labels: Mapping[str, Labels | NeucoError]) -> None:
+    def check_dataset(self, tasks: Sequence[Task], labels: Mapping[str, Labels | NeucoError]) -> None:
         """Refuse to guess: ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing."""
         from neuco_core.data.labels import Labels
 

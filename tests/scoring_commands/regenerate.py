@@ -1,6 +1,6 @@
 """Run the commands of docs/scoring.md again and put what they print into the page:
 
-    python -m tests.scoring_commands.regenerate
+python -m tests.scoring_commands.regenerate
 """
 
 from __future__ import annotations

@@ -97,6 +97,17 @@ def test_the_table(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
     assert "<svg" in (tmp_path / "a.svg").read_text()
 
 
+def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    lines = (case / "embeddings.csv").read_text().splitlines()
+    big = [",".join([cells[0], *(f"{value}e6" for value in cells[1:])]) for cells in (x.split(",") for x in lines[1:])]
+    (tmp_path / "big.csv").write_text("\n".join([lines[0], *big]) + "\n")
+    args = ("--task", "parity_beta", "--dims", "8", "--reduce", "pca", "--rates", "float16,int8", *FAST)
+    ran = neuco("ablate", "--embeddings", tmp_path / "big.csv", *args)
+    assert ran.code == 1
+    assert "failed none 48 float16: values too large for float16" in ran.out
+    assert [line.split()[2] for line in ran.out.splitlines()[2:5]] == ["float32", "int8", "float32"]
+
+
 @pytest.mark.parametrize(
     ("args", "code", "word"),
     [

@@ -139,6 +139,42 @@ def test_a_label_file_with_a_bad_name(case: Path, tmp_path: Path, name: str) -> 
     assert name in ran.err
 
 
+def test_hidden_files_are_no_labels(case: Path, tmp_path: Path) -> None:
+    """Some systems leave ._name beside name; and a task named .. must not write outside of its folder."""
+    shutil.copytree(case / "labels", tmp_path / "labels")
+    for name in ("._alpha__regr.csv", "..__regr.csv"):
+        (tmp_path / "labels" / name).write_bytes(b"\x00\x05\x16\x07")
+    assert bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels").code == 0
+
+
+def test_results_cannot_be_written(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    ran = bench(case, tmp_path / "out")
+    assert ran.code == 2
+    assert "cannot make the folder of the run" in ran.err
+    long = bench(case, tmp_path / "other", "--method_name", "x" * 300)
+    assert long.code == 2
+    assert "too long" in long.err
+
+
+def test_a_run_without_any_score_leaves_no_folder_of_it(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a__regr.csv").write_text("id,label\nx,1\ny,2\nz,3\n")
+    ran = bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels")
+    assert ran.code == 1
+    assert "results in" not in ran.out
+    assert list((tmp_path / "out" / "results").iterdir()) == []
+
+
+def test_two_runs_in_one_second(tmp_path: Path) -> None:
+    from datetime import datetime
+
+    from neuco_core.bench.files import make_run_folder
+
+    names = [make_run_folder(tmp_path, "p", "m", datetime(2026, 1, 2, 3, 4, 5)).name for _ in range(3)]
+    assert names == ["m_20260102_030405", "m_20260102_030405-2", "m_20260102_030405-3"]
+
+
 def test_two_label_files_for_one_task(case: Path, tmp_path: Path) -> None:
     shutil.copytree(case / "labels", tmp_path / "labels")
     shutil.copy(case / "labels" / "alpha__regr.csv", tmp_path / "labels" / "alpha__regression.csv")

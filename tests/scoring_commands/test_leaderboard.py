@@ -71,6 +71,17 @@ def test_a_summary_that_is_none_is_named(tmp_path: Path) -> None:
         read_runs(tmp_path, "dev")
 
 
+def test_a_broken_neighbour_does_not_hide_the_results(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "results" / "bad").mkdir(parents=True)
+    (tmp_path / "out" / "results" / "bad" / "results_summary.json").write_text("[]")
+    config = (case / "config.yaml").read_text() + "update_leaderboard: true\ntask_filter: [beta]\n"
+    (tmp_path / "c.yaml").write_text(config)
+    ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml")
+    assert ran.code == 4
+    assert "results in" in ran.out
+    assert "bad/results_summary.json" in ran.err
+
+
 def test_bench_updates_it(case: Path, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text((case / "config.yaml").read_text() + "update_leaderboard: true\n")
     first = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--method_name", "one")

@@ -77,6 +77,50 @@ def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path,
     assert "Traceback" not in ran.err
 
 
+def test_files_of_one_name_can_be_told_apart(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "e.csv").write_bytes((case / "embeddings.csv").read_bytes())
+    files = ("--embeddings", tmp_path / "a" / "e.csv", "--embeddings", tmp_path / "b" / "e.csv")
+    ran = neuco("score", *files, "--task", "parity_beta", *FAST, "--json")
+    assert [cell["source"] for cell in ran.json["cells"]] == [str(tmp_path / name / "e.csv") for name in ("a", "b")]
+    assert len(ran.json["sources"]) == 2
+
+
+def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "e.csv").write_text("name,0\na,1\n")
+    for more in ((), ("--dataset", "olinda")):
+        ran = neuco("score", "--embeddings", tmp_path / "e.csv", *more, *FAST)
+        assert ran.code == 4
+        assert ran.out == ""
+        assert "e.csv" in ran.err
+
+
+def test_strangers_code_that_breaks_is_a_failed_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    from neuco_core.specs import Method, Task
+
+    def broken(self: object, *args: object) -> None:
+        raise ValueError("out of luck")
+
+    monkeypatch.setattr(Method, "embeddings", broken)
+    ran = neuco("score", "--method", "pca", "--dataset", "olinda", *FAST)
+    assert ran.code == 1
+    assert "failed olinda_elevation_mean, olinda_elevation_std, olinda_sea_level: ValueError: out of luck" in ran.out
+    monkeypatch.setattr(Task, "labels", broken)
+    ran = neuco("score", "--method", "pca", "--dataset", "digits", *FAST)
+    assert ran.code == 1
+    assert "the labels cannot be loaded: ValueError: out of luck" in ran.out
+
+
+def test_a_suite_brings_its_protocol() -> None:
+    from neuco_core.catalog import list_suites
+
+    for suite in list_suites():
+        ran = neuco("score", "--method", "random", "--suite", suite.id, "--dry-run", "--json")
+        assert ran.json["protocol"]["name"] == suite.protocol
+        assert {cell["task"] for cell in ran.json["cells"]} == set(suite.tasks)
+
+
 def test_ids_that_fit_two_datasets_are_not_guessed(tmp_path: Path) -> None:
     from neuco_core.catalog import load_task
 
