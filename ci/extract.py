@@ -56,9 +56,11 @@ class Extractor:
             if work.touched.tree == "neuco_tasks":
                 self._labels(work)
                 self._cubes(work)
-        except NeucoError as error:
+        except Exception as error:  # what came out of the sandbox may be broken in any way
             work.rows = []
-            work.say("import", "failed", str(error), "Repair the plugin; `neuco check` shows the same on your machine")
+            work.say(
+                "import", "failed", _words(error), "Repair the plugin; `neuco check` shows the same on your machine"
+            )
         self._tests(work)
 
     def _tree(self, work: Work, tests: bool = False) -> Path:
@@ -192,9 +194,9 @@ class Extractor:
                 if row["noun"] == "method" and not row["spec"]["files"]:
                     try:
                         row["spec"] |= self._embeddings(work, row["spec"], datasets)
-                    except NeucoError as error:
+                    except Exception as error:
                         row["broken"] = True
-                        work.say("encode", "failed", f"{row['spec']['id']}: {error}")
+                        work.say("encode", "failed", f"{row['spec']['id']}: {_words(error)}")
             work.rows = [row for row in work.rows if not row.get("broken")]
 
     def _datasets(self, works: Iterable[Work]) -> dict[str, tuple[str, ...]]:
@@ -237,6 +239,8 @@ class Extractor:
             for batch in BATCHES:
                 place = f"encode-{method.id}-{dataset}-{batch}"
                 out = self._inside(work, place, "encode", work.touched.name, method.id, dataset, str(batch), cubes=True)
+                if not (out / f"{dataset}.npy").is_file():
+                    raise DataError("the encoder left no embeddings", where=dataset)
                 values.append(np.load(out / f"{dataset}.npy", allow_pickle=False))
             first, second = values
             if first.shape != second.shape or not np.allclose(first, second, rtol=1e-4, atol=1e-5):
@@ -262,3 +266,7 @@ def _copy_plugins(source: Path, target: Path, only: str | None = None) -> None:
 def _applies(method: Method, bands: tuple[str, ...]) -> bool:
     modalities = {band.partition("/")[0] for band in bands}
     return all(name in bands or name in modalities for name in method.bands)
+
+
+def _words(error: Exception) -> str:
+    return str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"

@@ -1,0 +1,30 @@
+"""Pull requests on real git repositories: each gets the verdict and the comment that it deserves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.report import parse
+from tests.ci.helpers import Upstream, ci
+from tests.ci.prs import CASES
+
+LIMITS = ("--seconds", "20", "--memory", "2500")
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_pull_request_gets_its_verdict_and_its_comment(name: str, upstream: Upstream, tmp_path: Path) -> None:
+    case = CASES[name]
+    fork = upstream.pull_request(name.replace(" ", "-"), case.change)
+    path = tmp_path / "report.json"
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *LIMITS, NEUCO_CACHE=str(tmp_path))
+    report, _ = parse(path.read_bytes())
+    assert (done.returncode == 0, report.green) == (case.green, case.green), done.stdout + done.stderr
+    assert tuple(f"{plugin.tree}/{plugin.name}" for plugin in report.plugins) == case.plugins
+    said = [finding.detail for finding in report.findings if finding.check == case.check]
+    assert any(case.words in detail for detail in said), done.stdout
+    comment = ci(upstream.base, "comment", "--report", str(path))
+    assert comment.returncode == 0, comment.stderr
+    assert comment.stdout.splitlines()[2].startswith("## ✅" if case.green else "## ❌")
+    assert "❌" in comment.stdout or case.green
