@@ -30,7 +30,7 @@ class S3Server:
 
     def __enter__(self) -> S3Server:
         self.folder.mkdir(parents=True, exist_ok=True)
-        ports = _free_ports(len(SERVICES))
+        self.ports = ports = _free_ports(len(SERVICES))
         options = [f"-{service}.port={port}" for service, port in zip(SERVICES, ports, strict=True)]
         self.endpoint = f"http://127.0.0.1:{ports[SERVICES.index('s3')]}"
         settings = {**os.environ, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
@@ -49,6 +49,11 @@ class S3Server:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+        # It puts sockets into /tmp whatever the folder, and cannot remove them when it is killed.
+        for port in self.ports:
+            for number in (port, port + 10_000):
+                for left in Path("/tmp").glob(f"seaweedfs-*-{number}.sock"):
+                    left.unlink(missing_ok=True)
 
     def client(self) -> Any:
         return boto3.client(
