@@ -47,7 +47,7 @@ def test_embeddings_come_back(suffix: str, tmp_path: Path, block: tuple[list[str
     write_embeddings(made, path)
     found = read_embeddings(path, strict=True)
     assert found.ids == made.ids == tuple(clean_id(name) for name in block[0])
-    assert found.values.tobytes() == made.values.tobytes()
+    assert np.array_equal(found.values, made.values)
     assert found.sha256 == made.sha256
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
@@ -63,7 +63,7 @@ def test_both_ways_of_reading_csv_agree(tmp_path: Path, block: tuple[list[str], 
         patch.setattr(_embeddings_csv, "CELLS", cells)  # blocks of few rows
         ids = _embeddings_csv._read_quickly(path, layout, fast)
     assert _embeddings_csv._read_carefully(path, layout, slow, True) == (ids, {})
-    assert slow.tobytes() == fast.tobytes()
+    assert np.array_equal(slow, fast)
 
 
 def test_values_are_those_of_pandas(tmp_path: Path) -> None:
