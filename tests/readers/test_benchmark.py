@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.parts import missing
+
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="peak memory is read from /proc")
 def test_benchmark_of_reading() -> None:
+    if not Path("/proc/self/status").exists():
+        missing("/proc", "peak memory is read from there")
     command = [sys.executable, str(ROOT / "benchmarks" / "read.py"), "--rows", "40", "--dim", "3", "--rounds", "1"]
     done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode in (0, 1), done.stderr
