@@ -54,21 +54,23 @@ def read_runs(output_dir: Path, phase: str) -> tuple[Run, ...]:
 
 def rank(runs: Sequence[Run]) -> Leaderboard:
     """Rank the runs that have every task; a task weighs as much as its Q differs between them."""
+    import numpy as np
+
+    from neuco_core.leaderboard import ranking
+
     tasks = tuple(sorted({task for run in runs for task in run.q}))
     lacking = {run.experiment: tuple(task for task in tasks if not _known(run, task)) for run in runs}
-    pool = [run for run in runs if not lacking[run.experiment]]
-    spreads = {task: _spread([run.q[task] for run in pool]) for task in tasks}
-    total = math.fsum(spreads.values())
-    # One run, or no spread at all: nothing tells the tasks apart, so they weigh the same.
-    weights = {task: spreads[task] / total if total > 0 else 1 / len(tasks) for task in tasks}
-    ranks = {task: _ranks([-run.q[task] for run in pool]) for task in tasks}
-    scores = [math.fsum(weights[task] * ranks[task][i] for task in tasks) for i in range(len(pool))]
+    missing = {name: names for name, names in lacking.items() if names}
+    pool = [run for run in runs if run.experiment not in missing]
+    if not pool:
+        return Leaderboard(tasks, {}, (), missing)
+    found = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
     rows = [
-        Row(run, math.fsum(run.q.values()) / len(run.q), score, place)
-        for run, score, place in zip(pool, scores, _ranks(scores), strict=True)
+        Row(run, math.fsum(run.q.values()) / len(run.q), float(score), int(place))
+        for run, score, place in zip(pool, found.weighted, found.final, strict=True)
     ]
     rows.sort(key=lambda row: (row.weighted_score, row.run.experiment))
-    missing = {name: names for name, names in lacking.items() if names}
+    weights = dict(zip(tasks, map(float, found.weights), strict=True))
     return Leaderboard(tasks, weights, tuple(rows), missing)
 
 
@@ -107,18 +109,6 @@ def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
 
 def _known(run: Run, task: str) -> bool:
     return math.isfinite(run.q.get(task, math.nan))
-
-
-def _spread(values: Sequence[float]) -> float:
-    if not values:
-        return 0.0
-    mean = math.fsum(values) / len(values)
-    return math.sqrt(math.fsum((value - mean) ** 2 for value in values) / len(values))
-
-
-def _ranks(values: Sequence[float]) -> list[int]:
-    """1 + the number of strictly smaller values: ties share the better rank."""
-    return [1 + sum(other < value for other in values) for value in values]
 
 
 def _cell(value: float) -> str:

@@ -53,8 +53,8 @@ def protocol_options(command: F) -> F:
             click.option("--protocol", help="The rules: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
             click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
             click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
-            click.option("--lr", type=float, help="Learning rate."),
-            click.option("--seed", type=click.IntRange(min=0), help="Seed of splits and training."),
+            click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
+            click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
             click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
         )
     ):
@@ -83,10 +83,14 @@ def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
 def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Protocol:
     """The protocol by name, or the suite's, with what was given on the command line changed."""
     from neuco_core.catalog import load_protocol, load_suite
+    from neuco_core.errors import SpecError, UsageError
 
-    protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))
-    given = {key: value for key, value in changes.items() if value is not None and getattr(protocol, key) != value}
-    return protocol.with_(**given) if given else protocol
+    try:
+        protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))
+        given = {key: value for key, value in changes.items() if value is not None and getattr(protocol, key) != value}
+        return protocol.with_(**given) if given else protocol
+    except SpecError as error:  # a wrong value on the command line is no broken plugin
+        raise UsageError(str(error)) from error
 
 
 @contextmanager

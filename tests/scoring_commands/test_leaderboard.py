@@ -44,6 +44,12 @@ def test_a_run_that_lacks_a_task_is_named_and_not_ranked() -> None:
     assert board.incomplete == {"b": ("y",), "c": ("y",)}
 
 
+def test_nobody_can_be_ranked() -> None:
+    board = rank([Run("a", {"x": 1.0}), Run("b", {"y": 1.0})])
+    assert board.rows == ()
+    assert board.incomplete == {"a": ("y",), "b": ("x",)}
+
+
 def test_folders_of_neuco_bench_itself_are_read(tmp_path: Path) -> None:
     old = {"experiment": "old", "overall_score": 1.0, "task_results": {"x": 1.0}}
     new = {"experiment": "new", "task_q_scores": {"x": 2.0}, "task_acc_scores": {"x": 0.5}}

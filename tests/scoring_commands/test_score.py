@@ -2,6 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -198,7 +206,10 @@ def test_a_method_that_has_nothing_for_a_dataset(parity_tasks: Path) -> None:
         (("--method", "pca", "--protocol", "neuco-2026"), 3, "neuco-2025"),
         (("--method", "pca", "--suite", "none"), 3, "suite"),
         (("--method", "pca", "--k", "0"), 2, "--k"),
-        (("--method", "pca", "--lr", "-1"), 5, "lr"),
+        (("--method", "pca", "--lr", "-1"), 2, "lr"),
+        (("--method", "pca", "--seed", str(2**32)), 2, "seed"),
+        (("--method", "pca", "--protocol", "neuco-2025+k=0"), 2, "bad k"),
+        (("--method", "pca", "--protocol", "neuco-2025+k"), 2, "variant"),
         (("--method", "pca", "--dataset", "olinda", "--kind", "classification", "--tag", "handwriting"), 2, "no task"),
         (("--embeddings", "none.csv"), 2, "none.csv"),
     ],
@@ -208,3 +219,19 @@ def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:
     assert ran.code == code
     assert word in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_a_bar_with_an_estimate_on_a_terminal_only(case: Path, site: Path) -> None:
+    """On a real pseudo-terminal, as a user has it: the bar is on stderr, the JSON on stdout stays pure."""
+    leader, follower = os.openpty()
+    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 30, 100, 0, 0))
+    command = [sys.executable, "-m", "neuco_core.cli", "score", "--embeddings", str(case / "embeddings.csv")]
+    command += ["--task", "parity_beta", "--k", "40", "--epochs", "2", "--json"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, env=environment, check=True)
+    os.close(follower)
+    shown = os.read(leader, 1 << 16).decode()
+    os.close(leader)
+    assert "parity_beta" in shown
+    assert re.search(r"so far, .* left", shown)
+    assert json.loads(done.stdout)["cells"][0]["status"] == "ok"
