@@ -71,7 +71,7 @@ def rank(q: np.ndarray, rule: Rule | None = None, baselines: np.ndarray | None =
 
 def positions(values: np.ndarray) -> np.ndarray:
     """1 + the number of strictly smaller values along the last axis: ties share the better rank."""
-    order = np.argsort(values, axis=-1, kind="stable")
+    order = np.argsort(values, axis=-1)
     ordered = np.take_along_axis(values, order, axis=-1)
     index = np.broadcast_to(np.arange(values.shape[-1]), values.shape)
     first = np.ones(values.shape, dtype=bool)

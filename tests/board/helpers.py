@@ -93,3 +93,17 @@ def make_records(scores: Mapping[str, Mapping[str, float]], splits: int = 8, noi
 
 def make_suite(*tasks: str, **changes: Any) -> Suite:
     return Suite(id=changes.pop("id", "made"), title="Made up", tasks=dict.fromkeys(tasks, 1), **changes)
+
+
+def real_record(method: str, task: str, per_split: Sequence[float], **changes: Any) -> Record:
+    """A record of a registered method and task that is not stale: its inputs are those of this moment."""
+    from neuco_core.catalog import load_method, load_protocol, load_task
+    from neuco_core.results.identity import Identity
+
+    spec, subject = load_method(method), load_task(task)
+    inputs = dict(Identity(load_protocol("neuco-2025")).inputs(spec, subject))
+    inputs |= {name: inputs.get(name) or "0" * 64 for name in HASHES}
+    own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
+    record = make_record(method, task, tuple(per_split), **own)
+    whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
+    return dataclasses.replace(record, **whole | {"baseline": spec.baseline, "dim": 64} | changes)

@@ -102,9 +102,14 @@
     if (byId("no-baselines")) { byId("no-baselines").checked = Boolean(state.base); }
   }
 
+  // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
+  var sorted = "rank asc score", written = "score";
   function update(state) {
-    if (!(state.show in places)) { state.show = "score"; }
-    sort(state); cells(state); filter(state); chips(); controls(state);
+    if (!Object.prototype.hasOwnProperty.call(places, state.show)) { state.show = "score"; }
+    var wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
+    if (wanted !== sorted) { sort(state); sorted = wanted; }
+    if (state.show !== written) { cells(state); written = state.show; }
+    filter(state); chips(); controls(state);
   }
 
   function csv() {

@@ -1,0 +1,89 @@
+"""How long a large board takes: ``python benchmarks/board.py [--methods 400] [--tasks 11]``.
+
+Ready scores of 400 methods on 11 tasks, 40 splits each: build the board with its intervals, write the site, and
+open the page in Chromium (headless, from a file, until the table is sorted and the figures are drawn).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuco_core.leaderboard.build import rank_table
+from neuco_core.leaderboard.canonical import dump
+from neuco_core.leaderboard.ranking import Rule
+from neuco_core.leaderboard.site.source import BoardSource
+from neuco_core.leaderboard.site.write import write_site
+from neuco_core.leaderboard.uncertainty import REPLICATES
+from tests.board.conftest import FLAGS
+from tests.board.helpers import simulate, table_of
+from tests.board.site_source import finish
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--methods", type=int, default=400)
+    parser.add_argument("--tasks", type=int, default=11)
+    args = parser.parse_args()
+    _, scores = simulate(np.random.default_rng(0), args.methods, args.tasks)
+    table = table_of(scores, baselines=(0, 1))
+    figures: dict[str, Any] = {"methods": args.methods, "tasks": args.tasks, "replicates": REPLICATES}
+    start, cpu = time.perf_counter(), time.process_time()
+    board = finish(rank_table(table, Rule()), "large")
+    figures["build_s"] = round(time.perf_counter() - start, 2)
+    figures["build_cpu_s"] = round(time.process_time() - cpu, 2)
+    figures["load_average"] = os.getloadavg()[0]
+    figures["board_bytes"] = len(dump(board))
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        source = BoardSource(id="large", title="A large board", board=board, table=table)
+        figures["pages"] = write_site([source], Path(folder))
+        figures["site_s"] = round(time.perf_counter() - start, 2)
+        page = Path(folder) / "boards/large/index.html"
+        figures["page_bytes"] = page.stat().st_size
+        figures |= open_page(page)
+    figures |= {"python": platform.python_version(), "numpy": np.__version__, "cores": len(os.sched_getaffinity(0))}
+    print(json.dumps(figures, indent=1))
+
+
+def open_page(path: Path) -> dict[str, Any]:
+    """Median of five cold openings, each in a context of its own; and of sorting by another column."""
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        return {"open_s": "no browser"}
+    opened, sorted_ = [], []
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))
+        for _ in range(5):
+            page = browser.new_context().new_page()
+            start = time.perf_counter()
+            page.goto(path.as_uri())
+            page.wait_for_selector("#parallel svg")
+            page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            opened.append(time.perf_counter() - start)
+            start = time.perf_counter()
+            page.locator("th[data-key='mean_q'] button").click()
+            page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+            sorted_.append(time.perf_counter() - start)
+        version = browser.version
+        browser.close()
+    return {
+        "open_s": round(float(np.median(opened)), 2),
+        "sort_s": round(float(np.median(sorted_)), 2),
+        "chromium": version,
+    }
+
+
+if __name__ == "__main__":
+    main()
