@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from neuco_core._validate import ID, SHA256, Frozen
 from neuco_core.errors import DataError
 from neuco_core.results.record import (
     FAILURES,
+    FIELDS,
     REBUILD,
     SCHEMA,
     STATUSES,
@@ -39,7 +39,7 @@ def parse_record(data: bytes, where: object) -> Record:
     values = _object(data, where)
     if values.get("schema") != SCHEMA:
         raise DataError(
-            "not a record of this schema", where=where, expected=f"schema {SCHEMA}", got=values.get("schema")
+            "not a record of this schema", where=where, expected=f"schema {SCHEMA}", got=repr(values.get("schema"))
         )
     names = {*RULES, "digest"}
     for name in values:
@@ -226,7 +226,7 @@ RULES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "dim": (lambda value: value is None or _version(value), "null or a whole number of at least 1"),
     "provenance": (lambda value: isinstance(value, dict) and _plain(value), "an object"),
 }
-if RULES.keys() != {f.name for f in fields(Record)}:
+if RULES.keys() != set(FIELDS):
     raise RuntimeError("RULES must name every field of Record")
 
 

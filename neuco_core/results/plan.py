@@ -10,8 +10,8 @@ from typing import Any
 
 from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.results.identity import Identity, differences
-from neuco_core.results.ledger import Head, head_of, read_heads
-from neuco_core.results.record import Key, Record, Scalar
+from neuco_core.results.ledger import Head, read_heads
+from neuco_core.results.record import Key, Record, Scalar, record_name
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.specs import Method, Task
 
@@ -86,7 +86,7 @@ class Planner:
         self._why_not: dict[tuple[str, str], str] = {}
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
-        head = head_of(self.heads, method.id, task.id, self.protocol.name)
+        head = self.heads.get((method.id, record_name(task.id, self.protocol.name)))
         why_not = self._not_applicable(method, task)
         inputs = self.identity.inputs(method, task) if not why_not else self._without_embeddings(method, task)
         if why_not:

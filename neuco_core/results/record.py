@@ -80,6 +80,9 @@ class Record:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self)}
 
 
+FIELDS = tuple(f.name for f in fields(Record))
+
+
 def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
     """Mean, population std and Q over the defined splits, correctly rounded: the same to the last bit everywhere."""
     values = [value for value in per_split if value is not None]
@@ -118,8 +121,12 @@ def digest(data: bytes) -> str:
 
 def record_path(registry: Path, method: str, task: str, protocol: str) -> Path:
     """Where a record is kept; the usual protocol is not named, others are, with odd characters escaped."""
+    return registry / "results" / method / record_name(task, protocol)
+
+
+def record_name(task: str, protocol: str) -> str:
     suffix = "" if protocol == DEFAULT_PROTOCOL else "@" + quote(protocol, safe="+=,")
-    return registry / "results" / method / f"{task}{suffix}.json"
+    return f"{task}{suffix}.json"
 
 
 def read_record(path: Path, *, expect_place: bool = True) -> Record:
