@@ -14,10 +14,10 @@ WHEN = {
 }
 
 
-def make_encoder(seasons: str = "post", filters: int = 512, kernel: int = 3, bias: float = 0.0, seed: int = 42) -> Any:
+def make_encoder(seasons: str = "post", filters: int = 512, kernel: int = 3, seed: int = 42) -> Any:
     from neuco_methods.mosaiks.encoder import MosaiksEncoder
 
-    return MosaiksEncoder(seasons, filters, kernel, bias, seed)
+    return MosaiksEncoder(seasons, filters, kernel, seed)
 
 
 @hookimpl
@@ -32,7 +32,7 @@ def neuco_methods() -> Iterator[Method]:
             "satellite imagery, Nature Communications 12",
             tags=("no-training", "fitted-on-dataset"),
             encoder=make_encoder,
-            params={"seasons": seasons, "filters": 512, "kernel": 3, "bias": 0.0, "seed": 42},
+            params={"seasons": seasons, "filters": 512, "kernel": 3, "seed": 42},
             requires=("torch",),
             dim=1024,
         )

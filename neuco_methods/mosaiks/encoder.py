@@ -10,22 +10,21 @@ from neuco_core.data.cubes import CubeBatch, CubeSource
 from neuco_core.data.encode_bands import check_seasons, encode_each, fit_standardizer, over_seasons, spread_ids
 from neuco_core.errors import DataError, UsageError
 
-PATCH_SAMPLES = 512
-SCALE_SAMPLES = 192
-PATCHES_PER_SAMPLE = 32
+PATCH_SAMPLES = 256
+SCALE_SAMPLES = 128
+PATCHES_PER_SAMPLE = 64
 WHITENING = 1e-2  # added to the eigenvalues: what is almost constant in all patches is not blown up to noise
 
 
 class MosaiksEncoder:
     """``fit`` picks the filters and the scale of the features; nothing is trained and no label is seen."""
 
-    def __init__(self, seasons: str, filters: int, kernel: int, bias: float, seed: int) -> None:
+    def __init__(self, seasons: str, filters: int, kernel: int, seed: int) -> None:
         if filters < 1 or kernel < 1:
             raise UsageError("filters and kernel must be at least 1", got=(filters, kernel))
         self.seasons = check_seasons(seasons)
         self.filters = filters
         self.kernel = kernel
-        self.bias = bias
         self.seed = seed
 
     def fit(self, source: CubeSource) -> None:
@@ -45,14 +44,14 @@ class MosaiksEncoder:
         return over_seasons(self._scale(sample), self.seasons, self._features)
 
     def _features(self, images: np.ndarray) -> np.ndarray:
-        """(season, band, y, x) to (season, 2 · filters): how much each patch, and its negative, is in each image."""
+        """(season, band, y, x) to (season, 2 · filters): the means of what is positive and of what is negative."""
         with torch.inference_mode():
-            # A convolution as one product per image, in place: 2.5 times as fast on one thread as conv2d.
-            response = self._weight @ unfold(torch.from_numpy(images), self.kernel)
-            response += self._offset[:, None]
-            with_patch = (response - self.bias).clamp_(min=0).mean(dim=2)
-            against = response.neg_().sub_(self.bias).clamp_(min=0).mean(dim=2)
-            return np.asarray(torch.cat([with_patch, against], dim=1).numpy())
+            # A convolution as one product per image: on one thread 2.5 times as fast as conv2d.
+            pieces = unfold(torch.from_numpy(images), self.kernel)
+            response = torch.baddbmm(self._offset, self._weight.expand(len(images), -1, -1), pieces)
+            linear = response.mean(dim=2)
+            positive = response.clamp_(min=0).mean(dim=2)
+            return np.asarray(torch.cat([positive, positive - linear], dim=1).numpy())
 
     def _patches(self, source: CubeSource, ids: tuple[str, ...]) -> np.ndarray:
         """Patches (n, band · kernel · kernel) at random places and seasons of each sample."""
@@ -81,4 +80,5 @@ class MosaiksEncoder:
         white = (patches[chosen] - mean) @ whitening
         white /= np.maximum(np.linalg.norm(white, axis=1, keepdims=True), 1e-12)
         kernels = white @ whitening
-        return torch.from_numpy(kernels.astype(np.float32)), torch.from_numpy((-kernels @ mean).astype(np.float32))
+        offset = (-kernels @ mean)[:, None]
+        return torch.from_numpy(kernels.astype(np.float32)), torch.from_numpy(offset.astype(np.float32))

@@ -21,14 +21,14 @@ def test_keeps_the_promises_of_an_encoder(seasons: str) -> None:
 
 
 def test_a_feature_is_the_mean_of_the_thresholded_response() -> None:
-    method = make_encoder(filters=5, bias=0.5)
+    method = make_encoder(filters=5)
     method.fit(SMALL)
     image = method._scale(SMALL.read(SMALL.ids()).values[0])[1]
-    weight, offset = method._weight.numpy().reshape(5, 6, 3, 3), method._offset.numpy()
+    weight, offset = method._weight.numpy().reshape(5, 6, 3, 3), method._offset.numpy()[:, 0]
     response = np.array(
         [[(weight * image[:, y : y + 3, x : x + 3]).sum(axis=(1, 2, 3)) + offset for x in range(4)] for y in range(4)]
     )
-    expected = [np.maximum(sign * response - 0.5, 0).mean(axis=(0, 1)) for sign in (1, -1)]
+    expected = [np.maximum(sign * response, 0).mean(axis=(0, 1)) for sign in (1, -1)]
     assert np.allclose(method._features(image[None])[0], np.concatenate(expected), atol=1e-4)
 
 

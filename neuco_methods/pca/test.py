@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.decomposition import IncrementalPCA
 
 from neuco_core.data.encode_bands import shrink
 from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import DataError
 from neuco_methods.pca import make_encoder
-from neuco_methods.pca.encoder import split_evenly
+from neuco_methods.pca.encoder import Components, split_evenly
 
 LANDSAT = TinyCubes(count=40, bands=LANDSAT_BANDS, seasons=("scene",), size=8)
 
@@ -41,6 +42,17 @@ def test_parts_that_fit_little_memory_keep_most_of_the_variance() -> None:
         method.fit(source)
         variances.append(float(method.encode(source.read(source.ids())).var(axis=0).sum()))
     assert variances[0] == pytest.approx(variances[1], rel=0.02)
+
+
+def test_parts_give_what_scikit_learn_gives() -> None:
+    rows = np.random.default_rng(0).normal(size=(90, 30)) * np.linspace(5, 1, 30) + 3
+    ours, theirs = Components(30, 6), IncrementalPCA(n_components=6)
+    for start in (0, 30, 60):
+        ours.add(rows[start : start + 30])
+        theirs.partial_fit(rows[start : start + 30])
+    assert np.allclose(ours.mean, theirs.mean_)
+    assert np.allclose(ours.singular, theirs.singular_values_)
+    assert np.allclose(np.abs(ours.axes), np.abs(theirs.components_), atol=1e-8)
 
 
 def test_whitened_components_have_equal_variance() -> None:
