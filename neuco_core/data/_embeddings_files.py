@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,31 @@ from neuco_core.data import _csv
 from neuco_core.data._embeddings_csv import value_columns
 from neuco_core.data._files import replacing
 from neuco_core.data.embeddings import Embeddings, make_embeddings, to_float32
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError
 
 ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
 
 
+@contextmanager
+def _whole(path: Path, kind: str) -> Iterator[None]:
+    """Turn whatever goes wrong into one line: on damaged files the libraries raise what their parts raise."""
+    try:
+        yield
+    except NeucoError:
+        raise
+    except Exception as error:
+        words = str(error).strip().splitlines() or [type(error).__name__]
+        raise DataError(f"not a whole {kind} file: {words[0][:200]}", where=path) from error
+
+
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
-    try:
-        # Opened here, because np.load leaves a file open that turns out to be broken.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            if not isinstance(arrays, np.lib.npyio.NpzFile) or not {"ids", "values"} <= set(arrays.files):
-                got = _csv.shown(getattr(arrays, "files", ["a single array"]))
-                raise DataError("not embeddings", where=path, expected="arrays named 'ids' and 'values'", got=got)
-            return _from_arrays(arrays["ids"], arrays["values"], path, strict, dim)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, MemoryError) as error:
-        raise _broken(path, "NPZ", error) from error
+    # Opened here, because np.load leaves a file open that turns out to be broken.
+    with _whole(path, "NPZ"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
+        if not isinstance(arrays, np.lib.npyio.NpzFile) or not {"ids", "values"} <= set(arrays.files):
+            got = _csv.shown(getattr(arrays, "files", ["a single array"]))
+            raise DataError("not embeddings", where=path, expected="arrays named 'ids' and 'values'", got=got)
+        return _from_arrays(arrays["ids"], arrays["values"], path, strict, dim)
 
 
 def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
@@ -36,11 +46,10 @@ def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
     if not side.is_file():
         hint = f"Write the ids, one per line, to {side.name}, or use NPZ with arrays ids and values"
         raise DataError("an NPY file has no ids", where=path, expected=f"a file {side}", hint=hint)
-    try:
-        values = np.load(path, allow_pickle=False)
+    with _whole(path, "NPY"), path.open("rb") as file:
+        values = np.lib.format.read_array(file, allow_pickle=False)
+    with _whole(side, "text"):
         ids = np.array(side.read_text(encoding="utf-8").splitlines(), dtype=str)
-    except (OSError, ValueError, EOFError, MemoryError) as error:
-        raise _broken(path, "NPY", error) from error
     return _from_arrays(ids, values, path, strict, dim)
 
 
@@ -50,26 +59,22 @@ def ids_file(path: Path) -> Path:
 
 def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """A text column ``id``, and numbered columns or a single column of lists."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     ids: list[str | None] = []
     values = np.empty((0, 0), dtype=np.float32)
-    try:
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            names = _csv.check_header(file.schema_arrow.names, path)
-            columns = value_columns(names, path, dim)
-            _check_text(file.schema_arrow.field("id").type, path)
-            for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
-                block = _block(batch, columns, path)
-                if not ids:
-                    values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
-                if block.shape[1] != values.shape[1]:
-                    raise _lengths({block.shape[1], values.shape[1]}, path)
-                values[len(ids) : len(ids) + len(block)] = block
-                ids += batch["id"].to_pylist()
-    except (OSError, pa.ArrowException) as error:
-        raise _broken(path, "Parquet", error) from error
+    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
+        names = _csv.check_header(file.schema_arrow.names, path)
+        columns = value_columns(names, path, dim)
+        _check_text(file.schema_arrow.field("id").type, path)
+        for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
+            block = _block(batch, columns, path)
+            if not ids:
+                values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
+            if block.shape[1] != values.shape[1]:
+                raise _lengths({block.shape[1], values.shape[1]}, path)
+            values[len(ids) : len(ids) + len(block)] = block
+            ids += batch["id"].to_pylist()
     ignored = tuple(name for name in names if name not in {"id", *columns})
     return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, ignored)
 
@@ -142,11 +147,6 @@ def _from_arrays(
     return make_embeddings(
         ids.tolist(), values, replaced={"missing": missing} if missing else {}, ignored=ignored, where=path
     )
-
-
-def _broken(path: Path, kind: str, error: BaseException) -> DataError:
-    words = str(error).strip().splitlines() or [type(error).__name__]
-    return DataError(f"not a whole {kind} file: {words[0]}", where=path)
 
 
 def write_npz(embeddings: Embeddings, path: Path) -> None:

@@ -8,6 +8,7 @@ of each line.
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -212,7 +213,8 @@ def _declaration(labels: Labels, file: str, sha256: str, size: int, dataset: str
     if labels.groups is not None:
         yield '    group_column="group",'
     yield "    source=Remote("
-    yield f'        "pkg://neuco_tasks.{labels.task}/{file}",'
+    address = f"pkg://neuco_tasks.{labels.task.replace('-', '_')}/{file}"  # a package's name has no hyphen
+    yield f"        {json.dumps(address, ensure_ascii=False)},"
     yield f'        sha256="{sha256}",'
     yield f"        size={size},"
     yield "    ),"

@@ -146,6 +146,11 @@ def test_another_file_is_not_overwritten(labels: Path) -> None:
         package_labels(labels, out=labels.parent)
 
 
+def test_odd_names_still_give_a_declaration_that_runs(labels: Path) -> None:
+    made = package_labels(labels, task="soil-ph", out=Path('my "best" file.csv'))
+    assert evaluate(made.declaration).source.url == 'pkg://neuco_tasks.soil_ph/my "best" file.csv'
+
+
 def test_a_file_name_that_is_no_id(labels: Path) -> None:
     odd = labels.rename("Böden.csv")
     with pytest.raises(UsageError, match=r"not a task id.*--task"):
