@@ -1,0 +1,80 @@
+"""Records are run again and compared; the state of a cell is explained."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from neuco_core.results.record import read_record, record_bytes, summary
+from neuco_core.results.verify import compare
+from tests.results.examples import scored
+from tests.results.helpers import PROTOCOL, World
+
+
+def forge(path: Path) -> None:
+    """Better scores, and everything that follows from them: nothing shows it but a new run."""
+    record = read_record(path)
+    splits = tuple(min(1.0, value + 0.05) for value in record.per_split if value is not None)
+    mean, std, q = summary(splits, record.greater_is_better) or (None, None, None)
+    path.write_bytes(
+        record_bytes(type(record)(**{**vars(record), "per_split": splits, "mean": mean, "std": std, "q": q}))
+    )
+
+
+def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> None:
+    words = ["--protocol", PROTOCOL, "--task", "toy_[ab]"]
+    assert world.neuco("score", "--all", "--method", "toy_one", *words).returncode == 0
+    done = world.neuco("verify", "--all")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 confirmed, tolerance 0.0001" in done.stdout
+    folder = world.folder / "registry" / "results" / "toy_one"
+    forge(folder / f"toy_a@{PROTOCOL}.json")
+    done = world.neuco("verify", "--all", "--json")
+    assert done.returncode == 1
+    verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+    assert verdicts == {"toy_a": "differs", "toy_b": "same"}
+    assert "1 of 2 records are not confirmed" in done.stderr
+
+    one = folder / f"toy_b@{PROTOCOL}.json"
+    one.write_bytes(one.read_bytes().replace(b'"task_version":1', b'"task_version":2'))
+    done = world.neuco("verify", str(one))
+    assert done.returncode == 4
+    assert "task_version is not that of the inputs" in done.stderr
+
+
+def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
+    told = world.neuco("explain", "toy_one", "toy_a", "--protocol", PROTOCOL)
+    assert told.returncode == 0, told.stderr
+    assert "toy_one on toy_a under" in told.stdout
+    assert ": new (not scored yet)" in told.stdout
+    assert f"next: neuco score --all --method toy_one --task toy_a --protocol {PROTOCOL}" in told.stdout
+    unpinned = json.loads(world.neuco("explain", "toy_one", "toy_unpinned", "--json").stdout)
+    assert unpinned["state"] == "skipped"
+    assert "unpinned" in unpinned["reason"]
+    bare = json.loads(world.neuco("explain", "toy_one", "toy_bare_task", "--json").stdout)
+    assert bare["state"] == "not-applicable"
+
+
+def test_verify_wants_to_know_what(world: World) -> None:
+    assert "say which records, or --all" in world.neuco("verify").stderr
+
+
+@pytest.mark.parametrize(
+    ("shift", "hash_", "verdict"),
+    [(0.0, "0a" * 32, "same"), (5e-5, "0a" * 32, "close"), (0.0, "0b" * 32, "close"), (2e-4, "0a" * 32, "differs")],
+)
+def test_how_close_is_close(shift: float, hash_: str, verdict: str) -> None:
+    record = scored()
+    splits = [value + shift for value in record.per_split if value is not None]
+    result = {"status": "ok", "per_split": splits, "labels": "0a" * 32, "embeddings": hash_}
+    assert compare(record, result).verdict == verdict
+
+
+def test_a_run_that_fails_or_has_other_splits_confirms_nothing() -> None:
+    record = scored()
+    assert not compare(record, {"status": "failed", "failure": "crash", "reason": "gone"}).confirmed
+    same = {"status": "ok", "labels": "0a" * 32, "embeddings": "0a" * 32}
+    assert compare(record, {**same, "per_split": [0.5]}).verdict == "differs"
+    assert compare(record, {**same, "per_split": [None] * 5}).verdict == "differs"
