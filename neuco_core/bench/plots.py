@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 INK, FAINT, MARK = "#1b3a57", "#9fb8cc", "#b5481f"
 DPI = 110
+STAMPS = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what would differ between two runs or versions
 
 
 def require_matplotlib() -> None:
@@ -45,10 +46,12 @@ def write_plots(folder: Path, score: Score, prefix: str) -> None:
 
 def save(figure: Figure, path: Path) -> None:
     """Write a figure whole or not at all; no date inside, so the same picture is the same file."""
+    import matplotlib
+
     buffer = io.BytesIO()
     kind = path.suffix[1:].lower()
-    metadata: dict[str, Any] = {"Software": None} if kind == "png" else {"Date": None}
-    figure.savefig(buffer, format=kind, dpi=DPI, metadata=metadata)
+    with matplotlib.rc_context({"svg.hashsalt": "neuco"}):
+        figure.savefig(buffer, format=kind, dpi=DPI, metadata={STAMPS[kind]: None})
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, buffer.getvalue())
 

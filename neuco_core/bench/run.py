@@ -76,7 +76,7 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
         write_json(folder / SUMMARY, summary)
     else:
         folder.rmdir()
-    return BenchResult(folder, summary, scores, failed, (*job.config.notes, *inputs.notes))
+    return BenchResult(folder, summary, scores, failed, tuple(inputs.notes))
 
 
 def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -68,16 +68,21 @@ def bench(
         strict=strict,
         threads=threads,
     )
+    _note(job.config.notes)  # before the work: a slip in the config is worth knowing at once
     with prompt_interrupt(), progress_bar() as progress:
         result = run_bench(job, progress=progress)
-    for note in result.notes:
-        click.echo(f"neuco: note: {note}", err=True)
+    _note(result.notes)
     _show(result, as_json)
     if job.config.update_leaderboard and result.scores:
         board, path = update_leaderboard(job)
         click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
     if result.failed:
         raise ScoreError(f"{len(result.failed)} of {len(result.failed) + len(result.scores)} tasks failed")
+
+
+def _note(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"neuco: note: {note}", err=True)
 
 
 def _show(result: BenchResult, as_json: bool) -> None:

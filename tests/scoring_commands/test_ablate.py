@@ -95,6 +95,10 @@ def test_the_table(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
         ["pca", "8", "float32"],
     ]
     assert "<svg" in (tmp_path / "a.svg").read_text()
+    for name in ("b.svg", "c.pdf"):
+        assert neuco("ablate", "--embeddings", case / "embeddings.csv", *args, "--plot", tmp_path / name).code == 0
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, tmp_path: Path) -> None:

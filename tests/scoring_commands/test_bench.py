@@ -215,6 +215,16 @@ def test_plots_under_neuco_benchs_names(case: Path, tmp_path: Path) -> None:
     assert all(data.startswith(b"\x89PNG\r\n") and data.endswith(b"IEND\xaeB`\x82") for data in pictures.values())
 
 
+def test_plots_without_matplotlib(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before the work begins, with both ways out."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    ran = bench(case, tmp_path / "out", "--config", with_config(case, tmp_path, "enable_plots: true\n"))
+    assert ran.code == 6
+    assert "neuco[plots]" in ran.err
+    assert "enable_plots: false" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
 def test_svm(case: Path, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("k_folds: 2\nprobe_type: svm\nenable_plots: true\ntask_filter: [gamma]\n")
     ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--json")
