@@ -17,7 +17,8 @@ def heat_map(board: Board, axes: Any) -> None:
     """Methods × tasks; colour is the rank within the task, the number is the mean score."""
     rows, tasks = board["rows"], [task["id"] for task in board["tasks"]]
     ranks = [[row["scores"][task]["rank"] for task in tasks] for row in rows]
-    axes.imshow(ranks, aspect="auto", cmap="BuGn_r", vmin=1, vmax=max(2, len(rows)) * 1.3)
+    # Only the pale half of the colours, so that the numbers stay legible on all of them.
+    axes.imshow(ranks, aspect="auto", cmap="GnBu_r", vmin=1 - len(rows), vmax=max(2, len(rows)) * 1.1)
     for i, row in enumerate(rows):
         for j, task in enumerate(tasks):
             axes.text(j, i, f"{row['scores'][task]['mean']:.2f}", ha="center", va="center", fontsize=7, color=INK)
@@ -40,8 +41,9 @@ def differences(board: Board, axes: Any) -> None:
         x = len(rows) + 1.2 + 0.35 * step
         axes.plot([x, x], [place[group[0]] + 0.2, place[group[-1]] - 0.2], color=INK, linewidth=3, clip_on=False)
     axes.set_yticks(list(place.values()), [_plain(method) for method in place])
-    axes.set_xlabel("weighted rank (dot), interval of the final rank (line)")
-    axes.set_title("Bars on the right join methods that cannot be told apart", loc="left", fontsize=9)
+    axes.set_xlabel("weighted rank (dot)" + ", interval of the final rank (line)" * (board["groups"] is not None))
+    sure = "Bars on the right join methods that cannot be told apart"
+    axes.set_title(sure if board["groups"] is not None else "Scores of splits are not known", loc="left", fontsize=9)
     axes.grid(axis="x", color="#e3e7eb")
     axes.set_axisbelow(True)
 

@@ -215,7 +215,7 @@ def about(source: BoardSource) -> Safe:
     files.append(tag("a", "CSV", href="board.csv", download=f"{source.id}.csv"))
     items = [tag("p", "Download: ", join(files, " · "))]
     if not source.published:
-        commands = f"neuco score --all\nneuco leaderboard build {source.id}\nneuco leaderboard check {source.id}"
+        commands = f"neuco score --all --suite {source.id}\nneuco leaderboard build {source.id}\nneuco leaderboard check {source.id}"
         items += [tag("p", "Make this board again:"), tag("pre", tag("code", commands))]
     else:
         items.append(tag("pre", tag("code", f"neuco leaderboard show {source.id}")))
