@@ -243,9 +243,9 @@ def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.nda
     if rows.ndim != 2 or len(rows) != len(ids) or rows.dtype.kind not in "fiu":
         shape = f"{rows.dtype} {rows.shape}"
         raise PluginError("bad output of its encoder", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
-    most = min(method.dim or MAX_DIM, MAX_DIM)
-    if not 1 <= rows.shape[1] <= most:
-        raise PluginError("bad output of its encoder", where=where, expected=f"1 to {most} values", got=rows.shape[1])
+    if not 1 <= rows.shape[1] <= MAX_DIM:
+        expected = f"1 to {MAX_DIM} values"
+        raise PluginError("bad output of its encoder", where=where, expected=expected, got=rows.shape[1])
     rows = rows.astype(np.float32)
     bad = [sample for sample, row in zip(ids, rows, strict=True) if not np.isfinite(row).all()]
     if bad:

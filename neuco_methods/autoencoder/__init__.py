@@ -37,5 +37,5 @@ def neuco_methods() -> Iterator[Method]:
             encoder=make_encoder,
             params={"seasons": seasons, **PARAMS},
             requires=("torch",),
-            dim=1024,
+            dim=1024 if seasons == "concat" else 256,
         )

@@ -25,5 +25,5 @@ def neuco_methods() -> Iterator[Method]:
         tags=("baseline", "no-training"),
         encoder=make_encoder,
         params={"seasons": "concat"},
-        dim=1024,
+        dim=972,
     )

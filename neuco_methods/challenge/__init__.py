@@ -58,6 +58,7 @@ def neuco_methods() -> Iterator[Method]:
             id=name,
             title=title,
             description=f"{words} 8,111 evaluation samples.",
+            license="unknown: none is stated for these files",
             citation="Embed2Scale challenge, CVPR EarthVision 2025; file from embed2scale/NeuCo-Bench, folder data/",
             tags=("challenge-2025",),
             files={DATASET: Remote(BASE + file, sha256=sha256, size=size)},

@@ -25,5 +25,5 @@ def neuco_methods() -> Iterator[Method]:
         tags=("fitted-on-dataset",),
         encoder=make_encoder,
         params={"dim": 256, "size": 8, "whiten": False, "memory_mb": 256},
-        dim=1024,
+        dim=256,
     )

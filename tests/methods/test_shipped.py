@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.catalog import list_methods
+from neuco_core.catalog import list_methods, load_method
+from neuco_core.data.encode_check import TinyCubes, run
 
 HEAVY = ("numpy", "pandas", "torch", "sklearn", "xarray", "scipy", "pyarrow", "numba", "boto3", "pooch")
 HEADINGS = ("What", "Source", "Licence", "Caveats", "Citation")
@@ -37,6 +38,13 @@ def test_every_folder_gives_methods_named_after_it() -> None:
     assert all(owners.values()), owners
     assert {folder for owner in owners.values() for folder in owner} == folders
     assert all(method.title and method.description for method in methods)
+
+
+@pytest.mark.parametrize("name", ["averaging", "band_statistics", "random"])
+def test_the_declared_dimension_is_what_four_seasons_of_27_bands_give(name: str) -> None:
+    method = load_method(name)
+    assert method.encoder is not None
+    assert run(lambda: method.encoder(**method.params), TinyCubes(count=2)).shape[1] == method.dim
 
 
 def test_listing_methods_imports_nothing_heavy() -> None:
