@@ -160,6 +160,8 @@ def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool
             numbers[column] = 0
         values[len(lines)] = numbers
         lines[name] = line
+    if sum(replaced.values()) == len(lines) * len(layout.places):
+        raise DataError("no value is a number", where=path, got=f"{len(lines)} rows, {len(layout.places)} columns")
     return list(lines), {reason: count for reason, count in replaced.items() if count}
 
 

