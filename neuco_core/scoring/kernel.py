@@ -1,9 +1,9 @@
 """The linear probe, compiled: one call trains one split from first to last epoch, without the interpreter.
 
 Everything is float32, as in the loop that it replaces. Rows go four at a time, so that one read of the weights
-(or of the gradient) serves four rows; a batch stays in the processor's cache between its forward and its
-backward pass. Sums may be reordered, which is what lets them run in vector registers, but nothing here assumes
-finite numbers: a NaN stays a NaN. All of it is in one file because the compiler's cache looks at one file.
+(or of the gradient) serves four rows, and their backward pass finds them in the processor's first cache. Sums may be
+reordered, which is what lets them run in vector registers, but nothing here assumes finite numbers: a NaN stays a
+NaN. All of it is in one file because the compiler's cache looks at one file.
 """
 
 from __future__ import annotations
@@ -54,13 +54,11 @@ def _forward(x, rows, start, count, weight, bias, out):  # type: ignore[no-untyp
 
 
 @_compiled
-def _backward(x, rows, start, count, delta, gradient):  # type: ignore[no-untyped-def]
-    """gradient = Σ delta[i] x[rows[start + i]]."""
+def _backward(x, rows, start, count, delta, gradient, bias_gradient):  # type: ignore[no-untyped-def]
+    """gradient += Σ delta[i] x[rows[start + i]] over ``count`` rows, and the same for the bias."""
     dim = x.shape[1]
     fours = count - count % 4
     for o in range(gradient.shape[0]):
-        for j in range(dim):
-            gradient[o, j] = np.float32(0)
         for i in range(0, fours, 4):
             r0, r1 = rows[start + i], rows[start + i + 1]
             r2, r3 = rows[start + i + 2], rows[start + i + 3]
@@ -71,6 +69,8 @@ def _backward(x, rows, start, count, delta, gradient):  # type: ignore[no-untype
             r0, d0 = rows[start + i], delta[i, o]
             for j in range(dim):
                 gradient[o, j] += d0 * x[r0, j]
+        for i in range(count):
+            bias_gradient[o] += delta[i, o]
 
 
 @_compiled
@@ -137,43 +137,56 @@ def _shuffle(words, at, source, rows):  # type: ignore[no-untyped-def]
 
 
 @_compiled
+def _initial(words, weight, bias):  # type: ignore[no-untyped-def]
+    """torch's start of a linear layer: uniform in ±1/√dim, from the low 24 bits of each word; weights, then biases."""
+    outputs, dim = weight.shape
+    bound, unit = np.float32(1.0 / np.sqrt(np.float64(dim))), np.float32(2.0**-24)
+    for k in range(outputs * (dim + 1)):
+        value = np.float32(words[k] & np.uint32(0xFFFFFF)) * unit * (bound + bound) - bound
+        if k < outputs * dim:
+            weight[k // dim, k % dim] = value
+        else:
+            bias[k - outputs * dim] = value
+
+
+@_compiled
+def _gradients(x, y, rows, start, count, kind, weight, bias, out, gradient, bias_gradient):  # type: ignore[no-untyped-def]
+    """The gradients of a batch's mean loss; returns the sum of its rows' losses.
+
+    Forward and backward pass go together, four rows at a time, so that the second finds the rows in the first cache.
+    """
+    gradient[:] = np.float32(0)
+    bias_gradient[:] = np.float32(0)
+    scale = np.float32(1.0 / (count * (gradient.shape[0] if kind == 0 else 1)))
+    total = np.float64(0)
+    for i in range(start, start + count, 4):
+        few = min(4, start + count - i)
+        _forward(x, rows, i, few, weight, bias, out)
+        total += _loss(y, rows, i, few, kind, out, scale)
+        _backward(x, rows, i, few, out, gradient, bias_gradient)
+    return total
+
+
+@_compiled
 def fit(x, y, train, test, words, kind, epochs, batch, lr, decay, weights, biases, predictions, losses):  # type: ignore[no-untyped-def]
-    """Train one split. Fills per epoch: weights, biases, predictions of the test set, losses (train, test)."""
+    """Train one split. Fills per epoch: weights, biases, predictions of the test part, losses (train, test)."""
     outputs, dim = weights.shape[1], weights.shape[2]
     weight, bias = np.empty((outputs, dim), np.float32), np.empty(outputs, np.float32)
-    bound = np.float32(np.sqrt(3.0) * (np.sqrt(2.0 / 6.0) / np.sqrt(np.float64(dim))))
-    unit = np.float32(2.0**-24)
-    at = 0
-    for o in range(outputs):
-        for j in range(dim):
-            weight[o, j] = np.float32(words[at] & np.uint32(0xFFFFFF)) * unit * (bound + bound) - bound
-            at += 1
-    for o in range(outputs):
-        bias[o] = np.float32(words[at] & np.uint32(0xFFFFFF)) * unit * (bound + bound) - bound
-        at += 1
-    flat, gradient = weight.reshape(-1), np.empty((outputs, dim), np.float32)
-    slope = gradient.reshape(-1)
-    m, v = np.zeros(outputs * dim, np.float32), np.zeros(outputs * dim, np.float32)
-    bias_slope = np.empty(outputs, np.float32)
-    bias_m, bias_v = np.zeros(outputs, np.float32), np.zeros(outputs, np.float32)
-    rows, out = np.empty_like(train), np.empty((batch, outputs), np.float32)
-    spread = outputs if kind == 0 else 1
-    step = 0
+    _initial(words, weight, bias)
+    gradient, bias_gradient = np.empty_like(weight), np.empty_like(bias)
+    m, v = np.zeros(weight.size, np.float32), np.zeros(weight.size, np.float32)
+    bias_m, bias_v = np.zeros_like(bias), np.zeros_like(bias)
+    rows, out = np.empty_like(train), np.empty((4, outputs), np.float32)
+    at, step, spread = outputs * (dim + 1), 0, outputs if kind == 0 else 1
     for epoch in range(epochs):
         at = _shuffle(words, at + 2, train, rows)
         total = np.float64(0)
         for start in range(0, train.size, batch):
             count = min(batch, train.size - start)
-            _forward(x, rows, start, count, weight, bias, out)
-            total += _loss(y, rows, start, count, kind, out, np.float32(1.0 / (count * spread)))
-            _backward(x, rows, start, count, out, gradient)
-            for o in range(outputs):
-                bias_slope[o] = np.float32(0)
-                for i in range(count):
-                    bias_slope[o] += out[i, o]
+            total += _gradients(x, y, rows, start, count, kind, weight, bias, out, gradient, bias_gradient)
             step += 1
-            _adamw(flat, slope, m, v, step, lr, decay)
-            _adamw(bias, bias_slope, bias_m, bias_v, step, lr, decay)
+            _adamw(weight.reshape(-1), gradient.reshape(-1), m, v, step, lr, decay)
+            _adamw(bias, bias_gradient, bias_m, bias_v, step, lr, decay)
         losses[0, epoch] = total / (train.size * spread)
         _forward(x, test, 0, test.size, weight, bias, predictions[epoch])
         losses[1, epoch] = _loss(y, test, 0, test.size, kind, predictions[epoch], np.float32(0)) / (test.size * spread)
