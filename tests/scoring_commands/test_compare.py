@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuco_core.data.embeddings import make_embeddings
@@ -29,6 +29,7 @@ def test_by_hand() -> None:
     assert (found.difference, found.std, found.splits, found.a_higher, found.b_higher) == (2.0, 1.0, 3, 3, 0)
 
 
+@settings(deadline=None)  # the first example imports scipy
 @given(st.lists(st.tuples(st.floats(-1, 1), st.floats(-1, 1)), min_size=2, max_size=30))
 def test_swapping_the_two_turns_the_sign(pairs: list[tuple[float, float]]) -> None:
     a, b = zip(*pairs, strict=True)
