@@ -13,6 +13,7 @@ import platform
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,11 @@ from neuco_core.leaderboard.canonical import dump
 from neuco_core.leaderboard.ranking import Rule
 from neuco_core.leaderboard.site.source import BoardSource
 from neuco_core.leaderboard.site.write import write_site
-from neuco_core.leaderboard.uncertainty import REPLICATES
+from neuco_core.leaderboard.table import from_records
+from neuco_core.leaderboard.uncertainty import REPLICATES, TaskScores
+from neuco_core.results.record import read_all, write_record
 from tests.board.conftest import FLAGS
-from tests.board.helpers import simulate, table_of
+from tests.board.helpers import make_record, make_suite, simulate, table_of
 from tests.board.site_source import finish
 
 
@@ -43,6 +46,7 @@ def main() -> None:
     figures["build_cpu_s"] = round(time.process_time() - cpu, 2)
     figures["load_average"] = os.getloadavg()[0]
     figures["board_bytes"] = len(dump(board))
+    figures["read_records_s"] = read_records(scores)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         source = BoardSource(id="large", title="A large board", board=board, table=table)
@@ -53,6 +57,18 @@ def main() -> None:
         figures |= open_page(page)
     figures |= {"python": platform.python_version(), "numpy": np.__version__, "cores": len(os.sched_getaffinity(0))}
     print(json.dumps(figures, indent=1))
+
+
+def read_records(scores: Sequence[TaskScores]) -> float:
+    """The time to read as many records from disk, each checked strictly, and to sort them into a table."""
+    tasks = [f"t{t:02}" for t in range(len(scores))]
+    with tempfile.TemporaryDirectory() as folder:
+        for task, found in zip(tasks, scores, strict=True):
+            for m, splits in enumerate(found.splits.tolist()):
+                write_record(make_record(f"m{m:03}", task, splits), Path(folder))
+        start = time.perf_counter()
+        from_records(read_all(Path(folder)), make_suite(*tasks))
+        return round(time.perf_counter() - start, 2)
 
 
 def open_page(path: Path) -> dict[str, Any]:

@@ -53,12 +53,18 @@ def notes(board: Board, values: str = "score") -> list[str]:
     if board.get("uncertainty"):
         found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
     for row in board.get("incomplete", ()):
-        reasons = "; ".join(
-            f"{task}: {cell['status']}, {cell['reason']}" for task, cell in sorted(row["lacks"].items())
-        )
-        found.append(f"Not ranked: {row['method']} lacks {reasons}")
+        why = "; ".join(f"{', '.join(tasks)}: {', '.join(said)}" for said, tasks in reasons(row).items())
+        found.append(f"Not ranked: {row['method']} lacks {why}")
     for entry in board.get("unused_tasks", ()):
         found.append(f"Not counted: task {entry['task']}, which {', '.join(entry['lacking'])} lack")
+    return found
+
+
+def reasons(row: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
+    """Why an incomplete row lacks tasks: status and reason → the tasks that lack for it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for task, cell in sorted(row["lacks"].items()):
+        found.setdefault((cell["status"], cell["reason"]), []).append(task)
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -101,19 +101,21 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     than the suite's, or of an older version of the method, never counts.
     """
     chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
-    newest: dict[str, int] = {}
+    methods: dict[str, list[Record]] = {}
+    tasks: dict[str, list[Record]] = {task: [] for task in sorted(suite.tasks)}
     for record in chosen:
-        newest[record.method] = max(record.method_version, newest.get(record.method, 1))
+        methods.setdefault(record.method, []).append(record)
+        tasks[record.task].append(record)
+    entrants = {method: _entrant(method, methods[method]) for method in sorted(methods)}
     cells: dict[tuple[str, str], Cell] = {}
     for record in chosen:
         if (record.method, record.task) in cells:
             raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
-        reason = _old(record, suite, newest[record.method]) or (stale(record) if stale else None)
+        reason = _old(record, suite, entrants[record.method].version) or (stale(record) if stale else None)
         cell = _cell(record)
         cells[record.method, record.task] = replace(cell, status="stale", reason=reason) if reason else cell
-    events = tuple(_event(task, version, chosen) for task, version in sorted(suite.tasks.items()))
-    entrants = tuple(_entrant(method, version, chosen) for method, version in sorted(newest.items()))
-    return Table(events, entrants, cells)
+    events = tuple(_event(task, suite.tasks[task], own) for task, own in tasks.items())
+    return Table(events, tuple(entrants.values()), cells)
 
 
 def _cell(record: Record) -> Cell:
@@ -142,15 +144,16 @@ def _old(record: Record, suite: Suite, method_version: int) -> str | None:
 def _event(task: str, version: int, records: Iterable[Record]) -> Event:
     """Told by the records of the right version, which all agree; a task that nobody was scored on stays bare."""
     for record in records:
-        if record.task == task and record.task_version == version:
+        if record.task_version == version:
             return Event(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
     return Event(task, version)
 
 
-def _entrant(method: str, version: int, records: Iterable[Record]) -> Entrant:
-    own = [r for r in records if r.method == method and r.method_version == version]
-    dims = [r.dim for r in own if r.dim is not None]
-    return Entrant(method, version, any(r.baseline for r in own), max(dims, default=None))
+def _entrant(method: str, records: Sequence[Record]) -> Entrant:
+    version = max(record.method_version for record in records)
+    own = [record for record in records if record.method_version == version]
+    dims = [record.dim for record in own if record.dim is not None]
+    return Entrant(method, version, any(record.baseline for record in own), max(dims, default=None))
 
 
 @dataclass(frozen=True)

@@ -261,3 +261,10 @@ def test_names_for_screen_readers(reader: Reader) -> None:
         ".filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.closest('label'))).length"
     )
     assert unnamed == 0
+
+
+def test_pointing_at_a_score_tells_what_it_is_made_of(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    cell = page.locator("tr[data-i='0'] td").nth(7)
+    cell.hover()
+    assert re.fullmatch(r"t00|First task .*: 0\.\d+ ± 0\.\d+, Q \d+\.\d+, rank \d+", cell.get_attribute("title") or "")

@@ -68,7 +68,9 @@ def _row_data(source: BoardSource, row: Mapping[str, Any], tasks: Sequence[str])
 
 
 def _score_data(score: Mapping[str, Any] | None) -> list[Any] | None:
-    return None if score is None else [_short(score["mean"]), _short(score["q"]), score.get("rank")]
+    return (
+        None if score is None else [_short(score["mean"]), _short(score["q"]), score.get("rank"), _short(score["std"])]
+    )
 
 
 def _short(value: float | None) -> float | None:
@@ -76,7 +78,8 @@ def _short(value: float | None) -> float | None:
 
 
 def _all_rows(board: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [*board["rows"], *board.get("incomplete", ())]
+    """The ranked methods, and those that lack something; who has no score at all is only in the list of reasons."""
+    return [*board["rows"], *(row for row in board.get("incomplete", ()) if row["scores"])]
 
 
 def _columns(board: Mapping[str, Any]) -> list[tuple[str, str, int, str]]:
@@ -140,7 +143,7 @@ def _task_header(source: BoardSource, task: Mapping[str, Any]) -> Safe:
     weight = tag("small", f"weight {num(task['weight'], 3)}") if task["weight"] is not None else Safe("")
     label = join((tag("span", task["id"].replace("_", "_\u200b")), weight))
     words = source.task_title(task["id"])
-    return _header(f"task:{task['id']}", label, words, class_="number task", data_kind=task["kind"])
+    return _header(f"task:{task['id']}", label, words, class_="number task")
 
 
 def _row(source: BoardSource, row: Mapping[str, Any], columns: Any, heat: Mapping[str, Any], index: int) -> Safe:
@@ -152,7 +155,7 @@ def _row(source: BoardSource, row: Mapping[str, Any], columns: Any, heat: Mappin
         drawn = rank_interval(place, row.get("rank_interval"), methods)
         first = tag("td", tag("b", place), drawn, class_="rank")
     cells = [tag("td", num(row.get(key), digits), class_="number") for key, _, digits, _ in columns]
-    cells += [_score_cell(row, task, heat[task["id"]]) for task in source.board["tasks"]]
+    cells += [_score_cell(row, name, level) for name, level in heat.items()]
     return tag(
         "tr", first, _name_cell(source, row), *cells, data_i=index, class_="incomplete" if place is None else None
     )
@@ -169,17 +172,13 @@ def _name_cell(source: BoardSource, row: Mapping[str, Any]) -> Safe:
     return tag("th", tag("div", pick, tag("div", label, *small)), scope="row", class_="name")
 
 
-def _score_cell(row: Mapping[str, Any], task: Mapping[str, Any], heat: Any) -> Safe:
-    name = task["id"]
-    score = row.get("scores", {}).get(name)
+def _score_cell(row: Mapping[str, Any], task: str, heat: Any) -> Safe:
+    score = row.get("scores", {}).get(task)
     if score is None:
-        lack = row.get("lacks", {}).get(name, {})
+        lack = row.get("lacks", {}).get(task, {})
         words = f"{lack.get('status', 'no score')}: {lack.get('reason', '')}"
-        return tag("td", tag("abbr", "–", title=words, aria_label=words), class_="number none", data_kind=task["kind"])
-    spread = "" if score["std"] is None else f" ± {num(score['std'])} over {score['splits']} splits"
-    words = f"{name}: {num(score['mean'])}{spread}, Q {num(score['q'], 2)}, rank {score.get('rank') or '–'}"
-    level = f"number h{heat(score['mean'])}"
-    return tag("td", num(score["mean"]), class_=level, title=words, data_kind=task["kind"])
+        return tag("td", tag("abbr", "–", title=words, aria_label=words), class_="number none")
+    return tag("td", num(score["mean"]), class_=f"number h{heat(score['mean'])}")
 
 
 def _heat(board: Mapping[str, Any], task: str) -> Any:

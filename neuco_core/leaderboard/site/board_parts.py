@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from neuco_core.leaderboard.history import Change
+from neuco_core.leaderboard.report import reasons
 from neuco_core.leaderboard.site.html import Safe, join, num, section, table, tag
 from neuco_core.leaderboard.site.source import BoardSource
 
@@ -190,9 +191,13 @@ def _correlation(board: Board) -> Safe:
 def not_ranked(source: BoardSource) -> Safe:
     board = source.board
     rows = [
-        (source.method_title(row["method"]), task, cell["status"], cell["reason"])
+        (
+            source.method_title(row["method"]),
+            "all tasks" if len(tasks) == len(board["tasks"]) else ", ".join(tasks),
+            *why,
+        )
         for row in board.get("incomplete", ())
-        for task, cell in sorted(row["lacks"].items())
+        for why, tasks in reasons(row).items()
     ]
     if not rows:
         return Safe("")
@@ -215,7 +220,8 @@ def about(source: BoardSource) -> Safe:
     files.append(tag("a", "CSV", href="board.csv", download=f"{source.id}.csv"))
     items = [tag("p", "Download: ", join(files, " · "))]
     if not source.published:
-        commands = f"neuco score --all --suite {source.id}\nneuco leaderboard build {source.id}\nneuco leaderboard check {source.id}"
+        verbs = ("score --all --suite", "leaderboard build", "leaderboard check")
+        commands = "\n".join(f"neuco {verb} {source.id}" for verb in verbs)
         items += [tag("p", "Make this board again:"), tag("pre", tag("code", commands))]
     else:
         items.append(tag("pre", tag("code", f"neuco leaderboard show {source.id}")))

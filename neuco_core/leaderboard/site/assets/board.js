@@ -156,6 +156,15 @@
     if (event.target.checked) { picked.push(id); }
     neuco.set({ pick: picked.join(",") });
   });
+  // What a score is made of, written when it is pointed at: in every cell of a large board it would be half the page.
+  body.addEventListener("pointerover", function (event) {
+    var cell = event.target.closest("td");
+    if (!cell || cell.title || cell.cellIndex < firstTask) { return; }
+    var i = cell.cellIndex - firstTask, score = rowOf(cell.parentNode).scores[i];
+    if (!score) { return; }
+    cell.title = neuco.data.tasks[i].title + ": " + number(score[0], 3) + (score[3] === null ? "" : " ± " + number(score[3], 3))
+      + ", Q " + number(score[1], 2) + ", rank " + number(score[2], 0);
+  });
   // "/" goes to the search, Escape empties it, arrows go from method to method.
   document.addEventListener("keydown", function (event) {
     if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
