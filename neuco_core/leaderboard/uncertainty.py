@@ -97,7 +97,7 @@ def assess(
 def assess_tasks(ranking: Ranking, *, seed: int = SEED, replicates: int = REPLICATES) -> Intervals:
     """The range of final ranks if other tasks of this kind had been chosen: tasks resampled, scores as they are."""
     count = len(ranking.weights)
-    drawn = np.random.default_rng(seed).multinomial(count, np.full(count, 1 / count), size=replicates)
+    drawn = np.random.RandomState(seed).multinomial(count, np.full(count, 1 / count), size=replicates)
     final = positions(np.round((drawn * ranking.weights) @ ranking.ranks, DIGITS))
     low, high = np.quantile(final, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0, method="inverted_cdf")
     return Intervals(np.minimum(low, ranking.final), np.maximum(high, ranking.final))
@@ -133,7 +133,7 @@ def mean_interval(splits: np.ndarray, test_to_train: float) -> Intervals:
     return Intervals(mean - half, mean + half)
 
 
-def replicate_q(scores: TaskScores, rng: np.random.Generator, replicates: int = REPLICATES) -> np.ndarray:
+def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
     """Q of every method on replicates of a task, (replicates, methods)."""
     k = scores.splits.shape[1]
     known = np.isfinite(scores.splits)
@@ -166,6 +166,6 @@ def _spread_stretch(k: int) -> float:
 
 def replicate_board(tasks: Sequence[TaskScores], *, seed: int = SEED, replicates: int = REPLICATES) -> np.ndarray:
     """Q on replicates of the whole board, (replicates, tasks, methods); one random stream for each task."""
-    streams = np.random.SeedSequence(seed).spawn(len(tasks))
-    parts = [replicate_q(task, np.random.default_rng(s), replicates) for task, s in zip(tasks, streams, strict=True)]
+    # RandomState is old, and for that very reason gives the same numbers with every version of numpy.
+    parts = [replicate_q(task, np.random.RandomState((seed, t)), replicates) for t, task in enumerate(tasks)]
     return np.stack(parts, axis=1)

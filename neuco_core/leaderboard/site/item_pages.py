@@ -31,7 +31,8 @@ def method_page(source: BoardSource, row: Row, on: Scales) -> str:
     facts += [("Baseline", "yes")] if row["baseline"] else []
     if row.get("rank"):
         drawn = rank_interval(row["rank"], row["rank_interval"], len(source.board["rows"]))
-        facts = [("Rank", join((tag("b", f"{row['rank']} of {len(source.board['rows'])} "), drawn))), *facts]
+        place = join((tag("b", f"{row['rank']} of {len(source.board['rows'])} "), drawn))
+        facts = [("Rank", place), *_more_ranks(row), *facts]
     body = join(
         (
             _heading(source, words.title or name, words, facts),
@@ -41,6 +42,17 @@ def method_page(source: BoardSource, row: Row, on: Scales) -> str:
         )
     )
     return page(f"{words.title or name} on {source.title}", body, up=UP)
+
+
+def _more_ranks(row: Row) -> list[tuple[str, object]]:
+    """What else is known of a rank, if it is."""
+    found: list[tuple[str, object]] = []
+    if row["rank_other_tasks"]:
+        low, high = row["rank_other_tasks"]
+        found.append(("With other tasks of this kind", str(low) if low == high else f"{low} to {high}"))
+    if row["best"] is not None:
+        found.append(("First in", f"{row['best']:.0%} of replicates"))
+    return found
 
 
 def task_page(source: BoardSource, task: Row, on: Scales) -> str:
