@@ -25,6 +25,7 @@ COMMANDS = {
     "explain": "neuco_core.cli.verify:explain",
     "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
     "methods": "neuco_core.cli.listing:methods",
+    "new": "neuco_core.cli.new:new",
     "plugins": "neuco_core.cli.listing:plugins",
     "protocols": "neuco_core.cli.listing:protocols",
     "score": "neuco_core.cli.score:score",

@@ -1,0 +1,118 @@
+"""``neuco new task`` and ``neuco new method``: the start of a contribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from neuco_core.cli.complete import ids_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+
+
+def words(command: F) -> F:
+    """What people must be told, asked for in both commands."""
+    for option in reversed(
+        (
+            click.option("--title", required=True, help="A few words."),
+            click.option("--description", required=True, help="One sentence: what is it?"),
+            click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
+            click.option(
+                "--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."
+            ),
+            click.option("--package", is_flag=True, help="Write a whole distribution, to be published by yourself."),
+        )
+    ):
+        command = option(command)
+    return command
+
+
+@click.group()
+def new() -> None:
+    """Start a task or a method: a directory that keeps the contract from the first minute."""
+
+
+@new.command()
+@click.argument("name")
+@click.option("--labels", required=True, metavar="FILE|URL", help="A CSV with the columns id and label.")
+@words
+@click.option("--citation", required=True, help="A DOI, an arXiv number (arXiv:2510.17914) or a BibTeX entry.")
+@click.option("--unit", default="", help="The unit of the labels; 1 for a share.")
+@click.option("--kind", type=click.Choice(["regression", "classification"]), help="Guessed if not given.")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
+def task(
+    name: str,
+    labels: str,
+    title: str,
+    description: str,
+    license: str,
+    citation: str,
+    unit: str,
+    kind: str | None,
+    dataset: str | None,
+    into: Path | None,
+    package: bool,
+) -> None:
+    """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
+    from neuco_core.contrib.metadata import check_citation, check_license
+    from neuco_core.contrib.new_task import new_task
+    from neuco_core.contrib.scaffold import Words
+
+    check_license(license)
+    check_citation(citation)
+    said = Words(name, title, description, license, citation)
+    made = new_task(said, labels, unit=unit, kind=kind, dataset=dataset, into=into, as_package=package)
+    click.echo(f"{made.path}: {made.rows} labels")
+    click.echo(f"  kind      {made.kind} (from {made.kind_from})")
+    click.echo(f"  dataset   {made.dataset} ({made.dataset_from})")
+    base = made.baseline
+    click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
+    _next(name, made.path, package)
+
+
+@new.command()
+@click.argument("name")
+@click.option("--embeddings", type=FILE, help="A CSV, Parquet or NPZ file; with --dataset.")
+@click.option("--encoder", is_flag=True, help="Code that is run on cubes, to be filled in.")
+@words
+@click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
+def method(
+    name: str,
+    embeddings: Path | None,
+    encoder: bool,
+    title: str,
+    description: str,
+    license: str,
+    citation: str,
+    dataset: str | None,
+    into: Path | None,
+    package: bool,
+) -> None:
+    """Make a method from a file of embeddings, or an encoder that already works, to be made your own."""
+    from neuco_core.contrib.metadata import check_citation, check_license
+    from neuco_core.contrib.new_method import new_method
+    from neuco_core.contrib.scaffold import Words
+    from neuco_core.errors import UsageError
+
+    if (embeddings is None) != encoder:
+        raise UsageError("what kind of method?", expected="either --embeddings FILE or --encoder")
+    check_license(license)
+    if citation:
+        check_citation(citation)
+    said = Words(name, title, description, license, citation)
+    path = new_method(said, embeddings=embeddings, dataset=dataset, into=into, as_package=package)
+    click.echo(str(path))
+    _next(name, path, package)
+
+
+def _next(name: str, path: Path, package: bool) -> None:
+    click.echo("next:")
+    if package:
+        click.echo(f"  pip install -e {path}")
+    click.echo(f"  edit {path / 'README.md'}: the caveats are yours to tell")
+    click.echo(f"  neuco check {name}")
