@@ -49,7 +49,7 @@ def test_bench_leaves_whole_files(case: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     first = wait_for(tmp_path / "out", "results/*/aaa/aaa_result.json", child)
     _, err = interrupt(child)
-    assert child.returncode == 130
+    assert child.returncode == 130, err
     assert err.strip() == "neuco: interrupted"
     left = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     assert {path.name for path in left} == {"aaa_result.json", "aaa_score.json"}
@@ -79,6 +79,7 @@ def test_score_prints_nothing_that_is_not_whole(case: Path, site: Path) -> None:
             break
     time.sleep(1)
     out, err = interrupt(child)
-    assert child.returncode == 130, err
+    # Python ends by the signal itself if it came within an import that runs generated code; a shell shows 130 for both.
+    assert child.returncode in (130, -signal.SIGINT), err
     assert out == ""
     assert "Traceback" not in err
