@@ -42,7 +42,7 @@ def test_bench_leaves_whole_files(case: Path, tmp_path: Path) -> None:
         (labels / path.name).write_bytes(path.read_bytes())
     few = (labels / "alpha__regr.csv").read_text().splitlines()[:31]
     (labels / "aaa__regr.csv").write_text("\n".join(few) + "\n")
-    (tmp_path / "c.yaml").write_text("k_folds: 300\nepochs: 1500\nenable_plots: false\n")
+    (tmp_path / "c.yaml").write_text("k_folds: 100\nepochs: 1500\nenable_plots: false\n")
     child = start(
         "bench", "--annotation_path", labels, "--submission_file", case / "embeddings.csv",
         "--config", tmp_path / "c.yaml", "--output_dir", tmp_path / "out",
