@@ -12,7 +12,7 @@ import click
 from neuco_core.cli.output import echo_json
 
 if TYPE_CHECKING:
-    from neuco_core.results.plan import Plan
+    from neuco_core.results.plan import Plan, PlannedCell
     from neuco_core.results.record import Record
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -132,13 +132,15 @@ def describe_plan(plan: Plan) -> str:
 
     head = f"{len(plan.cells)} cells under {plan.protocol.name}"
     lines = [f"  {count:6} {state:15} {STATES[state]}" for state, count in plan.counts.items()]
-    reasons: dict[tuple[str, str], list[str]] = {}
+    alike: dict[tuple[str, str], list[PlannedCell]] = {}
     for cell in plan.cells:
         if cell.reason:
-            reasons.setdefault((cell.state, cell.reason), []).append(f"{cell.method.id} on {cell.task.id}")
-    for (state, reason), cells in reasons.items():
-        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        lines.append(f"{state} {cells[0]}{more}: {reason}")
+            # Where a method has nothing, the method says more than the dataset's name in the reason.
+            what = cell.method.id if cell.state == "not-applicable" else cell.reason
+            alike.setdefault((cell.state, what), []).append(cell)
+    for (state, _), (first, *others) in alike.items():
+        more = f" and {len(others)} more" if others else ""
+        lines.append(f"{state} {first.method.id} on {first.task.id}{more}: {first.reason}")
     return "\n".join([head, *lines])
 
 
