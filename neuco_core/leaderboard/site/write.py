@@ -85,5 +85,9 @@ def _preview(source: BoardSource) -> Safe:
         for row in board["rows"][:SHOWN]
     ]
     headers = (("rank", "number"), "method", ("mean Q", "number"))
-    first = table(headers, rows, caption=f"First {len(rows)}") if rows else tag("p", "Nobody is ranked yet.")
+    first = (
+        table(headers, rows, caption=f"First {len(rows)} of {source.title}")
+        if rows
+        else tag("p", "Nobody is ranked yet.")
+    )
     return tag("article", tag("h3", link), tag("p", size, class_="note"), first, class_="tile")
