@@ -28,6 +28,8 @@ SCORER_VERSION = 1
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
 
+UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
+
 
 class Origin(NamedTuple):
     """The hash of where something comes from; or None and, if it is known that it cannot be had here, the reason."""
@@ -192,7 +194,7 @@ def _code(function: Callable[..., Any] | None) -> str:
     """The hash of a function's module; of code that cannot be found nobody knows whether it changed, so: it did."""
     from neuco_core.data.encode_cache import code_hash
 
-    return code_hash(function) or secrets.token_hex(32)
+    return code_hash(function) or UNKNOWN_CODE
 
 
 def _packages(method: Method) -> dict[str, str]:

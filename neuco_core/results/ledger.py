@@ -73,8 +73,11 @@ def exclusive(registry: Path) -> Iterator[None]:
     The folder itself is locked; the lock ends with the process, however it ends.
     """
     root = registry / "results"
-    root.mkdir(parents=True, exist_ok=True)
-    handle = os.open(root, os.O_RDONLY)
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        handle = os.open(root, os.O_RDONLY)
+    except OSError as error:
+        raise unwritable(root, error) from error
     try:
         _lock(handle, root)
         for path in root.glob("*/.*.json.*"):
@@ -82,6 +85,11 @@ def exclusive(registry: Path) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def unwritable(path: Path, error: OSError) -> UsageError:
+    reason = error.strerror or str(error)
+    return UsageError(f"the registry cannot be written: {reason}", where=path, hint="Set NEUCO_REGISTRY to a folder")
 
 
 def _lock(handle: int, root: Path) -> None:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import select
 from collections.abc import Iterator, Sequence
+from multiprocessing.connection import wait
 
 from neuco_core.results.process import LOOK_SECONDS, WorkerProcess
 from neuco_core.results.schedule import Schedule
@@ -37,7 +37,7 @@ def _results(schedule: Schedule, workers: Sequence[WorkerProcess]) -> Iterator[t
         busy = [worker for worker in workers if worker.step]
         if not busy:
             return
-        select.select(busy, [], [], LOOK_SECONDS)
+        wait([worker.fileno() for worker in busy], LOOK_SECONDS)
         for worker in busy:
             step, result = worker.step, worker.poll()
             if step and result:

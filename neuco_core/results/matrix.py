@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from neuco_core.catalog import load_metric
-from neuco_core.errors import DataError, NeucoError
-from neuco_core.results.ledger import exclusive, read_head
+from neuco_core.catalog import load_metric, load_protocol
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.results.identity import Identity
+from neuco_core.results.ledger import exclusive, read_head, unwritable
 from neuco_core.results.plan import Plan, PlannedCell
 from neuco_core.results.record import (
     DEFAULT_PROTOCOL,
@@ -25,6 +26,7 @@ from neuco_core.results.record import (
 from neuco_core.results.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
 from neuco_core.specs import Spec
 
+CHANGED = "its code or data changed while it was scored; the next run will score it again"
 MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
 
 
@@ -34,14 +36,24 @@ def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> It
     Cells that are skipped or not applicable get a record that says so. Ending the iteration early ends the
     workers; what was saved stays, and the next plan goes on from there.
     """
+    if load_protocol(plan.protocol.name) != plan.protocol:
+        raise UsageError("a protocol that its name does not tell", got=plan.protocol.name, hint="Use Protocol.with_")
     cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
     with exclusive(registry):
         for cell in plan.cells:
-            if cell.state in ("skipped", "not-applicable"):
+            if _says_why_not(cell):
                 save(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
         for step, result in engine.run(groups_of(plan.work, plan.protocol.name), limits):
-            record = make_record(cells[step.method, step.task], result, engine.name)
-            yield save(record, registry)
+            cell = cells[step.method, step.task]
+            if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
+                result = failure("data", CHANGED)
+            yield save(make_record(cell, result, engine.name), registry)
+
+
+def _says_why_not(cell: PlannedCell) -> bool:
+    """Whether the plan's reason is to be recorded. A score from elsewhere is not lost because the data is not here."""
+    scored = cell.head is not None and cell.head.status == "ok"
+    return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
 
 
 def groups_of(cells: Sequence[PlannedCell], protocol: str) -> list[Group]:
@@ -75,6 +87,8 @@ def save(record: Record, registry: Path) -> Record:
         lost = dataclasses.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
         write_record(lost, registry)
         return lost
+    except OSError as error:
+        raise unwritable(path, error) from error
     return record
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import select
 import signal
 import subprocess
 import sys
 import time
+from multiprocessing.connection import wait
 from pathlib import Path
 
 from neuco_core.results.steps import GIGABYTE, Limits, Result, Step, failure
@@ -71,7 +71,7 @@ class WorkerProcess:
         """A step from its beginning to its end."""
         self.give(step)
         while True:
-            select.select([self], [], [], LOOK_SECONDS)
+            wait([self.fileno()], LOOK_SECONDS)
             result = self.poll()
             if result is not None:
                 return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from neuco_core.catalog import load_protocol
+from neuco_core.errors import UsageError
 from neuco_core.results import identity
-from neuco_core.results.matrix import default_limits, make_record, retry_command, save
+from neuco_core.results.matrix import default_limits, make_record, retry_command, run_matrix, save
 from neuco_core.results.plan import Plan, PlannedCell, make_plan, stale_records
-from neuco_core.results.record import read_all, read_record, record_path
+from neuco_core.results.record import Record, read_all, read_record, record_path
 from neuco_core.results.schedule import Schedule
-from neuco_core.results.steps import Group, Limits, Step
+from neuco_core.results.steps import Group, Limits, Result, Step
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.specs import Method, Remote, Task
 
@@ -190,3 +191,45 @@ def test_the_retry_command_names_few_cells_and_not_many() -> None:
     few = retry_command([("m", "a"), ("m", "b")], "ridge")
     assert few == "neuco score --all --retry --method m --task a --task b --protocol ridge"
     assert retry_command([(f"m{i}", "a") for i in range(9)], "neuco-2025") == "neuco score --all --retry"
+
+
+class Ready:
+    """An engine that has every result at once."""
+
+    name = "ready"
+
+    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
+        for found in groups:
+            for step in found.steps:
+                yield step, dict(SCORE)
+
+
+def run(registry: Path, planned: Plan) -> list[Record]:
+    return list(run_matrix(planned, registry, Ready(), Limits()))
+
+
+def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_path: Path) -> None:
+    done(tmp_path)
+    stale_here = replace(TASK, version=2, source=Remote("https://example.org/ph.csv"))
+    assert run(tmp_path, plan(tmp_path, METHOD, stale_here)) == []
+    assert read_all(tmp_path)[0].ok
+
+
+def test_code_that_changes_during_a_run_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(tmp_path)
+    monkeypatch.setattr(identity, "SCORER_VERSION", 99)
+    [record] = run(tmp_path, planned)
+    assert record.failure == "data"
+    assert "changed while it was scored" in record.reason
+    assert cell(tmp_path).state == "stale"
+
+
+def test_a_protocol_must_be_what_its_name_says(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a protocol that its name does not tell"):
+        run(tmp_path, plan(tmp_path, METHOD, TASK, replace(RULES, lr=0.5)))
+
+
+def test_a_registry_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where a folder should be")
+    with pytest.raises(UsageError, match="the registry cannot be written"):
+        run(tmp_path, plan(tmp_path))
