@@ -113,7 +113,9 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
             raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
         reason = _old(record, suite, entrants[record.method].version) or (stale(record) if stale else None)
         cell = _cell(record)
-        cells[record.method, record.task] = replace(cell, status="stale", reason=reason) if reason else cell
+        # Where nothing was scored, the reason for that says more than that it is an old one.
+        old = reason is not None and record.status in ("ok", "failed")
+        cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
     events = tuple(_event(task, suite.tasks[task], own) for task, own in tasks.items())
     return Table(events, tuple(entrants.values()), cells)
 

@@ -65,7 +65,7 @@ def task_page(source: BoardSource, task: Row, on: Scales) -> str:
             section("Methods", _task_scores(source, task, on[name]), id_="scores", note=_strip_note(source)),
             _labels(source, name),
             _card(words),
-            _reproduce(source, f"neuco show {name}\nneuco score --method METHOD --task {name}"),
+            _reproduce(source, f"neuco show {name}\nneuco score --method METHOD --task {name}{_protocol(source)}"),
         )
     )
     return page(f"{words.title or name} on {source.title}", body, up=UP)
@@ -152,6 +152,10 @@ def _card(words: Words) -> Safe:
     if items:
         parts.append(section("Citation and licence", tag("dl", *items), id_="citation"))
     return join(parts)
+
+
+def _protocol(source: BoardSource) -> str:
+    return "" if source.published else f" --protocol {source.board['suite']['protocol']}"
 
 
 def _reproduce(source: BoardSource, command: str) -> Safe:

@@ -52,7 +52,9 @@
     var worst = Math.max.apply(null, [2].concat(neuco.data.rows.map(function (row) {
       return Math.max.apply(null, row.scores.map(function (s) { return s && s[2] ? s[2] : 1; }));
     })));
-    var width = 720, height = 330, left = 64, right = 24, top = 14, bottom = 250;
+    // Slanted names reach to the left of their axis, the first one out of the drawing if nothing is left for it.
+    var room = tasks.length ? tasks[0].task.id.length * 5.6 : 0;
+    var width = 720, height = 350, left = Math.max(64, Math.min(180, room)), right = 24, top = 14, bottom = 250;
     var svg = canvas("parallel", width, height, "Ranks of " + shown.length + " methods on " + tasks.length + " tasks");
     function x(k) { return tasks.length < 2 ? width / 2 : left + k / (tasks.length - 1) * (width - left - right); }
     function y(rank) { return top + (rank - 1) / (worst - 1) * (bottom - top); }
