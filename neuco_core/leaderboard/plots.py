@@ -50,15 +50,18 @@ def differences(board: Board, axes: Any) -> None:
 
 def bump_chart(history: Sequence[Mapping[str, Any]], axes: Any) -> None:
     """The rank of each method over the versions of a board."""
-    versions = [entry["version"] for entry in history]
     methods = sorted({method for entry in history for method in entry["ranks"]})
+    ends: dict[tuple[int, int], list[str]] = {}
     for method in methods:
-        line = [entry["ranks"].get(method) for entry in history]
-        known = [(v, r) for v, r in zip(versions, line, strict=True) if r is not None]
+        known = [(entry["version"], entry["ranks"][method]) for entry in history if method in entry["ranks"]]
         axes.plot(*zip(*known, strict=True), "o-", linewidth=1.6, markersize=4)
-        axes.annotate(_plain(method), known[-1], xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
+        ends.setdefault(known[-1], []).append(_plain(method))
+    for end, names in ends.items():  # methods that share a rank share a label
+        offset = {"xytext": (6, 0), "textcoords": "offset points"}
+        axes.annotate(", ".join(names), end, va="center", fontsize=7, **offset)
     axes.invert_yaxis()
-    axes.set_xticks(versions)
+    axes.yaxis.get_major_locator().set_params(integer=True)
+    axes.set_xticks([entry["version"] for entry in history])
     axes.set_xlabel("version of the board")
     axes.set_ylabel("rank")
 

@@ -179,3 +179,15 @@ def test_site(registry: Path, tmp_path: Path) -> None:
     for file in (tmp_path / "site").rglob("*.*"):
         for word in (b'src="http', b'href="http', b"url(http", b"@import", b"import("):
             assert word not in file.read_bytes(), file
+
+
+def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> None:
+    import re
+
+    from neuco_core.cli.leaderboard import leaderboard
+
+    text = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"neuco leaderboard (\w+)", text))
+    assert named == set(leaderboard.commands)
+    options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
+    assert set(re.findall(r"--[a-z]+", text)) - {"---"} <= options
