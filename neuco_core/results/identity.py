@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from neuco_core.catalog import load_dataset, load_metric, load_probe, load_splitter
 from neuco_core.discovery import BUILTIN
-from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.results.record import Scalar, canonical
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.specs import Dataset, Method, Spec, Task
@@ -87,7 +87,11 @@ class Identity:
             from neuco_core.data.pins import require_pin
 
             return _hash({"file": require_pin(method.files[dataset_id]).sha256})
-        return embeddings_key(method_part(method), self.dataset(dataset_id))
+        part = method_part(method)
+        if not all(part["packages"].values()):
+            # Without the package nobody can say whether it changed: the cell fails if it is run, and is not stale.
+            raise DependencyError(f"method {method.id!r} needs a package that is not installed")
+        return embeddings_key(part, self.dataset(dataset_id))
 
     def dataset(self, dataset_id: str) -> str:
         """What is known of a dataset's cubes; opening them reads no sample."""

@@ -131,13 +131,13 @@ class WorkerProcess:
     def _over_limit(self) -> Result | None:
         if self.step is None:
             return None
+        limit = self.limits.memory
+        if limit is not None and resident(self.pid) > limit:
+            return failure("memory", f"more than {limit / GIGABYTE:g} GB of memory")
         if time.monotonic() > self._deadline:
             if not self._ready:
                 return failure("timeout", "its process did not start in time")
             return failure("timeout", f"not done after {self.limits.seconds_of(self.step):g} seconds")
-        limit = self.limits.memory
-        if limit is not None and resident(self.pid) > limit:
-            return failure("memory", f"more than {limit / GIGABYTE:g} GB of memory")
         return None
 
     def kill(self) -> None:

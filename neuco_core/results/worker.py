@@ -24,9 +24,11 @@ def main(read_from: int, write_to: int) -> None:
     # Imported before the worker is ready: the seconds that this takes are nobody's.
     import neuco_core.data.encode
     import neuco_core.scoring.scorer  # noqa: F401
+    from neuco_core import catalog
     from neuco_core.results.steps import Step
     from neuco_core.results.work import Work
 
+    catalog.catalog().plugins.candidates  # noqa: B018 - finds the plugins, and imports none
     work = Work()
     with os.fdopen(write_to, "w", encoding="utf-8", buffering=1) as out:
         out.write('{"status":"ready"}\n')

@@ -8,7 +8,7 @@ import pytest
 
 from neuco_core.results.plan import STATES, TO_RUN
 from neuco_core.results.record import FAILURES
-from tests.fetch import console
+from tests import console
 
 
 @pytest.fixture

@@ -109,7 +109,7 @@ def _checked_run(world: World) -> subprocess.CompletedProcess[str]:
 
 def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     methods = (*METHODS, "toy_evil", "toy_broken", "toy_aborting")
-    limits = ["--time-limit", "10", "--memory-limit", "900MB"]
+    limits = ["--time-limit", "20", "--memory-limit", "900MB"]
     done = world.score(*limits, "--jobs", "2", methods=methods)
     assert done.returncode == 1
     outcomes = _outcomes(world)

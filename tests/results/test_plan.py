@@ -233,3 +233,13 @@ def test_a_registry_that_cannot_be_written_is_said(tmp_path: Path) -> None:
     (tmp_path / "results").write_text("a file where a folder should be")
     with pytest.raises(UsageError, match="the registry cannot be written"):
         run(tmp_path, plan(tmp_path))
+
+
+def test_a_package_that_is_not_here_makes_no_record_stale(tmp_path: Path) -> None:
+    net = Method(id="soil_net", encoder=dict, requires=("numpy", "no-such-weights"))
+    digits = replace(TASK, dataset="digits")
+    found = cell(tmp_path, net, digits)
+    assert (found.state, found.inputs["embeddings_from"]) == ("new", None)
+    save(make_record(found, SCORE, "local"), tmp_path)
+    assert cell(tmp_path, net, digits).state == "cached"
+    assert cell(tmp_path, replace(net, version=2), digits).state == "stale"
