@@ -90,7 +90,7 @@ def stage_oracle(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def stage_loaders(options: argparse.Namespace) -> dict[str, Any]:
-    """One item, one batch, one loader at a time, as the benchmark's own code works."""
+    """As NeuCo-Bench trains: DataLoaders that fetch sample by sample, losses and predictions kept, then a metric."""
     import torch
     from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
 
@@ -98,17 +98,22 @@ def stage_loaders(options: argparse.Namespace) -> dict[str, Any]:
 
     def train(x: np.ndarray, y: np.ndarray, epochs: int) -> list[float]:
         dataset = TensorDataset(torch.from_numpy(x), torch.from_numpy(y))
-        samplers = [SubsetRandomSampler(part.tolist()) for part in first_split(len(x))]
+        samplers = [SubsetRandomSampler(part) for part in first_split(len(x))]  # type: ignore[arg-type]
         train, test = (DataLoader(dataset, batch_size=64, sampler=sampler) for sampler in samplers)
         torch.manual_seed(42)
         model = torch.nn.Linear(x.shape[1], 1)
         optimizer, loss = torch.optim.AdamW(model.parameters(), lr=1e-3), torch.nn.MSELoss()
         curve = []
         for _ in range(epochs):
+            seen = []
             for inputs, targets in train:
+                predicted = model(inputs)
+                value = loss(predicted, targets)
                 optimizer.zero_grad()
-                loss(model(inputs), targets).backward()
+                value.backward()
                 optimizer.step()
+                seen.append((targets, predicted.detach(), value.detach()))
+            torch.stack([value for _, _, value in seen]).mean().item()
             with torch.no_grad():
                 pairs = [(targets, model(inputs)) for inputs, targets in test]
             curve.append(r2(*(torch.cat(side).numpy() for side in zip(*pairs, strict=True))))

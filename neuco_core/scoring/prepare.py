@@ -81,6 +81,8 @@ def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray
     width = values.shape[1]
     if dim is not None and width > dim:
         raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
+    if dim in (None, width):
+        return np.ascontiguousarray(values[rows], np.float32)
     x = np.zeros((len(rows), dim or width), np.float32)
     x[:, :width] = values[rows]
     return x

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event
 
 import numpy as np
 
@@ -50,7 +51,7 @@ def run_splits(
         jobs = list(runner.jobs())
         used = sum(words for _, _, words in jobs)
         stream = WordStream(protocol.seed, words_before) if used else None
-        with _torch_on_one_thread(), _pool(count) as pool:
+        with _torch_on_one_thread(), _pool(count, runner.stop) as pool:
             for index, (train, test, words) in enumerate(jobs):
                 given = stream.take(words) if stream and words else None
                 pending.append(pool.submit(runner.one, index, train, test, given))
@@ -65,11 +66,14 @@ def available_cores() -> int:
 
 
 @contextmanager
-def _pool(count: int) -> Iterator[ThreadPoolExecutor]:
-    """Threads that forget what they have not begun when something goes wrong, or the user interrupts."""
+def _pool(count: int, stop: Event) -> Iterator[ThreadPoolExecutor]:
+    """Threads that forget what they have not begun, and stop what they can, when something goes wrong."""
     pool = ThreadPoolExecutor(count, thread_name_prefix="neuco-split")
     try:
         yield pool
+    except BaseException:
+        stop.set()
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -102,6 +106,7 @@ class _Runner:
 
     def __init__(self, table: Table, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool) -> None:
         self.table, self.protocol, self.metric, self.further, self.keep = table, protocol, metric, further, keep
+        self.stop = Event()
         spec = catalog.load_probe(protocol.probe)
         if table.kind not in spec.kinds:
             raise ScoreError(f"probe {spec.id!r} is not for {table.kind}", where=table.task, expected=spec.kinds)
@@ -129,7 +134,7 @@ class _Runner:
         if self.protocol.scale_on == "train" and self.protocol.standardize:
             seen = self.table.x[train]
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
-        split = Split(x, y, train, test, kind, len(self.table.classes), index, words)
+        split = Split(x, y, train, test, kind, len(self.table.classes), index, words, self.stop)
         regression = kind == "regression"
         own = self.table.y[test] if regression else self.table.y[test, 0].astype(np.int64)
         truth = Truth(y[test], own, low, span, regression)
@@ -139,7 +144,8 @@ class _Runner:
         x = self.table.x
         with np.errstate(all="ignore"):
             if self.protocol.standardize and (center, spread) != (0.0, 1.0):
-                x = (x - np.float32(center)) / np.float32(spread)
+                x = x - np.float32(center)
+                x /= np.float32(spread)
         if not np.isfinite(x).all():
             raise DataError("embeddings with values that are not finite, or too large", where=self.table.task)
         return x

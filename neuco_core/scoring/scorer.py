@@ -28,7 +28,8 @@ class Score:
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
-    epoch; ``folds`` counts splits that are out of the ordinary; ``models`` is filled on demand, one per split.
+    epoch; ``folds`` counts splits that are out of the ordinary; ``models`` is filled on demand, one per split;
+    ``train`` and ``test`` of ``samples`` are those of the first split.
     """
 
     task: str

@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -193,3 +194,32 @@ def test_inputs_are_left_as_they_were() -> None:
     for rules in QUICK:
         score(frozen, labels, rules)
     np.testing.assert_array_equal(frozen.values, values)
+
+
+@pytest.mark.parametrize("name", ["neuco-2025", "ridge", "mlp-2"])
+def test_an_interrupt_ends_the_run_and_its_threads(name: str) -> None:
+    embeddings, signal = problem(400, dim=32)
+    before = threading.active_count()
+    done = []
+
+    def interrupt(at: int, total: int) -> None:
+        done.append(at)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        score(
+            embeddings, label(signal[:, 0]), load_protocol(name).with_(k=200, epochs=5), threads=2, progress=interrupt
+        )
+    assert done == [1]
+    assert threading.active_count() == before
+
+
+def test_an_interrupted_split_ends_at_the_next_check() -> None:
+    from neuco_core.scoring.probes.mlp import MLPProbe
+
+    embeddings, signal = problem(60)
+    y, rows = signal.astype(np.float32), np.arange(60)
+    split = Split(embeddings.values, y, rows[6:], rows[:6], "regression", 0, 0)
+    split.stop.set()
+    with pytest.raises(ScoreError, match="interrupted"):
+        MLPProbe(load_protocol("mlp-1")).fit(split)

@@ -17,9 +17,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from threading import Event
 from typing import TYPE_CHECKING, Any, Protocol
 
-from neuco_core.errors import UsageError
+from neuco_core.errors import ScoreError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -32,6 +33,7 @@ class Split:
     """One split as a probe sees it: scaled samples, and which of them to learn from and to predict.
 
     ``x`` is float32, (n, dim). ``y`` is float32, (n, outputs); for a classification (n, 1) with class numbers.
+    A probe that takes long may call ``check`` now and then: it ends the split if the run was interrupted.
     """
 
     x: np.ndarray
@@ -42,6 +44,11 @@ class Split:
     classes: int
     index: int
     words: np.ndarray | None = None
+    stop: Event = field(default_factory=Event)
+
+    def check(self) -> None:
+        if self.stop.is_set():
+            raise ScoreError("interrupted")
 
 
 @dataclass(frozen=True)

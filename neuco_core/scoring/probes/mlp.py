@@ -44,6 +44,7 @@ class MLPProbe:
         for epoch in range(rules.epochs):
             total = 0.0
             for rows in train[torch.randperm(len(train), generator=generator)].split(rules.batch_size):
+                split.check()
                 optimizer.zero_grad()
                 loss = self._loss(self._forward(x[rows], weights), y[rows], split)
                 torch.autograd.backward(loss)
