@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -73,6 +74,7 @@ def report(suite_id: str, methods: Sequence[Method]) -> str:
     for method in methods:
         try:
             rows[method.id] = score_method(method, tasks, protocol)
+            print(f"{suite_id}: {method.id} has mean Q {mean_q(rows[method.id]):.2f}", file=sys.stderr, flush=True)
         except NeucoError as error:
             left_out.append(f"`{method.id}` is not in the table: {error}.")
     head = f"**{suite.title}**, protocol `{protocol.name}`:"

@@ -16,6 +16,14 @@ def halvings(size: int) -> int:
     return round(math.log2(size / GRID))
 
 
+def layer(inside: int, out: int, stride: int, back: bool = False) -> nn.Module:
+    """A convolution that halves the image, or doubles it on the way back; with stride 1 it keeps the size."""
+    if stride == 1:
+        return nn.Conv2d(inside, out, 3, padding=1)
+    kind = nn.ConvTranspose2d if back else nn.Conv2d
+    return kind(inside, out, 4, stride=2, padding=1)
+
+
 class FactorisedPrior(nn.Module):
     """One logistic density for each channel of the code: what an entropy coder would spend, in bits."""
 
@@ -38,14 +46,18 @@ class Compressor(nn.Module):
 
     def __init__(self, bands: int, channels: int, size: int) -> None:
         super().__init__()
-        steps = halvings(size)
-        down: list[nn.Module] = [nn.Conv2d(bands, WIDTH, 3, padding=1), nn.LeakyReLU(0.1)]
+        # The first layer halves already: at full size a layer would cost more than all others together.
+        steps = max(1, halvings(size))
+        wide = [WIDTH] * (steps - 1)
+        first = 2 if size > GRID else 1
+        down: list[nn.Module] = []
         up: list[nn.Module] = [nn.Conv2d(channels, WIDTH, 3, padding=1), nn.LeakyReLU(0.1)]
-        for _ in range(steps):
-            down += [nn.Conv2d(WIDTH, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.1)]
-            up += [nn.ConvTranspose2d(WIDTH, WIDTH, 4, stride=2, padding=1), nn.LeakyReLU(0.1)]
+        for inside, out, stride in zip([bands, *wide], [*wide, WIDTH], [first] + [2] * len(wide), strict=True):
+            down += [layer(inside, out, stride), nn.LeakyReLU(0.1)]
+        for inside, out, stride in zip([WIDTH, *wide], [*wide, bands], [2] * len(wide) + [first], strict=True):
+            up += [layer(inside, out, stride, back=True), nn.LeakyReLU(0.1)]
         self.down = nn.Sequential(*down, nn.Conv2d(WIDTH, channels, 1))
-        self.up = nn.Sequential(*up, nn.Conv2d(WIDTH, bands, 3, padding=1))
+        self.up = nn.Sequential(*up[:-1])
         self.prior = FactorisedPrior(channels)
 
     def loss(self, images: Tensor, noise: Tensor, fidelity: float) -> Tensor:

@@ -30,10 +30,15 @@ def test_keeps_the_promises_of_an_encoder(seasons: str, dim: int) -> None:
     assert check_encoder(lambda: make_encoder(seasons, steps=8, fidelity=100.0)).shape == (12, dim)
 
 
-@pytest.mark.parametrize("size", [12])
+@pytest.mark.parametrize("size", [3, 5, 12, 40])
 def test_odd_sizes_and_other_bands(size: int) -> None:
-    source = TinyCubes(bands=GREY_BANDS, seasons=("scene",), size=size)
-    assert check_encoder(lambda: make_encoder(steps=40, fidelity=300.0), source).shape == (12, 256)
+    source = TinyCubes(count=3, bands=GREY_BANDS, seasons=("scene",), size=size)
+    method = make_encoder(steps=1)
+    method.fit(source)
+    values = method.encode(source.read(source.ids()))
+    assert values.shape == (3, 256)
+    again = method.model.up(torch.from_numpy(values).reshape(3, 16, 4, 4))
+    assert again.shape == (3, 1, *[{3: 4, 5: 4, 12: 8, 40: 32}[size]] * 2)
 
 
 def test_training_brings_the_image_back() -> None:
