@@ -137,9 +137,11 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
 
 def _state(source: Remote) -> str:
     """Whether labels can be trusted: inside the package, pinned by a checksum, or not verified yet."""
-    if not source.pinned:
-        return "unpinned"
-    return "embedded" if source.url.startswith("pkg:") else "pinned"
+    from neuco_core.data.pins import find_pin
+
+    if source.url.startswith("pkg:"):
+        return "embedded" if source.pinned else "unpinned"
+    return "pinned" if find_pin(source) else "unpinned"
 
 
 def _words(spec: Task | Method) -> str:

@@ -17,18 +17,21 @@ KEPT = {
 SUITE = 'id = "small"\ntitle = "Small"\nprotocol = "ridge+k=5"\n\n[tasks]\ndigits_class = 1\n'
 
 
+WHO = {
+    f"GIT_{role}_{what}": value
+    for role in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "Contributor"), ("EMAIL", "contributor@example.org"))
+}
+
+
 def git(folder: Path, *args: str) -> str:
     """Run git as a person without any settings."""
-    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
-    environment = {**os.environ, **who, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+    environment = {**os.environ, **WHO, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
     command = ["git", "-c", "init.defaultBranch=main", "-c", "protocol.file.allow=always", *args]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=environment)
     if done.returncode:
         raise AssertionError(f"git {args}: {done.stderr}")
     return done.stdout
-
-
-_WHO = {"NAME": "Contributor", "EMAIL": "contributor@example.org"}
 
 
 class Upstream:
@@ -96,6 +99,5 @@ def _small_project(target: Path) -> None:
 def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """``python -m ci`` with the code of a checkout."""
     environment = {**os.environ, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
-    who = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in _WHO.items()}
     command = [sys.executable, "-m", "ci", *args]
-    return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **who}, timeout=600)
+    return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)

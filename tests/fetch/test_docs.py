@@ -10,7 +10,7 @@ import pytest
 from neuco_core import list_tasks
 from neuco_core.cli.data import COMMANDS
 from neuco_core.errors import EXIT_CODES
-from tests.fetch import console
+from tests import console
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
 

@@ -42,15 +42,16 @@ def _commands(block: str, first: int) -> list[Step]:
 
 
 def run(step: Step, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    """Run a step as a user would; only ``neuco`` is known here, and no shell is involved."""
+    """Run a step as a user would; ``neuco``, ``python`` and ``git`` are known here, and no shell is involved."""
     settings, command = dict(environment), [sys.executable, "-c", step.command]
     if not step.python:
         words = shlex.split(step.command)
         while "=" in words[0]:
             name, _, value = words.pop(0).partition("=")
             settings[name] = _home(value, environment)
-        assert words[0] == "neuco", f"line {step.line}: the document may only run neuco, not {words[0]}"
-        command = [sys.executable, "-m", "neuco_core.cli", *(_home(word, environment) for word in words[1:])]
+        programs = {"neuco": [sys.executable, "-m", "neuco_core.cli"], "python": [sys.executable], "git": ["git"]}
+        assert words[0] in programs, f"line {step.line}: the document may not run {words[0]}"
+        command = [*programs[words[0]], *(_home(word, environment) for word in words[1:])]
     return subprocess.run(
         command,
         cwd=folder,

@@ -1,0 +1,40 @@
+"""CONTRIBUTING.md is a walk that a newcomer can take: every command in it is run, in a clone, in its order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from neuco_core import load_dataset
+from tests import console
+from tests.ci.helpers import WHO, Upstream
+
+
+def write_labels(folder: Path) -> None:
+    """What the newcomer brings: the mean darkness of each digit, and another file like it."""
+    dataset = load_dataset("digits")
+    assert dataset.cubes is not None
+    source = dataset.cubes()
+    ids = source.ids()
+    ink = source.read(ids).values.mean(axis=(1, 2, 3, 4))
+    for name, power in (("ink.csv", 1), ("other.csv", 3)):
+        rows = [f"{sample},{value**power:.5f}" for sample, value in zip(ids, ink, strict=True)]
+        (folder / name).write_text("\n".join(["id,label", *rows, ""]))
+
+
+def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Path) -> None:
+    fork = Upstream(tmp_path / "upstream").clone("mine")
+    write_labels(fork)
+    environment = {
+        "HOME": str(tmp_path),
+        "PYTHONPATH": str(fork),
+        "NEUCO_CACHE": str(tmp_path / "cache"),
+        "GIT_CONFIG_GLOBAL": "/dev/null",
+        **WHO,
+    }
+    steps = console.steps((root / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    before_commit = [step.command for step in steps].index("git add neuco_tasks/ink")
+    assert before_commit < 10, "a task takes fewer than ten commands"
+    for step in steps:
+        done = console.run(step, fork, environment)
+        assert done.returncode == 0, f"{step.command}:\n{done.stdout}"
+        assert console.matches(step.expected, done.stdout), f"{step.command}:\n{done.stdout}"
