@@ -87,9 +87,10 @@ class Planner:
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
         head = self.heads.get((method.id, record_name(task.id, self.protocol.name)))
+        inputs = self.identity.inputs(method, task)
         why_not = self._not_applicable(method, task)
-        inputs = self.identity.inputs(method, task) if not why_not else self._without_embeddings(method, task)
         if why_not:
+            inputs["embeddings_from"] = None
             return PlannedCell(method, task, "not-applicable", why_not, inputs, head)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
         state, reason = self._state(head, inputs, missing)
@@ -103,7 +104,7 @@ class Planner:
         if missing:
             return "skipped", missing
         if head is None or head.status in ("skipped", "not-applicable"):
-            return "new", head.reason and f"earlier {head.status}: {head.reason}" if head else ""
+            return "new", ""
         if changes:
             return "stale", "; ".join(changes)
         return "retry" if self.retry else "failed", f"{head.failure}: {head.reason}"
@@ -118,9 +119,6 @@ class Planner:
             except NeucoError:
                 self._why_not[place] = ""  # e.g. an unknown dataset: the cell will fail with the reason
         return self._why_not[place]
-
-    def _without_embeddings(self, method: Method, task: Task) -> dict[str, Scalar]:
-        return {**self.identity.inputs(method, task), "embeddings_from": None}
 
 
 def _changes(head: Head | None, inputs: Mapping[str, Scalar]) -> list[str]:
