@@ -11,8 +11,8 @@ READY := .venv/ready
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-score: $(READY)  ## score a method on every task that can be had offline (METHOD=averaging)
-	@$(BIN)/neuco score --method $(METHOD)
+score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averaging)
+	@$(BIN)/neuco score --method $(METHOD) --suite embedded
 
 test: $(READY) .venv/browser  ## run all tests
 	@$(BIN)/python -m pytest -n 2 $(ARGS)

@@ -21,6 +21,9 @@ EXIT_CODES = {
     130: "interrupted",
 }
 
+# Nouns that have a command which lists them.
+LISTED = ("dataset", "method", "protocol", "suite", "task")
+
 
 class NeucoError(Exception):
     """The base of all errors that neuco raises on purpose."""
@@ -90,7 +93,8 @@ class UnknownIdError(NeucoError):
         if self.close:
             advice = "Did you mean " + " or ".join(repr(match) for match in self.close) + "?"
         else:
-            advice = f"There are {len(known)} {noun}s: run `neuco {noun}s`" if known else f"No {noun} is registered"
+            listing = f"neuco {noun}s" if noun in LISTED else "neuco --help"
+            advice = f"{len(known)} are known: run `{listing}`" if known else f"No {noun} is registered"
         super().__init__(f"no {noun} {name!r}", hint=f"{advice} {hint}".strip())
         self.noun = noun
         self.name = name

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
 
 from neuco_core.contrib.contract import Broken, Inapplicable, Warn, check
 from neuco_core.contrib.metadata import check_citation, check_license
 from neuco_core.contrib.subjects import ORDER, Subject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.specs import Dataset, Method
+
+if TYPE_CHECKING:
+    from neuco_core.data.labels import Labels
 
 SAMPLES = 100  # ten test samples a split; below that a score says little
 CORRELATED = 0.98
@@ -116,14 +120,12 @@ def novelty(subject: TaskSubject) -> str:
     return f"nearest is {name}, |r| = {value:.2f}"
 
 
-def _correlation(subject: TaskSubject, other: object) -> float:
+def _correlation(subject: TaskSubject, other: Labels) -> float:
     """The largest absolute correlation between the labels of two tasks, over the samples that both have."""
     import numpy as np
 
-    own, theirs = subject.labels.frame(), other.frame()  # type: ignore[attr-defined]
-    both = own.drop(columns="group", errors="ignore").join(
-        theirs.drop(columns="group", errors="ignore"), how="inner", lsuffix="_own", rsuffix="_other"
-    )
+    own, theirs = (found.frame().drop(columns="group", errors="ignore") for found in (subject.labels, other))
+    both = own.add_suffix("_own").join(theirs.add_suffix("_other"), how="inner")
     varying = both.loc[:, both.nunique() > 1]
     if len(both) < 10 or varying.shape[1] < both.shape[1]:
         return 0.0
@@ -181,8 +183,11 @@ def _guessing(subject: TaskSubject) -> float:
 )
 def baseline(subject: TaskSubject) -> str:
     expected = subject.spec.baseline
+    if expected is None and subject.spec.control:
+        raise Inapplicable("a control: nothing is expected of it but chance")
     if expected is None:
-        raise Broken("no baseline", expected="baseline=Baseline(method=…, score=…, tolerance=…)")
+        count = len(subject.labels)  # if there are none, nobody can have measured one, and that is said instead
+        raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, tolerance=…)")
     method = subject.catalog.load(Method, expected.method)
     try:
         embeddings = method.embeddings(subject.spec.dataset)

@@ -26,9 +26,6 @@ TRUE_MEANS = {
     "s2l2a": (802, 917, 1130, 1211, 1588, 2356, 2650, 2788, 2860, 2922, 2221, 1550),
 }
 
-# The check of novelty joins tables with keywords that pandas 3.1 warns about.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'lsuffix'")
-
 test_contract = contract("task", *(f"mini_{name}" for name in TASKS))
 
 

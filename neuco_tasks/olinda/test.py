@@ -13,9 +13,6 @@ from neuco_tasks.olinda.cubes import OlindaCubes
 
 TASKS = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
 
-# The check of novelty joins tables with keywords that pandas 3.1 warns about.
-pytestmark = pytest.mark.filterwarnings("ignore:The 'lsuffix'")
-
 test_contract = contract("task", *TASKS)
 
 

@@ -82,7 +82,7 @@ def test_a_good_task_and_a_good_method_keep_the_whole_contract(good: Path) -> No
         (new_labels("\n".join(labels().splitlines()[:60])), "task-samples", "at least 100, got 59"),
         (new_labels(column(lambda i: 1e9 if i == 3 else 0.001 * i)), "task-solvable", "do not solve"),
         (edit(TASK, "score=0.84", "score=0.2"), "task-baseline", "the baseline is not met"),
-        (edit(TASK, "baseline=", "#"), "task-baseline", "no baseline"),
+        (edit(TASK, "baseline=", "#"), "task-baseline", "no baseline for its 150 labels"),
         (edit(TASK, 'method="plain"', 'method="plane"'), "task-baseline", "Did you mean 'plain'"),
         (lambda folder: (folder / "neuco_methods/plain/test.py").unlink(), "method-files", "no test"),
         (edit(METHOD, '"MIT"', '""'), "method-metadata", "no licence"),
