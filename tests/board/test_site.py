@@ -17,7 +17,8 @@ from neuco_core.leaderboard.report import grid, to_csv, to_latex, to_markdown
 from neuco_core.leaderboard.site.cards import render
 from neuco_core.leaderboard.site.html import Safe, data, tag
 from neuco_core.leaderboard.site.write import write_site
-from tests.board.site_source import IMAGE, MARKUP, made_source
+from neuco_core.leaderboard.table import Table
+from tests.board.site_source import IMAGE, MARKUP, finish, made_source
 
 TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "li", "table", "thead", "tbody", "tr", "th", "td")
 ALLOWED = {*TAGS, "pre", "code", "strong", "em"}
@@ -112,6 +113,17 @@ def test_a_board_with_nobody_on_it_has_a_page(tmp_path: Path) -> None:
     assert source.board["rows"] == []
     assert write_site([source], tmp_path) == 5
     assert "not ranked" in (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
+
+
+def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: Path) -> None:
+    source = made_source(methods=3, tasks=2)
+    empty = finish(
+        rank_table(dataclasses.replace(source.table or Table((), (), {}), entrants=(), cells={}), Rule()), "made"
+    )
+    assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
+    page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
+    assert "Nobody is ranked yet." in page
+    assert "board.js" not in page
 
 
 def test_one_method_and_one_task(tmp_path: Path) -> None:

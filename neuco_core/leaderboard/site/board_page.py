@@ -25,10 +25,12 @@ COLUMNS = (
 
 def board_page(source: BoardSource) -> str:
     board = source.board
+    anybody = bool(_all_rows(board))
+    shown = (_toolbar(source), _table(source)) if anybody else (tag("p", parts.NOBODY),)
     body = join(
         (
             parts.heading(source),
-            section("Ranking", _toolbar(source), _table(source), id_="ranking", note=parts.ranking_note(board)),
+            section("Ranking", *shown, id_="ranking", note=parts.ranking_note(board)),
             parts.figures(board),
             parts.certainty(source),
             parts.stability(source),
@@ -39,7 +41,8 @@ def board_page(source: BoardSource) -> str:
             data("board-data", view_data(source)),
         )
     )
-    return page(source.title, body, up=UP, scripts=("state.js", "board.js", "figures.js"))
+    scripts = ("state.js", "board.js", "figures.js") if anybody else ()
+    return page(source.title, body, up=UP, scripts=scripts)
 
 
 def view_data(source: BoardSource) -> Mapping[str, Any]:

@@ -11,6 +11,7 @@ from neuco_core.leaderboard.site.html import Safe, join, num, section, table, ta
 from neuco_core.leaderboard.site.source import BoardSource
 
 MANY = 12
+NOBODY = "Nobody is ranked yet."
 Board = Mapping[str, Any]
 
 
@@ -82,7 +83,7 @@ def _figure(name: str, title: str, words: str) -> Safe:
 def certainty(source: BoardSource) -> Safe:
     board = source.board
     if not board.get("uncertainty"):
-        if not board["tasks"]:
+        if not board["tasks"] or not board["rows"]:
             return Safe("")
         words = "The scores of single splits are not known here, so nothing can be said about chance."
         return section("How sure is this?", tag("p", words), id_="certainty")

@@ -11,6 +11,7 @@ from neuco_core.errors import DataError
 from neuco_core.leaderboard.canonical import dump
 from neuco_core.leaderboard.report import grid, to_csv
 from neuco_core.leaderboard.site.board_page import board_page
+from neuco_core.leaderboard.site.board_parts import NOBODY
 from neuco_core.leaderboard.site.html import Safe, join, num, page, section, table, tag
 from neuco_core.leaderboard.site.item_pages import method_page, scales, task_page
 from neuco_core.leaderboard.site.source import BoardSource
@@ -61,7 +62,7 @@ def front_page(sources: Sequence[BoardSource]) -> str:
     """All boards, those of suites and the published ones in sections of their own."""
     lead = "Which small fixed-size embedding keeps the information that tasks need? Boards of the registry's suites."
     parts = [tag("h1", "Boards"), tag("p", lead, class_="lead")]
-    computed = [source for source in sources if not source.published]
+    computed = sorted((s for s in sources if not s.published), key=lambda source: not source.board["rows"])
     published = [source for source in sources if source.published]
     note = "Computed from the score records of this registry; every number can be made again."
     if computed:
@@ -81,13 +82,13 @@ def _preview(source: BoardSource) -> Safe:
     link = tag("a", source.title, href=f"boards/{source.id}/index.html")
     size = f"{len(board['rows'])} methods" + (f", {len(board['tasks'])} tasks" if board["tasks"] else "")
     rows = [
-        ((row["rank"], "number"), source.method_title(row["method"]), (num(row["mean_q"], 2), "number"))
+        (
+            (row["rank"], "number"),
+            source.method_title(row["method"]),
+            (num(row["mean_q"], 2 if board["tasks"] else 3), "number"),
+        )
         for row in board["rows"][:SHOWN]
     ]
     headers = (("rank", "number"), "method", ("mean Q", "number"))
-    first = (
-        table(headers, rows, caption=f"First {len(rows)} of {source.title}")
-        if rows
-        else tag("p", "Nobody is ranked yet.")
-    )
+    first = table(headers, rows, caption=f"First {len(rows)} of {source.title}") if rows else tag("p", NOBODY)
     return tag("article", tag("h3", link), tag("p", size, class_="note"), first, class_="tile")
