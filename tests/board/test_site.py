@@ -123,7 +123,7 @@ def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: 
     assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
     page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
     assert "Nobody is ranked yet." in page
-    assert "board.js" not in page
+    assert "assets/board.js" not in page
 
 
 def test_one_method_and_one_task(tmp_path: Path) -> None:
