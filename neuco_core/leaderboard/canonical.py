@@ -29,6 +29,13 @@ def whole(low: Any, high: Any) -> list[int]:
     return [int(low), int(high)]
 
 
+def clean(text: str) -> str:
+    """Text of a stranger without characters that steer a terminal or turn the order of reading; lines and tabs stay."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char in "\n\t" else "\ufffd" for char in text)
+
+
 def dump(value: object) -> bytes:
     """The bytes of a file in the registry: one field, or entry of a list, on a line, so that changes are legible."""
     if isinstance(value, dict):

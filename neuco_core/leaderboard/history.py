@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from neuco_core.leaderboard.canonical import digest
+from neuco_core.leaderboard.canonical import clean, digest
 
 Board = Mapping[str, Any]
 
@@ -32,7 +32,7 @@ class Change:
             "task-version": f"task {self.subject} is now version {self.after}, was {self.before}",
             "rule": "the rule of ranking is another",
         }[self.kind]
-        return f"{words}: {self.why}" if self.why else words
+        return clean(f"{words}: {self.why}" if self.why else words)
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value not in (None, "")}

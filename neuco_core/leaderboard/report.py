@@ -9,6 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from neuco_core.leaderboard.canonical import clean
+
 VALUES = {"score": ("mean", 3), "q": ("q", 2), "rank": ("rank", 0)}
 Board = Mapping[str, Any]
 
@@ -37,7 +39,7 @@ def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None =
         )
         for row in board["rows"]
     ]
-    return Grid(headers, tuple(rows), tuple(notes(board, values)))
+    return Grid(headers, tuple(rows), tuple(" ".join(clean(note).split()) for note in notes(board, values)))
 
 
 def notes(board: Board, values: str = "score") -> list[str]:

@@ -84,6 +84,15 @@ def test_text_and_attributes_are_escaped_unless_built_here() -> None:
     assert isinstance(tag("p"), Safe)
 
 
+def test_text_cannot_steer_a_terminal_or_turn_the_reading_order() -> None:
+    assert tag("p", "a\x1b[31m\u202eb\nc") == "<p>a\ufffd[31m\ufffdb\nc</p>"
+    source = made_source(methods=4, tasks=2)
+    source.board["incomplete"][0]["lacks"]["t00"]["reason"] = "\x1b]0;title\x07 two\nlines"
+    (note,) = [note for note in grid(source.board).notes if note.startswith("Not ranked")]
+    assert note.isprintable()
+    assert "two lines" in note
+
+
 def test_data_cannot_end_its_script() -> None:
     text = data("x", {"name": "</script><script>alert(1)</script><!--"})
     assert text.count("<") == 2

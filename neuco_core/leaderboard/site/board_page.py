@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from neuco_core.leaderboard.canonical import clean
 from neuco_core.leaderboard.site import board_parts as parts
 from neuco_core.leaderboard.site.charts import rank_interval
 from neuco_core.leaderboard.site.html import Safe, data, join, num, page, section, tag
@@ -50,7 +51,10 @@ def view_data(source: BoardSource) -> Mapping[str, Any]:
     tasks = source.board["tasks"]
     ids = [task["id"] for task in tasks]
     rows = [_row_data(source, row, ids) for row in _all_rows(source.board)]
-    names = [{"id": task["id"], "title": source.task_title(task["id"]), "kind": task.get("kind", "")} for task in tasks]
+    names = [
+        {"id": task["id"], "title": clean(source.task_title(task["id"])), "kind": task.get("kind", "")}
+        for task in tasks
+    ]
     return {"board": source.id, "tasks": names, "columns": [key for key, *_ in _columns(source.board)], "rows": rows}
 
 
@@ -58,7 +62,7 @@ def _row_data(source: BoardSource, row: Mapping[str, Any], tasks: Sequence[str])
     words = source.method(row["method"])
     found: dict[str, Any] = {
         "id": row["method"],
-        "title": words.title or row["method"],
+        "title": clean(words.title or row["method"]),
         "find": " ".join((row["method"], words.title, *words.tags)).lower(),
         "rank": row.get("rank"),
         "base": row["baseline"],
@@ -144,7 +148,7 @@ def _header(key: str, label: object, words: str, *, sorted_: str = "none", class
 
 def _task_header(source: BoardSource, task: Mapping[str, Any]) -> Safe:
     weight = tag("small", f"weight {num(task['weight'], 3)}") if task["weight"] is not None else Safe("")
-    label = join((tag("span", task["id"].replace("_", "_\u200b")), weight))
+    label = join((tag("span", join(task["id"].split("_"), f"_{tag('wbr')}")), weight))
     words = source.task_title(task["id"])
     return _header(f"task:{task['id']}", label, words, class_="number task")
 

@@ -6,11 +6,13 @@ import json
 from html import escape
 from typing import Any
 
+from neuco_core.leaderboard.canonical import clean
+
 # Only the site's own files may run or style anything: whatever slipped through as text could still do nothing.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
 )
-VOID = frozenset(("meta", "link", "input", "br", "hr", "img"))
+VOID = frozenset(("meta", "link", "input", "wbr"))
 
 
 class Safe(str):
@@ -20,7 +22,7 @@ class Safe(str):
 
 
 def text(value: object) -> Safe:
-    return value if isinstance(value, Safe) else Safe(escape(str(value), quote=True))
+    return value if isinstance(value, Safe) else Safe(escape(clean(str(value)), quote=True))
 
 
 def tag(element: str, /, *children: object, **attributes: object) -> Safe:
