@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuco_core.leaderboard.history import Change
@@ -88,7 +88,7 @@ def certainty(source: BoardSource) -> Safe:
         words = "The scores of single splits are not known here, so nothing can be said about chance."
         return section("How sure is this?", tag("p", words), id_="certainty")
     groups = board["groups"]
-    items = [tag("li", join((tag("b", source.method_title(name)) for name in group), ", ")) for group in groups[:MANY]]
+    items = [tag("li", _group(source, group)) for group in groups[:MANY]]
     if len(groups) > MANY:
         items.append(tag("li", f"and {len(groups) - MANY} more groups, in the JSON file"))
     said = (
@@ -99,6 +99,14 @@ def certainty(source: BoardSource) -> Safe:
     return section(
         "How sure is this?", tag("p", said), tag("ul", *items), tag("p", words, class_="note"), id_="certainty"
     )
+
+
+def _group(source: BoardSource, group: Sequence[str]) -> Safe:
+    """The names of a group; of a large one the ends, and how many it has."""
+    names = [tag("b", source.method_title(name)) for name in group]
+    if len(names) <= MANY:
+        return join(names, ", ")
+    return join((*names[:3], f"… ({len(names)} methods) …", *names[-2:]), ", ")
 
 
 def stability(source: BoardSource) -> Safe:
