@@ -8,7 +8,8 @@ from pathlib import Path
 
 import click
 
-from neuco_core.errors import NeucoError
+from ci.report import LARGEST, plain
+from neuco_core.errors import DataError, NeucoError
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -57,7 +58,7 @@ def comment(path: Path, registry: Path) -> None:
     from ci.comment import render
     from ci.report import parse
 
-    report, records = parse(path.read_bytes())
+    report, records = parse(_read(path))
     click.echo(render(report, records, registry), nl=False)
 
 
@@ -66,12 +67,24 @@ def comment(path: Path, registry: Path) -> None:
 @click.option("--report", "paths", type=FILE, multiple=True, help="Reports of merged pull requests.")
 @click.option("--site", type=click.Path(path_type=Path), help="Also write the web site to this folder.")
 @click.option("--push/--no-push", default=False, help="Commit and push, and try again if someone else was faster.")
-def publish(repo: Path, paths: tuple[Path, ...], site: Path | None, push: bool) -> None:
+@click.option("--head", default="", help="The commit that the reports must be about.")
+@click.option("--since", default="", help="The commit before the merge: only what it touched may be in the reports.")
+def publish(repo: Path, paths: tuple[Path, ...], site: Path | None, push: bool, head: str, since: str) -> None:
     """On main: take over the records, withdraw what is gone, rebuild boards and site."""
     from ci.publish import publish as run
 
-    for line in run(repo, [path.read_bytes() for path in paths], site=site, push=push):
-        click.echo(line)
+    reports = [_read(path) for path in paths]
+    for line in run(repo, reports, site=site, push=push, head=head, since=since):
+        click.echo(plain(line, 2000))
+
+
+def _read(path: Path) -> bytes:
+    """A report; one that is too large is not even read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(LARGEST + 1)
+    except OSError as error:
+        raise DataError(f"no report: {error.strerror}", where=path) from error
 
 
 def main() -> None:

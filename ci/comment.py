@@ -7,28 +7,31 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci.report import Finding, PluginReport, Report
+from ci.report import Finding, PluginReport, Report, plain
 from neuco_core.catalog import read_suite
+from neuco_core.errors import NeucoError
 from neuco_core.results.record import Record, read_all
 from neuco_core.specs import Suite
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
+SANDBOX = {
+    "bubblewrap": "The plugins' code ran without network, secrets and labels.",
+    "fallback": "⚠️ Without bubblewrap files are not hidden from the plugins' code: these scores are not published.",
+}
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 
 
 def text(value: object, most: int = 600) -> str:
     """Untrusted words: punctuation as entities, inside ``<code>``, where nothing is linked and nobody is notified."""
-    words = " ".join(str(value).split())
-    words = words if len(words) <= most else words[: most - 1] + "…"
-    clean = "".join(char if char.isprintable() else "�" for char in words)
-    return f"<code>{clean.translate(_ENTITIES)}</code>" if clean else ""
+    words = plain(value, most)
+    return f"<code>{words.translate(_ENTITIES)}</code>" if words else ""
 
 
 def summary(report: Report) -> str:
     """A few lines for the log."""
-    lines = [f"{finding.status:8} {finding.check} {finding.subject}: {finding.detail}" for finding in report.findings]
+    lines = [f"{f.status:8} {f.check} {f.subject}: {f.detail}" for f in report.findings]
     verdict = "green" if report.green else "red"
     return "\n".join(
         [*lines, f"{verdict}: {len(report.records)} records, sandbox {report.sandbox}, {report.seconds} s"]
@@ -43,10 +46,13 @@ def render(report: Report, records: Sequence[Record], registry: Path) -> str:
         parts += ["### The pull request as a whole", _findings(report.general)]
     parts += _ranks(report, records, registry)
     parts.append(_next(report))
-    cost = f"{len(records)} records, {report.seconds:g} s, sandbox: {report.sandbox}"
-    parts.append(f"<sub>{cost}. Strangers' code ran without network, secrets and labels.</sub>")
-    body = "\n\n".join(part for part in parts if part) + "\n"
-    return body if len(body) <= LONGEST else body[: LONGEST - 80] + "\n\n… cut: the report of the run has the rest.\n"
+    cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
+    foot = f"<sub>{cost}. {SANDBOX[report.sandbox]} Judged: {report.head}.</sub>"
+    body = "\n\n".join(part for part in parts if part)
+    room = LONGEST - len(foot)
+    if len(body) > room:
+        body = body[: body.rindex("\n", 0, room - 200)] + "\n\n</details>\n\n… cut: the report of the run has the rest."
+    return f"{body}\n\n{foot}\n"
 
 
 def _headline(report: Report) -> str:
@@ -62,6 +68,8 @@ def _plugin(plugin: PluginReport, records: Sequence[Record]) -> str:
     parts = [f"### {plugin.tree}/{plugin.name} ({plugin.how})"]
     if plugin.findings:
         parts.append(_findings(plugin.findings))
+    elif plugin.how != "removed":
+        parts.append("❌ Nothing was found out about it, so it cannot pass.")
     mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
     scored = [r for r in mine if r.ok]
     if scored:
@@ -74,7 +82,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record]) -> str:
 
 def _findings(findings: Iterable[Finding]) -> str:
     lines = ["| | check | of | what was found |", "|---|---|---|---|"]
-    for f in findings:
+    for f in sorted(findings, key=lambda f: f.status != "failed"):
         cure = f"<br>→ {text(f.cure)}" if f.cure and f.status in ("failed", "warning") else ""
         lines.append(f"| {SIGNS[f.status]} | {text(f.check)} | {text(f.subject)} | {text(f.detail)}{cure} |")
     return "\n".join(lines)
@@ -110,7 +118,12 @@ def _ranks(report: Report, records: Sequence[Record], registry: Path) -> list[st
     pool = {**known, **{record.key: record for record in records}}
     lines = []
     for suite in _suites(registry):
-        for row in _board(list(pool.values()), suite).get("rows", ()):
+        try:
+            rows = _board(list(pool.values()), suite).get("rows", ())
+        except NeucoError as error:
+            lines.append(f"| {text(suite.id)} | no board: {text(error)} | | |")
+            continue
+        for row in rows:
             if row["method"] in methods:
                 low, high = row.get("rank_interval") or (row["rank"], row["rank"])
                 words = f"{row['rank']} (between {low} and {high})" if low != high else f"{row['rank']}"

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
-from ci import sandbox
+from ci import contributed, sandbox
 from ci.changed import TREES, Touched
+from ci.collect import read_array, read_table
 from ci.inside import export_cubes
-from ci.overlay import NOUNS, read_json, rebuild
+from ci.overlay import NOUNS, own_sources, read_json, rebuild
 from ci.report import Finding
 from ci.sandbox import OUT, TREE, Limits
 from neuco_core.catalog import list_datasets
@@ -32,6 +32,7 @@ class Work:
     rows: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     loaders: dict[str, dict[str, Any]] = field(default_factory=dict)
+    fetched: dict[str, Path] = field(default_factory=dict)
 
     def ids(self, noun: str) -> tuple[str, ...]:
         return tuple(row["spec"]["id"] for row in self.rows if row["noun"] == noun)
@@ -85,7 +86,11 @@ class Extractor:
     def _sandbox(self, work: Work, name: str, *arguments: str, cubes: bool = False) -> tuple[sandbox.Ran, Path]:
         out = self.scratch / "out" / work.touched.folder / name
         read = {TREE: self._tree(work), **({"/cubes": self.cubes} if cubes else {})}
-        return sandbox.run(arguments, read=read, out=out, limits=self.limits, kind=self.kind), out
+        hide = work.touched.tree == "neuco_methods"
+        if hide is False:
+            read |= {f"/tmp/cache/sha256/{sha[:2]}/{sha}": path.parent for sha, path in work.fetched.items()}  # noqa: S108
+        ran = sandbox.run(arguments, read=read, out=out, limits=self.limits, kind=self.kind, hide_labels=hide)
+        return ran, out
 
     def _inside(self, work: Work, name: str, *arguments: str, cubes: bool = False) -> Path:
         """Run a command of ``ci.inside``; how it failed is an error."""
@@ -93,8 +98,12 @@ class Extractor:
         if ran.ok:
             return out
         if ran.status != "failed":
-            limit = {"timeout": f"{self.limits.seconds:g} s", "memory": f"{self.limits.memory >> 20} MB"}
-            words = limit.get(ran.status, f"{self.limits.processes} processes")
+            words = {
+                "timeout": f"{self.limits.seconds:g} s",
+                "memory": f"{self.limits.memory >> 20} MB",
+                "processes": f"{self.limits.processes} processes",
+                "files": f"{self.limits.files} files and {self.limits.written >> 20} MB",
+            }[ran.status]
             raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=f"at most {words}")
         try:
             reason = str(read_json(out / "error.json")["error"])
@@ -123,9 +132,9 @@ class Extractor:
         from neuco_core.data.fetch import fetch
 
         for row in work.rows:
-            if row["noun"] == "method":
-                for remote in row["spec"]["files"].values():
-                    fetch(Remote(**remote))
+            for remote in own_sources(work.touched.tree, work.touched.name, row):
+                if not remote.url.startswith("pkg://") and remote.sha256:
+                    work.fetched[remote.sha256] = fetch(remote)
 
     def _labels(self, work: Work) -> None:
         """Labels that a loader of the plugin's makes: twice, since a loader may change its mind."""
@@ -135,8 +144,8 @@ class Extractor:
         first, second = (self._inside(work, f"labels{i}", "labels", "neuco_tasks", work.touched.name) for i in (1, 2))
         for row in loaded:
             name = row["spec"]["id"]
-            data = (first / f"{name}.csv").read_bytes()
-            if data != (second / f"{name}.csv").read_bytes():
+            data = read_table(first / f"{name}.csv")
+            if data != read_table(second / f"{name}.csv"):
                 raise DataError(f"the loader of {name} gives other labels the second time")
             digest = hashlib.sha256(data).hexdigest()
             task = rebuild("task", row["spec"])
@@ -154,37 +163,13 @@ class Extractor:
             self._inside(work, "cubes", "cubes", "neuco_tasks", work.touched.name)
 
     def _tests(self, work: Work) -> None:
-        """The plugin's own tests. What counts is the list of results that pytest wrote, and that there are any."""
+        """The plugin's own tests."""
         test = f"{TREE}/{work.touched.folder}/test.py"
         if not (work.folder / "test.py").is_file():
             work.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
             return
-        options = (
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--import-mode=importlib",
-            f"--junitxml={OUT}/tests.xml",
-            "-c",
-            "/dev/null",
-        )
-        ran, out = self._sandbox(work, "tests", "-m", "pytest", *options, f"--rootdir={TREE}", test)
-        try:
-            suite = ElementTree.parse(out / "tests.xml").getroot().find("testsuite")  # noqa: S314 - no entities in expat's default
-            counts = {name: int(suite.get(name, "0")) for name in ("tests", "failures", "errors", "skipped")}  # type: ignore[union-attr]
-        except (OSError, ElementTree.ParseError, AttributeError, ValueError):
-            counts = {"tests": 0, "failures": 0, "errors": 0, "skipped": 0}
-        passed = counts["tests"] - counts["failures"] - counts["errors"] - counts["skipped"]
-        words = f"{passed} passed, {counts['failures'] + counts['errors']} failed, {counts['skipped']} skipped"
-        if ran.ok and passed > 0 and not counts["failures"] + counts["errors"]:
-            work.say("tests", "ok", words)
-        elif ran.status not in ("ok", "failed"):
-            work.say("tests", "failed", f"stopped at the limit of {ran.status}; {words}")
-        elif not counts["tests"]:
-            work.say("tests", "failed", "no tests were collected", "A test is a function named test_…")
-        else:
-            lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
-            work.say("tests", "failed", f"{words}: {' | '.join(lines)[-1500:]}")
+        ran, out = self._sandbox(work, "tests", *contributed.arguments([test]))
+        work.say("tests", *contributed.judge(ran, out))
 
     def encode(self, works: Iterable[Work]) -> None:
         """Run touched encoders on the cubes of every dataset, and turn the methods into files of embeddings."""
@@ -236,16 +221,16 @@ class Extractor:
             if not _applies(method, bands):
                 continue
             values = []
+            ids = read_json(self.cubes / f"{dataset}.json")["ids"]
             for batch in BATCHES:
                 place = f"encode-{method.id}-{dataset}-{batch}"
                 out = self._inside(work, place, "encode", work.touched.name, method.id, dataset, str(batch), cubes=True)
                 if not (out / f"{dataset}.npy").is_file():
                     raise DataError("the encoder left no embeddings", where=dataset)
-                values.append(np.load(out / f"{dataset}.npy", allow_pickle=False))
+                values.append(read_array(out / f"{dataset}.npy", len(ids)))
             first, second = values
             if first.shape != second.shape or not np.allclose(first, second, rtol=1e-4, atol=1e-5):
                 raise DataError(f"other numbers for {dataset} with another batch size")
-            ids = read_json(out / f"{dataset}.json")["ids"]
             path = self.scratch / "embeddings" / f"{method.id}-{dataset}.npz"
             path.parent.mkdir(exist_ok=True)
             write_embeddings(make_embeddings(ids, first, where=f"{method.id} on {dataset}"), path)

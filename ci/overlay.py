@@ -5,6 +5,7 @@ and embeddings meet in a process that has imported none of the stranger's code.
 
 from __future__ import annotations
 
+import importlib.machinery
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from neuco_core.data.cubes import CubeBatch
 
 LARGEST = 5_000_000
+DESCRIPTION = "_describe.json"
 NOUNS = ("dataset", "task", "method")
 STUB = '''"""Written by continuous integration: what this plugin declared, and none of its code."""
 
@@ -125,19 +127,36 @@ def methods(file: str) -> Iterator[Method]:
 
 
 def _rows(folder: Path, noun: str) -> list[dict[str, Any]]:
-    return [row for row in read_json(folder / "describe.json") if row["noun"] == noun]
+    return [row for row in read_json(folder / DESCRIPTION) if row["noun"] == noun]
+
+
+def own_sources(tree: str, plugin: str, row: Mapping[str, Any]) -> Iterator[Remote]:
+    """The files that a plugin declares. Each is on the network or in the plugin's own folder, and in no other place.
+
+    ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here.
+    """
+    spec = rebuild(row["noun"], row["spec"])
+    remotes = [spec.source] if isinstance(spec, Task) else list(spec.files.values()) if isinstance(spec, Method) else []
+    for remote in remotes:
+        for url in remote.urls:
+            if not url.startswith(("https://", "hf://", "s3://", f"pkg://{tree}.{plugin}/")):
+                wanted = f"https://, hf://, s3:// or pkg://{tree}.{plugin}/"
+                raise DataError(f"{spec.id} takes a file from elsewhere", expected=wanted, got=url)
+        yield remote
 
 
 def write_stub(folder: Path, plugin: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """The plugin as data: its declarations, its files that are no code, its card and its test for the file checks."""
     folder.mkdir(parents=True)
-    (folder / "__init__.py").write_text(STUB, encoding="utf-8")
-    (folder / "describe.json").write_text(json.dumps(list(rows), sort_keys=True), encoding="utf-8")
+    code = tuple(importlib.machinery.all_suffixes())
     for path in sorted(plugin.rglob("*")):
-        if path.is_symlink() or not path.is_file() or path.name in ("__init__.py", "describe.json"):
+        if path.is_symlink() or not path.is_file() or path.name.startswith("__init__."):
             continue
-        if path.suffix == ".py" and path.name != "test.py":
+        if path.name.endswith(code) and path != plugin / "test.py":
             continue
         target = folder / path.relative_to(plugin)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
+    # Written last, so that nothing of the plugin's takes their place.
+    (folder / "__init__.py").write_text(STUB, encoding="utf-8")
+    (folder / DESCRIPTION).write_text(json.dumps(list(rows), sort_keys=True), encoding="utf-8")

@@ -1,112 +1,130 @@
 """After a merge: take over the records of the pull request, withdraw what is gone, rebuild boards and site.
 
-Everything is checked before anything is written. With ``push`` the work is done on what main is at that moment, and
-done again if someone else was faster: records are one file per cell, so two merges never write the same one.
+Reports are checked before anything happens. The new registry is then made in the sandbox (see ``apply``), because
+that imports main's plugins, and they need not run beside the right to push; it takes the place of the old one only
+when it is complete. With ``push`` all this is done on what main is at that moment, and done again if someone else was
+faster: records are one file per cell, so two merges never write the same one.
 """
 
 from __future__ import annotations
 
-import os
+import filecmp
+import secrets
 import shutil
-import subprocess
-import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ci.changed import git
+from ci import sandbox
+from ci.changed import changed, git
+from ci.overlay import read_json
 from ci.report import parse
+from ci.sandbox import OUT, TREE, Limits
 from neuco_core.errors import DataError
-from neuco_core.results.record import Record
 
-TRIES = 10
+TRIES = 20
 MESSAGE = "Update the registry: records, boards"
+# What is made by publishing; suites, schemas and published tables are changed by pull requests only.
+MADE = ("results", "withdrawn", "leaderboards")
+LIMITS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
 
 
-def publish(repo: Path, reports: Sequence[bytes], *, site: Path | None = None, push: bool = False) -> list[str]:
-    """Apply reports to a checkout of main; with ``push``, commit and push until it is through."""
-    if not push:
-        return apply(repo, reports, site)
-    for _ in range(TRIES):
-        git(repo, "fetch", "--quiet", "origin", "main")
-        git(repo, "reset", "--quiet", "--hard", "origin/main")
-        lines = _apply_fresh(repo, reports, site)
-        git(repo, "add", "--all", "registry")
-        if not git(repo, "status", "--porcelain", "registry"):
-            return [*lines, "nothing to publish"]
-        git(repo, "commit", "--quiet", "-m", MESSAGE)
+def publish(
+    repo: Path,
+    reports: Sequence[bytes],
+    *,
+    site: Path | None = None,
+    push: bool = False,
+    head: str = "",
+    since: str = "",
+) -> list[str]:
+    """Apply reports to a checkout of main; with ``push``, to main itself, and the checkout stays as it is.
+
+    ``head`` is the commit that the reports must be about, ``since`` the commit before the merge: with it, only
+    plugins that the merge touched may be in the reports.
+    """
+    touched = {item.folder for item in changed(repo, since).plugins} if since else None
+    for data in reports:
+        _accept(data, head, touched)
+    with tempfile.TemporaryDirectory(prefix="neuco-publish-", ignore_cleanup_errors=True) as scratch:
+        if push:
+            return _push(repo, reports, site, Path(scratch))
+        return _apply(repo, reports, site, Path(scratch))
+
+
+def _accept(data: bytes, head: str, touched: set[str] | None) -> None:
+    """Refuse a report that must not change the registry."""
+    report, records = parse(data)
+    if not report.green:
+        raise DataError("a report that is not green is not published", got=report.head)
+    if records and report.sandbox != "bubblewrap":
+        raise DataError("records made without bubblewrap are not published", got=report.sandbox)
+    if head and report.head != head:
+        raise DataError("the report is about another commit", expected=head, got=report.head)
+    for plugin in report.plugins:
+        if touched is not None and f"{plugin.tree}/{plugin.name}" not in touched:
+            raise DataError(f"the report is about {plugin.name!r}, which the merge did not touch")
+
+
+def _push(repo: Path, reports: Sequence[bytes], site: Path | None, scratch: Path) -> list[str]:
+    for number in range(TRIES):
+        start = _main(repo)
+        tree = scratch / f"tree{number}"
+        git(repo, "worktree", "add", "--quiet", "--detach", str(tree), start)
         try:
-            git(repo, "push", "--quiet", "origin", "HEAD:main")
+            lines = _apply(tree, reports, site, scratch / f"try{number}")
+            git(tree, "add", "--all", "registry")
+            if not git(tree, "status", "--porcelain", "registry"):
+                return [*lines, "nothing to publish"]
+            git(tree, "commit", "--quiet", "-m", MESSAGE)
+            git(tree, "push", "--quiet", "origin", "HEAD:main")
         except DataError:
-            continue  # main moved meanwhile: start again from what it is now
-        return [*lines, "pushed"]
+            if _main(repo) == start:
+                raise
+            time.sleep(secrets.randbelow(1000) / 1000)  # main moved: start again from what it is now
+        else:
+            return [*lines, "pushed"]
+        finally:
+            git(repo, "worktree", "remove", "--force", str(tree))
     raise DataError(f"main moved {TRIES} times during publishing", hint="Run it again when it is quieter")
 
 
-def _apply_fresh(repo: Path, reports: Sequence[bytes], site: Path | None) -> list[str]:
-    """In a process of its own, because main's plugins may be others than those that were imported here."""
-    with tempfile.TemporaryDirectory() as folder:
-        arguments = [sys.executable, "-m", "ci", "publish", "--repo", str(repo), "--no-push"]
-        for number, data in enumerate(reports):
-            path = Path(folder) / f"{number}.json"
-            path.write_bytes(data)
-            arguments += ["--report", str(path)]
-        arguments += ["--site", str(site.absolute())] if site else []
-        environment = {**os.environ, "PYTHONPATH": str(repo.resolve())}
-        done = subprocess.run(arguments, cwd=repo, env=environment, capture_output=True, text=True)
-    if done.returncode:
-        raise DataError(done.stderr.strip().removeprefix("ci: error: ") or "publishing failed", where=repo)
-    return done.stdout.splitlines()
+def _main(repo: Path) -> str:
+    git(repo, "fetch", "--quiet", "origin", "main")
+    return git(repo, "rev-parse", "FETCH_HEAD").strip()
 
 
-def apply(repo: Path, reports: Sequence[bytes], site: Path | None = None) -> list[str]:
-    """Change the registry of a checkout; all is checked first, so a bad report changes nothing."""
-    from neuco_core.results.plan import stale_records
-    from neuco_core.results.record import read_all, record_path, write_record
-
-    registry = repo / "registry"
-    os.environ["NEUCO_REGISTRY"] = str(registry.resolve())
-    parsed = [parse(data) for data in reports]
-    for report, _ in parsed:
-        if not report.green:
-            raise DataError("a report that is not green is not published", got=report.head)
-    records = {record.key: record for _, found in parsed for record in found}
-    stale = stale_records(records.values())
-    lines = [f"left out {method} on {task}: {reason}" for (method, task, _), reason in stale.items()]
-    kept = [record for key, record in records.items() if key not in stale]
-    gone = _unregistered(read_all(registry))
-    for record in kept:
-        write_record(record, registry)
-    for record in gone:
-        path = record_path(registry, *record.key)
-        target = registry / "withdrawn" / path.relative_to(registry / "results")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, target)
-    lines.append(f"{len(kept)} records taken over, {len(gone)} withdrawn")
-    return [*lines, *_rebuild(registry, site)]
-
-
-def _unregistered(records: Sequence[Record]) -> list[Record]:
-    """Records of methods or tasks that are no longer registered."""
-    from neuco_core.catalog import catalog
-    from neuco_core.specs import Method, Task
-
-    methods, tasks = catalog().all(Method), catalog().all(Task)
-    return [record for record in records if record.method not in methods or record.task not in tasks]
-
-
-def _rebuild(registry: Path, site: Path | None) -> list[str]:
-    from neuco_core.leaderboard.current import current
-    from neuco_core.leaderboard.files import write_board
-
-    now = current(registry)
-    lines = []
-    for suite in now.choose():
-        changes = write_board(registry, now.board(suite))
-        lines.append(f"board {suite.id}: {'; '.join(changes) if changes else 'unchanged'}")
+def _apply(tree: Path, reports: Sequence[bytes], site: Path | None, scratch: Path) -> list[str]:
+    """Make the new registry with the code and the plugins of ``tree``, and put it there."""
+    (scratch / "reports").mkdir(parents=True)
+    for number, data in enumerate(reports):
+        (scratch / "reports" / f"{number}.json").write_bytes(data)
+    read = {TREE: tree.resolve(), "/reports": scratch / "reports"}
+    arguments = ("-m", "ci.apply", OUT, "/reports", *(("--site",) if site else ()))
+    ran = sandbox.run(arguments, read=read, out=scratch / "out", limits=LIMITS)
+    if not ran.ok:
+        raise DataError(f"publishing failed: {' '.join(ran.output.split())[-500:] or ran.status}", where=tree)
+    lines = [str(line) for line in read_json(scratch / "out" / "lines.json")]
+    for name in MADE:
+        _mirror(scratch / "out" / "registry" / name, tree / "registry" / name)
     if site is not None:
-        from neuco_core.leaderboard.site.source import gather
-        from neuco_core.leaderboard.site.write import write_site
-
-        lines.append(f"site: {write_site(gather(registry, ()), site)} pages")
+        _mirror(scratch / "out" / "site", site)
     return lines
+
+
+def _mirror(source: Path, target: Path) -> None:
+    """Make ``target`` like ``source``; files that are equal stay untouched."""
+    if not source.is_dir():
+        return
+    wanted = {path.relative_to(source) for path in source.rglob("*") if path.is_file()}
+    for inside in sorted(wanted):
+        place = target / inside
+        if not (place.is_file() and filecmp.cmp(source / inside, place, shallow=False)):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source / inside, place)
+    for path in sorted(target.rglob("*"), reverse=True):
+        if path.is_file() and path.relative_to(target) not in wanted:
+            path.unlink()
+        elif path.is_dir() and not any(path.iterdir()):
+            path.rmdir()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -16,7 +16,9 @@ SCHEMA = 1
 LARGEST = 20_000_000
 STATUSES = ("ok", "warning", "failed", "skipped")
 HOWS = ("added", "changed", "removed")
-SANDBOXES = ("bubblewrap", "fallback", "none")
+SANDBOXES = ("bubblewrap", "fallback")
+MOST_FINDINGS, MOST_WORDS, MOST_RECORDS = 5000, 2000, 5000
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,16 @@ class Finding:
     status: str
     detail: str
     cure: str = ""
+
+    def __post_init__(self) -> None:
+        for name, most in (("check", 200), ("subject", 200), ("detail", MOST_WORDS), ("cure", MOST_WORDS)):
+            object.__setattr__(self, name, plain(getattr(self, name), most))
+
+
+def plain(value: object, most: int) -> str:
+    """Words on one line that neither a terminal nor a log takes for a command."""
+    words = "".join(char if char.isprintable() else "�" for char in " ".join(str(value).split()))
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 @dataclass(frozen=True)
@@ -68,7 +80,7 @@ class Report:
         return checked and looked and not any(finding.status == "failed" for finding in self.findings)
 
     def to_bytes(self) -> bytes:
-        return (json.dumps(asdict(self), allow_nan=False, ensure_ascii=False, indent=1, sort_keys=True) + "\n").encode()
+        return (json.dumps(asdict(self), allow_nan=False, indent=1, sort_keys=True) + "\n").encode()
 
 
 def parse(data: bytes) -> tuple[Report, list[Record]]:
@@ -80,7 +92,15 @@ def parse(data: bytes) -> tuple[Report, list[Record]]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"the report is not JSON: {type(error).__name__}") from error
     report = _report(_object(values, "report", Report))
-    return report, [_record(text, report) for text in report.records]
+    _once([f"{plugin.tree}/{plugin.name}" for plugin in report.plugins], "plugin")
+    records = [_record(text, report) for text in report.records]
+    _once([record.key for record in records], "record")
+    return report, records
+
+
+def _once(keys: Sequence[object], name: str) -> None:
+    if len(set(keys)) != len(keys):
+        raise DataError(f"a {name} comes twice in the report")
 
 
 def _refuse(name: str) -> None:
@@ -88,18 +108,19 @@ def _refuse(name: str) -> None:
 
 
 def _report(values: Mapping[str, Any]) -> Report:
-    if values["schema"] != SCHEMA:
+    if type(values["schema"]) is not int or values["schema"] != SCHEMA:
         raise DataError("the report has another schema", expected=SCHEMA, got=_short(values["schema"]))
     for name in ("base", "head"):
-        _text(values[name], name, 64)
+        if not COMMIT.fullmatch(_text(values[name], name, 64)):
+            raise DataError(f"bad {name} in the report", expected="a commit", got=_short(values[name]))
     _choice(values["sandbox"], "sandbox", SANDBOXES)
     seconds = values["seconds"]
-    if type(seconds) not in (int, float) or not math.isfinite(seconds) or seconds < 0:
+    if type(seconds) not in (int, float) or not 0 <= seconds < 1e9:
         raise DataError("bad seconds in the report", got=_short(seconds))
     plugins = tuple(_plugin(_object(item, "plugin", PluginReport)) for item in _list(values["plugins"], "plugins", 500))
-    general = tuple(_finding(item) for item in _list(values["general"], "general", 500))
-    records = tuple(_text(item, "record", 4_000_000) for item in _list(values["records"], "records", 5000))
-    core = tuple(_text(item, "core", 4096) for item in _list(values["core"], "core", 10_000))
+    general = tuple(_finding(item) for item in _list(values["general"], "general", MOST_FINDINGS))
+    records = tuple(_text(item, "record", 4_000_000) for item in _list(values["records"], "records", MOST_RECORDS))
+    core = tuple(_text(item, "core", 4096) for item in _list(values["core"], "core", MOST_FINDINGS))
     return Report(values["base"], values["head"], values["sandbox"], plugins, general, records, core, seconds)
 
 
@@ -112,7 +133,7 @@ def _plugin(values: Mapping[str, Any]) -> PluginReport:
     for item in (*tasks, *methods):
         if item != values["name"] and not item.startswith((values["name"] + "_", values["name"] + "-")):
             raise DataError(f"{item!r} is outside the plugin {values['name']!r}")
-    findings = tuple(_finding(item) for item in _list(values["findings"], "findings", 5000))
+    findings = tuple(_finding(item) for item in _list(values["findings"], "findings", MOST_FINDINGS))
     return PluginReport(values["tree"], values["name"], values["how"], tasks, methods, findings)
 
 
@@ -122,7 +143,9 @@ def _finding(value: object) -> Finding:
     for name in ("check", "subject"):
         _text(values[name], name, 200)
     for name in ("detail", "cure"):
-        _text(values[name], name, 20_000)
+        _text(values[name], name, MOST_WORDS)
+    if not values["detail"].strip():
+        raise DataError("a finding in the report gives no reason", got=_short(values["check"]))
     return Finding(**values)
 
 
@@ -130,7 +153,7 @@ def _record(text: str, report: Report) -> Record:
     """A record counts only if it is a touched task's or a touched method's: nobody writes another's scores."""
     from neuco_core.results.check import parse_record
 
-    record = parse_record(text.encode("utf-8"), "a record in the report")
+    record = parse_record(text.encode("utf-8", "replace"), "a record in the report")
     tasks = {name for plugin in report.plugins for name in plugin.tasks}
     methods = {name for plugin in report.plugins for name in plugin.methods}
     if record.task not in tasks and record.method not in methods:

@@ -2,7 +2,8 @@
 
 With bubblewrap (``bwrap``) the process sees only what is named here. Where that is missing, the fallback still
 clears the environment, limits time, memory, processes and files, and cuts the network with ``unshare`` if the
-kernel lets it; but it hides no files. ``Ran.engine`` says which of them was used, and so does every report.
+kernel lets it; but it hides no files: it is for code that you trust. ``Ran.engine`` says which of them was used,
+and so does every report.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import resource
+import secrets
 import shutil
 import signal
 import subprocess
@@ -22,8 +24,13 @@ from pathlib import Path
 
 import psutil
 
+from ci.collect import size_of, take
+
 TREE, OUT = "/tree", "/out"
 KEPT = 20_000  # characters of output that are kept, from the end
+MARK = "NEUCO_CI_RUN"  # in the environment of all that the fallback starts, so that it is found again
+# In installed packages: labels of tasks, and scikit-learn's copy of the digits.
+LABELS = ("neuco_tasks", "neuco_core/_registry", "sklearn/datasets/data")
 
 
 @dataclass(frozen=True)
@@ -34,11 +41,13 @@ class Limits:
     memory: int = 6 << 30
     processes: int = 64
     file_size: int = 1 << 30
+    written: int = 4 << 30
+    files: int = 20_000
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How it ended: ``ok``, ``failed``, ``timeout``, ``memory`` or ``processes``; and in which kind of sandbox."""
+    """How it ended: ``ok``, ``failed`` or the limit that it passed (see ``Limits``); and in which kind of sandbox."""
 
     status: str
     code: int
@@ -55,7 +64,7 @@ def engine() -> str:
     """``bubblewrap`` if it is there and works, else ``fallback``."""
     forced = os.environ.get("NEUCO_CI_SANDBOX")
     if forced in ("bubblewrap", "fallback"):
-        return forced
+        return forced  # no trial: where it is demanded and does not work, every run fails and says so
     if shutil.which("bwrap") is None:
         return "fallback"
     trial = subprocess.run([*_bwrap({}, None), "/bin/true"], capture_output=True)
@@ -63,20 +72,41 @@ def engine() -> str:
 
 
 def run(
-    arguments: Sequence[str], *, read: Mapping[str, Path], out: Path, limits: Limits | None = None, kind: str = ""
+    arguments: Sequence[str],
+    *,
+    read: Mapping[str, Path],
+    out: Path,
+    limits: Limits | None = None,
+    kind: str = "",
+    hide_labels: bool = False,
 ) -> Ran:
-    """Run Python with ``arguments``. ``read`` maps places inside the sandbox to folders; ``out`` is ``/out``."""
+    """Run Python with ``arguments``. ``read`` maps places inside the sandbox to folders; ``out`` becomes ``/out``."""
     limits = limits or Limits()
     kind = kind or engine()
-    out.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory() as private:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, ignore_cleanup_errors=True) as private:
+        raw = Path(private) / "out"
+        raw.mkdir()
         if kind == "bubblewrap":
-            command, folder = [*_bwrap(read, out), sys.executable, *arguments], None
+            hidden = label_folders() if hide_labels else []
+            command, folder = [*_bwrap(read, raw, hidden), sys.executable, *arguments], None
         else:
-            command, folder = _fallback(arguments, read, out, Path(private))
+            command, folder = _fallback(arguments, read, raw, Path(private))
         start = time.monotonic()
-        status, code, output = _watch(command, _environment(kind, Path(private)), folder, limits)
-    return Ran(status, code, output[-KEPT:], kind, round(time.monotonic() - start, 3))
+        environment = _environment(kind, Path(private))
+        status, code, output = _watch(command, environment, folder, limits, raw)
+        seconds = round(time.monotonic() - start, 3)
+        wrong = take(raw, out)
+    if wrong and status in ("ok", "failed"):
+        status, output = "failed", f"{output}\n{wrong}"
+    return Ran(status, code, output[-KEPT:], kind, seconds)
+
+
+def label_folders() -> list[str]:
+    """Where installed packages keep labels; a method is not to see them."""
+    places = [Path(entry) / name for entry in sys.path for name in LABELS]
+    seen = {str(place) for place in places if place.is_dir() and not place.is_symlink()}
+    return sorted(place for place in seen if place.startswith(("/usr/", f"{sys.prefix}/", f"{sys.base_prefix}/")))
 
 
 def _environment(kind: str, private: Path) -> dict[str, str]:
@@ -91,13 +121,15 @@ def _environment(kind: str, private: Path) -> dict[str, str]:
         "PATH": "/usr/bin:/bin",
         "PYTHONDONTWRITEBYTECODE": "1",
         "TMPDIR": home,
+        MARK: secrets.token_hex(16),
         **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
     }
 
 
-def _bwrap(read: Mapping[str, Path], out: Path | None) -> list[str]:
+def _bwrap(read: Mapping[str, Path], out: Path | None, hidden: Sequence[str] = ()) -> list[str]:
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    command += ["--proc", "/proc", "--dev", "/dev", "--size", str(2 << 30), "--tmpfs", "/tmp"]  # noqa: S108
+    command += ["--proc", "/proc", "--dev", "/dev", "--size", str(1 << 30), "--tmpfs", "/tmp"]  # noqa: S108
+    command += ["--size", str(1 << 26), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     for path in ("/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/ssl"):
         if Path(path).is_symlink():
             command += ["--symlink", str(Path(path).readlink()), path]
@@ -107,11 +139,14 @@ def _bwrap(read: Mapping[str, Path], out: Path | None) -> list[str]:
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         if not prefix.startswith("/usr"):
             command += ["--ro-bind", prefix, prefix]
+    for place in hidden:
+        command += ["--size", "4096", "--tmpfs", place, "--remount-ro", place]
     for place, folder in read.items():
         command += ["--ro-bind", str(folder), place]
     if out is not None:
         command += ["--bind", str(out), OUT]
-    return [*command, "--chdir", TREE if TREE in read else "/"]
+    # The root itself is a file system in memory: without this it could be filled.
+    return [*command, "--remount-ro", "/", "--chdir", TREE if TREE in read else "/"]
 
 
 def _fallback(
@@ -121,8 +156,11 @@ def _fallback(
     places = {OUT: str(out), **{place: str(path) for place, path in read.items()}}
     if TREE in read:
         places[TREE] = str(shutil.copytree(read[TREE], private / "tree", symlinks=True))
+    for place, path in places.items():
+        if place.startswith("/tmp/"):  # noqa: S108 - files fetched beforehand, for the private folder
+            shutil.copytree(path, private / place.removeprefix("/tmp/"))  # noqa: S108
     translated = [_translate(argument, places) for argument in arguments]
-    cut = ["unshare", "--user", "--map-root-user", "--net"]
+    cut = ["unshare", "--user", "--map-root-user", "--net", "--pid", "--fork", "--kill-child"]
     works = shutil.which("unshare") and subprocess.run([*cut, "true"], capture_output=True).returncode == 0
     return [*(cut if works else ()), sys.executable, *translated], Path(places[TREE]) if TREE in places else None
 
@@ -135,7 +173,7 @@ def _translate(argument: str, places: Mapping[str, str]) -> str:
 
 
 def _watch(
-    command: Sequence[str], environment: Mapping[str, str], folder: Path | None, limits: Limits
+    command: Sequence[str], environment: Mapping[str, str], folder: Path | None, limits: Limits, out: Path
 ) -> tuple[str, int, str]:
     """Wait for the end, and bring it about when a limit is passed."""
 
@@ -154,8 +192,9 @@ def _watch(
             preexec_fn=limit,
             start_new_session=True,
         )
-        status = _wait(process, limits)
-        _end_group(process)  # children that outlived their parent
+        status = _wait(process, limits, out)
+        _end_group(process)
+        _end_orphans(environment[MARK])
         log.seek(0, os.SEEK_END)
         log.seek(max(0, log.tell() - 4 * KEPT))
         output = log.read().decode("utf-8", "replace")
@@ -163,16 +202,24 @@ def _watch(
     return status or ("ok" if code == 0 else "failed"), code, output
 
 
-def _wait(process: subprocess.Popen[bytes], limits: Limits) -> str:
+def _wait(process: subprocess.Popen[bytes], limits: Limits, out: Path) -> str:
     deadline = time.monotonic() + limits.seconds
     watched = psutil.Process(process.pid)
+    rounds = 0
     while process.poll() is None:
         over = "timeout" if time.monotonic() > deadline else _over(watched, limits)
+        over = over or (_too_much(out, limits) if rounds % 20 == 0 else "")
         if over:
             _end(process, watched)
             return over
+        rounds += 1
         time.sleep(0.05)
-    return ""
+    return _too_much(out, limits)
+
+
+def _too_much(out: Path, limits: Limits) -> str:
+    files, written = size_of(out, limits.files)
+    return "files" if files >= limits.files or written > limits.written else ""
 
 
 def _over(watched: psutil.Process, limits: Limits) -> str:
@@ -217,3 +264,11 @@ def _end(process: subprocess.Popen[bytes], watched: psutil.Process) -> None:
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
+
+
+def _end_orphans(mark: str) -> None:
+    """Children that outlived their parent and left its group: those whose environment has our mark."""
+    for member in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if member.environ().get(MARK) == mark:
+                member.kill()

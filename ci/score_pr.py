@@ -12,18 +12,22 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ci import sandbox
-from ci.changed import TREES, Changes, Touched, changed
+from ci.changed import TREES, Changes, changed, check_out
+from ci.contributed import test_everything
 from ci.extract import Extractor, Work
+from ci.general import general
 from ci.overlay import write_stub
-from ci.report import Finding, PluginReport, Report
+from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Finding, PluginReport, Report
 from ci.sandbox import Limits
-from neuco_core.catalog import list_suites
 from neuco_core.errors import DataError
+
+HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, tell us in an issue"
+HOURS = 2  # more than any evaluation needs
 
 
 class Scoring:
@@ -33,7 +37,7 @@ class Scoring:
         self.base, self.head, self.since = base.resolve(), head.resolve(), since
         self.limits = limits or Limits()
         self.kind = kind or sandbox.engine()
-        self._temporary = tempfile.TemporaryDirectory(prefix="neuco-ci-")
+        self._temporary = tempfile.TemporaryDirectory(prefix="neuco-ci-", ignore_cleanup_errors=True)
         self.scratch = Path(self._temporary.name)
 
     def run(self) -> Report:
@@ -41,14 +45,33 @@ class Scoring:
         start = time.monotonic()
         with self._temporary:
             changes = changed(self.head, self.since)
-            works = [Work(item, self.head / item.folder) for item in changes.plugins]
-            extractor = Extractor(self.base, self.head, self.scratch, self.limits, self.kind)
-            present = [work for work in works if work.touched.how != "removed"]
-            for work in present:
-                extractor.look_at(work)
+            findings = list(general(changes))
+            works: list[Work] = []
+            records: list[str] = []
+            if not changes.unreadable:  # a link could lead out of the tree, so not even a look is taken
+                self.head = check_out(self.head, changes.head, self.scratch / "head")
+                works = [Work(item, self.head / item.folder) for item in changes.plugins]
+                findings += self._everything(changes)
+                records = self._score(works, findings)
+            return self._report(changes, works, findings, records, time.monotonic() - start)
+
+    def _everything(self, changes: Changes) -> list[Finding]:
+        if changes.plugins or not changes.core:
+            return []
+        return [test_everything(self.head, self.scratch, self.limits, self.kind)]
+
+    def _score(self, works: list[Work], findings: list[Finding]) -> list[str]:
+        """From code to data to records; if our own part of it fails, that is a finding like any other."""
+        extractor = Extractor(self.base, self.head, self.scratch, self.limits, self.kind)
+        present = [work for work in works if work.touched.how != "removed"]
+        for work in present:
+            extractor.look_at(work)
+        try:
             extractor.encode(present)
-            records = self._evaluate(works)
-            return self._report(changes, works, records, time.monotonic() - start)
+            return self._evaluate(works)
+        except Exception as error:
+            findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
+            return []
 
     def _evaluate(self, works: list[Work]) -> list[str]:
         """Everything as data: check and score it in a process of its own, whose plugins are the overlay's."""
@@ -115,8 +138,10 @@ class Scoring:
             "PYTHONPATH": f"{overlay}{os.pathsep}{self.base}",
             "NEUCO_REGISTRY": str(registry),
         }
-        command = [sys.executable, "-m", "ci.evaluate", str(self.scratch / "job.json")]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=self.scratch)
+        command = [sys.executable, "-P", "-m", "ci.evaluate", str(self.scratch / "job.json")]
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, cwd=self.scratch, timeout=HOURS * 3600
+        )
         if done.returncode:
             raise DataError(f"the evaluation failed: {' '.join(done.stderr.split())[-500:]}")
         result: dict[str, Any] = json.loads((self.scratch / "result.json").read_text(encoding="utf-8"))
@@ -144,48 +169,23 @@ class Scoring:
             unpinned = work.touched.how == "changed" and own and all(record["status"] == "skipped" for record in own)
             work.say("score", "skipped" if unpinned else "failed", f"nothing was scored: {reasons}"[:2000])
 
-    def _report(self, changes: Changes, works: list[Work], records: list[str], seconds: float) -> Report:
+    def _report(
+        self, changes: Changes, works: list[Work], findings: list[Finding], records: list[str], seconds: float
+    ) -> Report:
         plugins = tuple(
             PluginReport(
                 w.touched.tree, w.touched.name, w.touched.how, w.ids("task"), w.ids("method"), tuple(w.findings)
             )
             for w in works
         )
-        general = tuple(_general(changes))
-        return Report(
-            changes.base, changes.head, self.kind, plugins, general, tuple(records), changes.core, round(seconds, 1)
-        )
-
-
-def _general(changes: Changes) -> Iterable[Finding]:
-    """What concerns the pull request as a whole."""
-    for name in changes.bad_names:
-        yield Finding("name", name, "failed", "the directory's name is no id", "Use a-z, 0-9, _ and -")
-    for path in changes.protected:
-        yield Finding("protected", path, "failed", "records and boards are written on main only", "Take it out")
-    for item in changes.plugins:
-        if item.how == "removed":
-            yield _removed(item)
-    if changes.core and not changes.plugins:
-        yield Finding(
-            "core", "core", "ok", f"{len(changes.core)} files of the core: all plugins are tested by `make test`"
-        )
-    elif changes.core:
-        text = f"{len(changes.core)} files of the core beside plugins: {', '.join(changes.core[:5])}"
-        yield Finding("core", "core", "failed", text, "Make two pull requests: code that scores is reviewed on its own")
-    if not (changes.plugins or changes.core or changes.bad_names or changes.protected):
-        status = "ok" if changes.other else "failed"
-        yield Finding("nothing", "pull request", status, f"no plugin is touched, {len(changes.other)} other files are")
-
-
-def _removed(item: Touched) -> Finding:
-    """A plugin may go, unless a frozen suite compares one of its tasks."""
-    for suite in list_suites():
-        for task in suite.tasks if item.tree == "neuco_tasks" else ():
-            if task == item.name or task.startswith((item.name + "_", item.name + "-")):
-                text = f"suite {suite.id!r} compares its task {task!r}"
-                return Finding("removed", item.name, "failed", text, "Make a new suite without it first")
-    return Finding("removed", item.name, "ok", "its records will be withdrawn, nothing else changes")
+        core = tuple(path[:4096] for path in changes.core[:MOST_FINDINGS])
+        seconds = round(seconds, 1)
+        report = Report(changes.base, changes.head, self.kind, plugins, tuple(findings), tuple(records), core, seconds)
+        if len(records) <= MOST_RECORDS and len(report.to_bytes()) <= LARGEST:
+            return report
+        words = f"{len(records)} records are more than a report may hold"
+        too_many = Finding("records", "pull request", "failed", words, "Make several pull requests")
+        return replace(report, records=(), general=(*findings, too_many))
 
 
 def score_pr(base: Path, head: Path, since: str, limits: Limits | None = None, kind: str = "") -> Report:

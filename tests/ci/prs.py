@@ -66,6 +66,10 @@ def write_file(name: str, text: str) -> Change:
     return change
 
 
+def link(name: str, target: str) -> Change:
+    return lambda fork: (fork / name).symlink_to(target)
+
+
 def rename(fork: Path) -> None:
     shutil.move(fork / "neuco_methods" / "random", fork / "neuco_methods" / "noise")
     edit(fork / "neuco_methods/noise/__init__.py", 'id="random"', 'id="noise"')
@@ -102,6 +106,27 @@ for place in ("/out", "."):
 os._exit(0)
 """
 OUTSIDE = "import pathlib\npathlib.Path('/tree/neuco_core/errors.py').write_text('')"
+OTHER = "def test_x():\n    open('/tree/neuco_core/errors.py', 'a').write('x')\n"
+PICKLED = """
+import os, numpy
+numpy.save("/out/digits.npy", numpy.array([[print]] * 1797, dtype=object), allow_pickle=True)
+os._exit(0)
+"""
+GIGANTIC = """
+import os, numpy
+with open("/out/digits.npy", "wb") as file:
+    words = {"descr": "<f4", "fortran_order": False, "shape": (1797, 10**12)}
+    numpy.lib.format.write_array_header_1_0(file, words)
+os._exit(0)
+"""
+BORROWED = """
+from neuco_core import Method, Remote, hookimpl
+
+@hookimpl
+def neuco_methods():
+    remote = Remote("pkg://neuco_tasks.digits/labels.csv", sha256="0" * 64)
+    yield Method(id="plain", title="Borrowed", description="Not mine", files={"digits": remote}, license="MIT")
+"""
 TASKS = ("neuco_tasks/good",)
 
 CASES = {
@@ -165,7 +190,46 @@ CASES = {
         remove("neuco_tasks/digits"), False, "removed", "suite 'small' compares", ("neuco_tasks/digits",)
     ),
     "a path that looks like a plugin's": Case(
-        write_file("scripts/neuco_tasks/x/evil.py", "raise SystemExit"), True, "nothing", "no plugin is touched", ()
+        write_file("scripts/neuco_tasks/x/evil.py", "raise SystemExit"), True, "core", "scripts/neuco_tasks/x", ()
+    ),
+    "a page of the documentation": Case(
+        write_file("docs/new.md", "# New\n"), True, "nothing", "no plugin is touched, 1 other files are", ()
+    ),
+    "an edit of the core alone": Case(
+        write_file("neuco_core/new.py", ""), True, "everything", "with the changed core: ", ()
+    ),
+    "an edit of the core that breaks plugins": Case(
+        write_file("neuco_core/__init__.py", "raise RuntimeError('cheese')"), False, "everything", "0 passed", ()
+    ),
+    "a plugin that is a link": Case(link("neuco_tasks/evil", "/etc"), False, "unreadable", "a link", ()),
+    "a link in a plugin": Case(
+        both(method, link("neuco_methods/plain/data.csv", "/etc/passwd")), False, "unreadable", "a link", ()
+    ),
+    "compiled code in the place of a plugin": Case(
+        both(method, write_file("neuco_methods/plain/__init__.abi3.so", "")), False, "unreadable", "compiled", ()
+    ),
+    "a pipe among the results": Case(
+        with_encode("import os\nos.mkfifo('/out/digits.npy')\nos._exit(0)"), False, "encode", "left a pipe"
+    ),
+    "a link among the results": Case(
+        with_encode("import os\nos.symlink('/etc/hostname', '/out/digits.npy')\nos._exit(0)"),
+        False,
+        "encode",
+        "left a link",
+    ),
+    "results that are pickled": Case(with_encode(PICKLED), False, "encode", "not a table of floats"),
+    "results of a size that nobody has": Case(with_encode(GIGANTIC), False, "encode", "not as large as it says"),
+    "results without end": Case(
+        with_encode("for i in range(10**6):\n    open(f'/out/{i}', 'w').close()"), False, "encode", "limit of files"
+    ),
+    "labels of another plugin as embeddings": Case(
+        both(method, write_file("neuco_methods/plain/__init__.py", BORROWED)),
+        False,
+        "import",
+        "takes a file from elsewhere",
+    ),
+    "a test that writes into another plugin": Case(
+        both(method, write_file("neuco_methods/plain/test.py", OTHER)), False, "tests", "Read-only file system"
     ),
     "a record written by hand": Case(
         write_file("registry/results/random/digits_class.json", "{}"), False, "protected", "on main only", ()
