@@ -91,7 +91,7 @@ class Table:
         rows = [cell.splits for cell in cells] if len(sizes) == 1 else [() for _ in cells]
         splits = np.array(rows, dtype=np.float64).reshape(len(cells), -1)
         share = float(np.median([cell.test_to_train for cell in cells])) if cells else TEST_TO_TRAIN
-        return TaskScores(splits, share, event.greater_is_better)
+        return TaskScores(splits, share, event.greater_is_better, event.dataset)
 
 
 def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None) -> Table:

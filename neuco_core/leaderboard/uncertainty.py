@@ -1,8 +1,8 @@
 """How sure a board is: replicates of it by bootstrap, and what they say of scores, ranks and differences.
 
 What is resampled. The splits of a task, the same ones for every method: methods are compared on the same test
-sets, so what a hard split does to all of them cancels in their differences. Tasks are taken as given, or
-resampled too.
+sets, so what a hard split does to all of them cancels in their differences. Tasks of one dataset share the draw as
+well. The choice of tasks is taken as given; ``assess_tasks`` resamples it.
 
 Why the deviations are stretched. Splits overlap: every sample is in most training parts. The mean over K splits
 of one data set is far less variable than the mean on another data set of the same kind, so the plain bootstrap
@@ -29,11 +29,15 @@ SEED = 2025
 
 @dataclass(frozen=True)
 class TaskScores:
-    """Scores of all methods on one task: (methods, splits), NaN where a split has no score."""
+    """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
+
+    Tasks with the same ``dataset`` are resampled together: they share samples, so their errors may hang together.
+    """
 
     splits: np.ndarray
     test_to_train: float = 1 / 9
     greater_is_better: bool = True
+    dataset: str = ""
 
     @property
     def resamples(self) -> bool:
@@ -165,7 +169,11 @@ def _spread_stretch(k: int) -> float:
 
 
 def replicate_board(tasks: Sequence[TaskScores], *, seed: int = SEED, replicates: int = REPLICATES) -> np.ndarray:
-    """Q on replicates of the whole board, (replicates, tasks, methods); one random stream for each task."""
-    # RandomState is old, and for that very reason gives the same numbers with every version of numpy.
-    parts = [replicate_q(task, np.random.RandomState((seed, t)), replicates) for t, task in enumerate(tasks)]
+    """Q on replicates of the whole board, (replicates, tasks, methods); one random stream for each dataset."""
+    streams: dict[tuple[str | int, int], int] = {}
+    parts = []
+    for t, task in enumerate(tasks):
+        own = streams.setdefault((task.dataset or t, task.splits.shape[1]), t)
+        # RandomState is old, and for that very reason gives the same numbers with every version of numpy.
+        parts.append(replicate_q(task, np.random.RandomState((seed, own)), replicates))
     return np.stack(parts, axis=1)

@@ -89,6 +89,18 @@ def test_methods_are_compared_on_the_same_splits() -> None:
     assert sure.apart[0, 1]
 
 
+def test_two_tasks_that_say_the_same_are_no_more_than_one() -> None:
+    splits = np.random.default_rng(9).normal([[0.4], [0.5]], 0.05, (2, 40))
+    one = assess([TaskScores(splits, dataset="x")], Rule())
+    same = assess([TaskScores(splits, dataset="x")] * 2, Rule())
+    apart = assess([TaskScores(splits, dataset="x"), TaskScores(splits, dataset="y")], Rule())
+    assert one is not None
+    assert same is not None
+    assert apart is not None
+    assert (same.mean_q.high - same.mean_q.low) == pytest.approx(one.mean_q.high - one.mean_q.low)
+    assert ((apart.mean_q.high - apart.mean_q.low) < 0.85 * (one.mean_q.high - one.mean_q.low)).all()
+
+
 def test_without_splits_there_is_no_uncertainty_to_tell() -> None:
     assert assess([TaskScores(np.empty((3, 0)))], Rule()) is None
     assert assess([TaskScores(np.ones((3, 1)))], Rule()) is None
