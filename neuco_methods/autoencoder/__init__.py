@@ -32,7 +32,8 @@ def neuco_methods() -> Iterator[Method]:
             title=f"Autoencoder with entropy bottleneck, {seasons}",
             description=f"A convolutional compressor with a factorised prior, trained on the dataset; {words}.",
             license="Apache-2.0",
-            citation="Ballé, J., Laparra, V. and Simoncelli, E. P. (2017): End-to-end Optimized Image Compression",
+            citation="Ballé, J., Laparra, V. and Simoncelli, E. P. (2017): End-to-end Optimized Image Compression, "
+            "arXiv:1611.01704",
             tags=("fitted-on-dataset", "trained"),
             encoder=make_encoder,
             params={"seasons": seasons, **PARAMS},

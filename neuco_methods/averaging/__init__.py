@@ -37,7 +37,7 @@ def neuco_methods() -> Iterator[Method]:
             title=title,
             description=description,
             license="Apache-2.0",
-            citation="NeuCo-Bench, appendix B.3.1",
+            citation="NeuCo-Bench, appendix B.3.1, arXiv:2510.17914",
             tags=("baseline", "no-training"),
             encoder=make_encoder,
             params={"bands": bands, "size": 8},

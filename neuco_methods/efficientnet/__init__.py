@@ -30,7 +30,7 @@ def neuco_methods() -> Iterator[Method]:
             title=f"EfficientNet-Lite0 (ImageNet), {seasons}-encoding average",
             description="Pooled features of a network for photographs, on up to three false-colour images per season.",
             license="Apache-2.0",
-            citation="Tan, M. and Le, Q. V. (2019): EfficientNet: Rethinking Model Scaling for CNNs, ICML",
+            citation="Tan, M. and Le, Q. V. (2019): EfficientNet: Rethinking Model Scaling for CNNs, arXiv:1905.11946",
             tags=("pretrained",),
             encoder=make_encoder,
             params={"seasons": seasons, "size": 64},

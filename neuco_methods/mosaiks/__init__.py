@@ -29,7 +29,7 @@ def neuco_methods() -> Iterator[Method]:
             description=f"Random convolutional features of 512 patches and both signs, {words}: 1,024 numbers.",
             license="Apache-2.0",
             citation="Rolf, E. et al. (2021): A generalizable and accessible approach to machine learning with global "
-            "satellite imagery, Nature Communications 12",
+            "satellite imagery, Nature Communications 12, doi:10.1038/s41467-021-24638-z",
             tags=("no-training", "fitted-on-dataset"),
             encoder=make_encoder,
             params={"seasons": seasons, "filters": 512, "kernel": 3, "seed": 42},

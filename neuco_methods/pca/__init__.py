@@ -22,6 +22,8 @@ def neuco_methods() -> Iterator[Method]:
         title="Principal components",
         description="The leading principal components of cubes averaged to 8 × 8, fitted on the dataset.",
         license="Apache-2.0",
+        citation="Ross, D. et al. (2008): Incremental Learning for Robust Visual Tracking, "
+        "doi:10.1007/s11263-007-0075-7",
         tags=("fitted-on-dataset",),
         encoder=make_encoder,
         params={"dim": 256, "size": 8, "whiten": False, "memory_mb": 256},

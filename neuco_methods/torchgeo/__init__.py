@@ -32,9 +32,9 @@ def neuco_methods() -> Iterator[Method]:
             id=name,
             title=title,
             description="Pooled features of a network trained on Sentinel-2 L1C, averaged over the seasons.",
-            license="CC-BY-4.0 (weights)",
-            citation="Wang, Y. et al. (2023): SSL4EO-S12, IEEE Geoscience and Remote Sensing Magazine; Stewart, A. J. "
-            "et al. (2022): TorchGeo, SIGSPATIAL",
+            license="CC-BY-4.0",
+            citation="Wang, Y. et al. (2023): SSL4EO-S12, arXiv:2211.07044; Stewart, A. J. et al. (2022): TorchGeo, "
+            "arXiv:2111.08872",
             tags=("pretrained", "sentinel-2"),
             encoder=make_encoder,
             params={"weights": weights, "seasons": "post"},
