@@ -56,7 +56,7 @@ def _train(
     for _ in range(epochs):
         _loader_seed()
         total = 0.0
-        for rows in train[torch.randperm(len(train))].split(batch_size):
+        for rows in torch.split(train[torch.randperm(len(train))], batch_size):
             optimizer.zero_grad()
             value = loss(model(x[rows]), y[rows])
             value.backward()

@@ -37,7 +37,7 @@ class RidgeProbe:
 
     def __init__(self, protocol: Protocol) -> None:
         parameters(protocol)
-        self._x: np.ndarray | None = None
+        self._x: np.ndarray = np.empty((0, 0))
         self._gram: np.ndarray | None = None
 
     def prepare(self, x: np.ndarray) -> None:
@@ -47,11 +47,9 @@ class RidgeProbe:
             self._gram = self._x.T @ self._x
 
     def fit(self, split: Split) -> Fit:
-        if self._x is None:
+        if not self._x.size:
             self.prepare(split.x)
-        x = self._x
-        assert x is not None  # noqa: S101  prepare has set it; the type checker cannot know
-        targets = split.y.astype(np.float64)
+        x, targets = self._x, split.y.astype(np.float64)
         if split.classes:
             targets = (targets == np.arange(split.classes)).astype(np.float64)
         center, y_mean = x[split.train].mean(axis=0), targets[split.train].mean(axis=0)
