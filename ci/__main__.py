@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -63,18 +64,48 @@ def comment(path: Path, registry: Path) -> None:
 
 
 @cli.command()
+@click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
+@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+def post(path: Path, registry: Path) -> None:
+    """In a workflow: show a report in its pull request, or update what is shown."""
+    from ci.github import GitHub
+    from ci.github import post as run
+
+    names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_URL")
+    click.echo(run(GitHub.from_environment(), path, registry, {name: os.environ.get(name, "") for name in names}))
+
+
+@cli.command()
+@click.option("--sha", required=True, help="A commit on main.")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where reports go.")
+def merged(sha: str, out: Path) -> None:
+    """In a workflow: fetch the reports of the pull requests whose merge made a commit."""
+    from ci.github import GitHub
+
+    github = GitHub.from_environment()
+    out.mkdir(parents=True, exist_ok=True)
+    heads = github.merged_heads(sha)
+    for head in heads:
+        (out / f"{head}.json").write_bytes(github.report_of(head))
+    click.echo(f"{len(heads)} merged pull requests: {', '.join(heads) or 'main was pushed to directly'}")
+
+
+@cli.command()
 @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
 @click.option("--report", "paths", type=FILE, multiple=True, help="Reports of merged pull requests.")
 @click.option("--site", type=click.Path(path_type=Path), help="Also write the web site to this folder.")
 @click.option("--push/--no-push", default=False, help="Commit and push, and try again if someone else was faster.")
-@click.option("--head", default="", help="The commit that the reports must be about.")
+@click.option("--reports", type=FOLDER, help="A folder of them; each is named after the commit that it must be about.")
 @click.option("--since", default="", help="The commit before the merge: only what it touched may be in the reports.")
-def publish(repo: Path, paths: tuple[Path, ...], site: Path | None, push: bool, head: str, since: str) -> None:
+def publish(
+    repo: Path, paths: tuple[Path, ...], reports: Path | None, site: Path | None, push: bool, since: str
+) -> None:
     """On main: take over the records, withdraw what is gone, rebuild boards and site."""
     from ci.publish import publish as run
 
-    reports = [_read(path) for path in paths]
-    for line in run(repo, reports, site=site, push=push, head=head, since=since):
+    found = [(_read(path), "") for path in paths]
+    found += [(_read(path), path.stem) for path in sorted(reports.glob("*.json"))] if reports else []
+    for line in run(repo, found, site=site, push=push, since=since):
         click.echo(plain(line, 2000))
 
 

@@ -31,22 +31,17 @@ LIMITS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
 
 
 def publish(
-    repo: Path,
-    reports: Sequence[bytes],
-    *,
-    site: Path | None = None,
-    push: bool = False,
-    head: str = "",
-    since: str = "",
+    repo: Path, found: Sequence[tuple[bytes, str]], *, site: Path | None = None, push: bool = False, since: str = ""
 ) -> list[str]:
     """Apply reports to a checkout of main; with ``push``, to main itself, and the checkout stays as it is.
 
-    ``head`` is the commit that the reports must be about, ``since`` the commit before the merge: with it, only
-    plugins that the merge touched may be in the reports.
+    With each report comes the commit that it must be about, if that is known. ``since`` is the commit before the
+    merge: with it, only plugins that the merge touched may be in the reports.
     """
-    touched = {item.folder for item in changed(repo, since).plugins} if since else None
-    for data in reports:
+    touched = {item.folder for item in changed(repo, since).plugins} if since.strip("0") else None
+    for data, head in found:
         _accept(data, head, touched)
+    reports = [data for data, _ in found]
     with tempfile.TemporaryDirectory(prefix="neuco-publish-", ignore_cleanup_errors=True) as scratch:
         if push:
             return _push(repo, reports, site, Path(scratch))
