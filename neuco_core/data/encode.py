@@ -69,7 +69,6 @@ def encode_dataset(
     """Run a method's encoder on all samples of a dataset, or take what an earlier run has left."""
     if batch_size < 1:
         raise UsageError("bad batch size", expected="at least 1", got=batch_size)
-    check_packages(method)
     params = full_params(method, params)
     source = open_cubes(method, dataset)
     ids = tuple(source.ids())
@@ -143,7 +142,7 @@ def _check_type(method: Method, name: str, value: object) -> None:
 
 
 def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
-    """The dataset's cubes, if it has any and they have the bands that the method needs."""
+    """The dataset's cubes, if it has any, they have the bands that the method needs, and its packages are there."""
     if dataset.cubes is None:
         raise DataError(
             f"dataset {dataset.id!r} has no cubes, so the encoder {method.id!r} cannot be run on it",
@@ -151,6 +150,7 @@ def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
         )
     if dataset.bands:  # known without opening anything
         check_bands(method, dataset.id, dataset.bands)
+    check_packages(method)  # after the bands: no package helps against a dataset that will not do
     source = dataset.cubes()
     check_bands(method, dataset.id, source.bands)
     return source
