@@ -55,19 +55,20 @@ def notes(board: Board, values: str = "score") -> list[str]:
     if board.get("uncertainty"):
         found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
     for row in board.get("incomplete", ()):
-        why = "; ".join(f"{', '.join(tasks)}: {', '.join(said)}" for said, tasks in reasons(row).items())
+        why = "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
         found.append(f"Not ranked: {row['method']} lacks {why}")
     for entry in board.get("unused_tasks", ()):
         found.append(f"Not counted: task {entry['task']}, which {', '.join(entry['lacking'])} lack")
     return found
 
 
-def reasons(row: Mapping[str, Any]) -> dict[tuple[str, str], list[str]]:
-    """Why an incomplete row lacks tasks: status and reason → the tasks that lack for it."""
+def reasons(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Why an incomplete row lacks tasks: the tasks, status and reason, each reason once."""
     found: dict[tuple[str, str], list[str]] = {}
     for task, cell in sorted(row["lacks"].items()):
         found.setdefault((cell["status"], cell["reason"]), []).append(task)
-    return found
+    every = len(row["lacks"]) + len(row["scores"])
+    return [("all tasks" if len(tasks) == every else ", ".join(tasks), *why) for why, tasks in found.items()]
 
 
 def to_csv(grid: Grid) -> str:

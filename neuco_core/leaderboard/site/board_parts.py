@@ -198,16 +198,8 @@ def _correlation(board: Board) -> Safe:
 
 
 def not_ranked(source: BoardSource) -> Safe:
-    board = source.board
-    rows = [
-        (
-            source.method_title(row["method"]),
-            "all tasks" if len(tasks) == len(board["tasks"]) else ", ".join(tasks),
-            *why,
-        )
-        for row in board.get("incomplete", ())
-        for why, tasks in reasons(row).items()
-    ]
+    incomplete = source.board.get("incomplete", ())
+    rows = [(source.method_title(row["method"]), *why) for row in incomplete for why in reasons(row)]
     if not rows:
         return Safe("")
     inner = table(("Method", "Task", "Status", "Reason"), rows, caption="Methods that are not ranked, and why")
