@@ -128,7 +128,8 @@ def _environment(kind: str, private: Path) -> dict[str, str]:
 
 def _bwrap(read: Mapping[str, Path], out: Path | None, hidden: Sequence[str] = ()) -> list[str]:
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
-    command += ["--proc", "/proc", "--dev", "/dev", "--size", str(1 << 30), "--tmpfs", "/tmp"]  # noqa: S108
+    # As root, /proc would be a way to the settings of the kernel.
+    command += ["--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev", "--size", str(1 << 30), "--tmpfs", "/tmp"]  # noqa: S108
     command += ["--size", str(1 << 26), "--tmpfs", "/dev/shm", "--remount-ro", "/dev"]  # noqa: S108
     for path in ("/usr", "/bin", "/lib", "/lib64", "/sbin", "/etc/ld.so.cache", "/etc/ssl"):
         if Path(path).is_symlink():

@@ -1,0 +1,242 @@
+"""Both kinds of sandbox, each held to what it promises."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from ci import sandbox
+from ci.sandbox import Limits, Ran
+from tests.parts import missing
+
+LIMITS = Limits(seconds=60, memory=600 << 20, processes=20, file_size=1 << 20, written=3 << 20, files=200)
+
+
+@pytest.fixture(params=["bubblewrap", "fallback"])
+def kind(request: pytest.FixtureRequest) -> str:
+    if request.param == "bubblewrap":
+        need_bubblewrap()
+    return str(request.param)
+
+
+@pytest.fixture
+def bubblewrap() -> str:
+    need_bubblewrap()
+    return "bubblewrap"
+
+
+def need_bubblewrap() -> None:
+    if shutil.which("bwrap") is None:
+        missing("bubblewrap", "not installed; see ci/parts.sh")
+    if sandbox.engine() != "bubblewrap":
+        missing("bubblewrap", "it does not work here: user namespaces are forbidden")
+
+
+def run(kind: str, tmp_path: Path, code: str, limits: Limits = LIMITS, **more: bool) -> tuple[Ran, Path]:
+    tree = tmp_path / "tree"
+    tree.mkdir(exist_ok=True)
+    (tree / "file.txt").write_text("as it was")
+    arguments = ("-c", textwrap.dedent(code))
+    ran = sandbox.run(arguments, read={"/tree": tree}, out=tmp_path / "out", limits=limits, kind=kind, **more)
+    assert ran.engine == kind
+    return ran, tmp_path / "out"
+
+
+def test_code_runs_and_its_files_come_out(kind: str, tmp_path: Path) -> None:
+    code = "import sys, pathlib\nprint(open('file.txt').read())\npathlib.Path(sys.argv[1], 'x').write_text('y')"
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "file.txt").write_text("hello")
+    ran = sandbox.run(("-c", code, "/out"), read={"/tree": tree}, out=tmp_path / "out", kind=kind)
+    assert (ran.status, ran.output, (tmp_path / "out" / "x").read_text()) == ("ok", "hello\n", "y")
+
+
+def test_a_failure_is_one(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(kind, tmp_path, "raise SystemExit(7)")
+    assert (ran.status, ran.code) == ("failed", 7)
+
+
+def test_no_network(kind: str, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        code = f"import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)"
+        if kind == "fallback" and not can_unshare():
+            missing(
+                "unshare", "user namespaces are forbidden here, and the fallback has nothing else to cut the network"
+            )
+        ran, _ = run(kind, tmp_path, code)
+    assert ran.status == "failed"
+    assert "refused" in ran.output or "unreachable" in ran.output
+
+
+def can_unshare() -> bool:
+    command = ["unshare", "--user", "--map-root-user", "--net", "true"]
+    return shutil.which("unshare") is not None and subprocess.run(command, capture_output=True).returncode == 0
+
+
+def test_no_secrets_in_the_environment(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "HTTPS_PROXY", "NEUCO_REGISTRY"):
+        monkeypatch.setenv(name, "cheese")
+    ran, _ = run(kind, tmp_path, "import os\nprint(os.environ)")
+    assert (ran.status, "cheese" in ran.output) == ("ok", False)
+
+
+def test_the_tree_stays_as_it_was(kind: str, tmp_path: Path) -> None:
+    run(kind, tmp_path, "open('file.txt', 'w').write('spoilt')")
+    assert (tmp_path / "tree" / "file.txt").read_text() == "as it was"
+
+
+@pytest.mark.parametrize("place", ["/tree/x", "/x", "/usr/x", "/dev/x", "/etc/x", "/proc/sys/kernel/hostname"])
+def test_nothing_can_be_written_but_tmp_and_out(bubblewrap: str, tmp_path: Path, place: str) -> None:
+    ran, _ = run(bubblewrap, tmp_path, f"open({place!r}, 'w')")
+    assert ran.status == "failed"
+    assert "Read-only" in ran.output or "denied" in ran.output or "No such file" in ran.output
+
+
+def test_tmp_is_private(bubblewrap: str, tmp_path: Path) -> None:
+    with_name = tmp_path / "ours"
+    with_name.touch()
+    code = "import os, tempfile\nprint(os.listdir('/tmp'))\nopen('/tmp/theirs', 'w')\nprint(tempfile.gettempdir())"
+    ran, _ = run(bubblewrap, tmp_path, code)
+    assert ran.output == "[]\n/tmp\n"
+    assert not Path("/tmp/theirs").exists()
+
+
+def test_the_temporary_folder_goes_with_the_run(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(kind, tmp_path, "import tempfile\nprint(tempfile.mkstemp()[1])")
+    assert (ran.status, Path(ran.output.strip()).exists()) == ("ok", False)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tree"]
+
+
+def test_our_files_and_processes_are_out_of_sight(bubblewrap: str, tmp_path: Path) -> None:
+    code = f"""
+    import os
+    print(os.path.exists({str(tmp_path)!r}), os.path.exists({str(Path(__file__))!r}), os.path.exists('/home'))
+    print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit())[-1] < 20, os.getppid())
+    """
+    ran, _ = run(bubblewrap, tmp_path, code)
+    assert ran.output == "False False False\nTrue 1\n"
+
+
+def test_time(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(kind, tmp_path, "import time\ntime.sleep(600)", Limits(seconds=1))
+    assert ran.status == "timeout"
+
+
+def test_memory(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(kind, tmp_path, "hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 24))")
+    assert ran.status == "memory"
+
+
+def test_processes(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(
+        kind, tmp_path, "import os, time\nfor _ in range(100):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
+    )
+    assert ran.status == "processes"
+
+
+def test_the_size_of_a_file(kind: str, tmp_path: Path) -> None:
+    code = "import sys\nopen(sys.argv[1] + '/big', 'wb').write(b'x' * (1 << 22))"
+    ran = sandbox.run(("-c", code, "/out"), read={}, out=tmp_path / "out", limits=LIMITS, kind=kind)
+    assert (ran.status, "File too large" in ran.output) == ("failed", True)
+
+
+MANY = "import sys, time\nfor i in range({count}):\n    open(f'{{sys.argv[1]}}/{{i}}', 'wb').write(b'x' * {size})\n"
+
+
+@pytest.mark.parametrize(("count", "size"), [(500, 1), (10, 1 << 19)])
+def test_the_number_and_the_sum_of_files(kind: str, tmp_path: Path, count: int, size: int) -> None:
+    arguments = ("-c", MANY.format(count=count, size=size), "/out")
+    ran = sandbox.run(arguments, read={}, out=tmp_path / "out", limits=LIMITS, kind=kind)
+    assert ran.status == "files"
+
+
+ODD = {
+    "a link": "os.symlink('/etc/passwd', out + '/x')",
+    "a pipe": "os.mkfifo(out + '/x')",
+    "a socket": "socket.socket(socket.AF_UNIX).bind(out + '/x')",
+}
+
+
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("folder", ["", "/deep/er"])
+def test_only_plain_files_come_out(kind: str, tmp_path: Path, odd: str, folder: str) -> None:
+    code = f"import os, socket, sys\nout = sys.argv[1] + '{folder}'\nos.makedirs(out, exist_ok=True)\nos.chdir(out)\n"
+    code += ODD[odd].replace("out + '/x'", "'x'")
+    ran = sandbox.run(("-c", code, "/out"), read={}, out=tmp_path / "out", kind=kind)
+    assert (ran.status, odd in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
+
+
+ORPHAN = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(600)
+    os._exit(0)
+time.sleep(0.3)
+"""
+
+
+@pytest.mark.parametrize("without_unshare", [False, True])
+def test_orphans_are_ended(kind: str, tmp_path: Path, without_unshare: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if without_unshare:
+        which = shutil.which
+        monkeypatch.setattr("ci.sandbox.shutil.which", lambda name: None if name == "unshare" else which(name))
+    before = set(psutil.pids())
+    ran, _ = run(kind, tmp_path, ORPHAN)
+    assert ran.status == "ok"
+    time.sleep(0.2)
+    new = [process for process in map(_process, set(psutil.pids()) - before) if process]
+    assert [process for process in new if "time.sleep(600)" in " ".join(process)] == []
+
+
+def _process(pid: int) -> list[str]:
+    try:
+        return list(psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return []
+
+
+def test_what_is_printed_without_end_is_cut(kind: str, tmp_path: Path) -> None:
+    ran, _ = run(kind, tmp_path, "print('x' * 500_000)\nprint('end')")
+    assert len(ran.output) <= sandbox.KEPT
+    assert ran.output.endswith("end\n")
+
+
+def test_a_run_in_another_thread_does_not_disturb(kind: str, tmp_path: Path) -> None:
+    """The limits of one run are not those of another."""
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    found: list[str] = []
+    threads = [
+        threading.Thread(target=lambda: found.append(run(kind, tmp_path / "a", "print(1)")[0].status)),
+        threading.Thread(target=lambda: found.append(run(kind, tmp_path / "b", "print(1)")[0].status)),
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == ["ok", "ok"]
+
+
+def test_an_engine_that_is_demanded_and_missing_fails_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    empty = tmp_path / "bin"
+    empty.mkdir()
+    (empty / "bwrap").write_text("#!/bin/sh\necho no namespaces >&2\nexit 1\n")
+    (empty / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{empty}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.setattr("ci.sandbox._bwrap", lambda *_: [str(empty / "bwrap")])
+    assert sandbox.engine() == "fallback"
+    monkeypatch.setenv("NEUCO_CI_SANDBOX", "bubblewrap")
+    ran = sandbox.run(("-c", "print(1)"), read={}, out=tmp_path / "out")
+    assert (ran.status, ran.engine, "no namespaces" in ran.output) == ("failed", "bubblewrap", True)
