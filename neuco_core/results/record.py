@@ -18,12 +18,12 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from neuco_core.errors import DataError
+from neuco_core.scoring.quality import summarize
 
 SCHEMA = 1
 STATUSES = ("ok", "failed", "skipped", "not-applicable")
 FAILURES = ("data", "dependency", "method", "timeout", "memory", "crash")
 DEFAULT_PROTOCOL = "neuco-2025"
-EPSILON = 0.02
 LARGEST_FILE = 4_000_000
 REBUILD = "Delete the file and run `neuco score --all` to make it anew"
 
@@ -84,13 +84,9 @@ FIELDS = tuple(f.name for f in fields(Record))
 
 
 def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
-    """Mean, population std and Q over the defined splits, correctly rounded: the same to the last bit everywhere."""
-    values = [value for value in per_split if value is not None]
-    if not values:
-        return None
-    mean = math.fsum(values) / len(values)
-    std = math.sqrt(math.fsum((value - mean) * (value - mean) for value in values) / len(values))
-    return mean, std, 100 * EPSILON * (mean if greater_is_better else -mean) / (std + EPSILON)
+    """Mean, population std and Q over the defined splits, or None if there are none."""
+    found = summarize(per_split, greater_is_better=greater_is_better)
+    return None if math.isnan(found.mean) else (found.mean, found.std, found.q)
 
 
 def canonical(value: object) -> str:
