@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from neuco_core.errors import ChecksumError, DataError
 
 # scikit-learn may not change its copy unnoticed: labels are matched to images by their position.
 IMAGES_SHA256 = "8f26b2bd9d135c256808f68f14fdabddde6d9c7f869ae419704b051f0f14b3b3"
+COUNT = 1797
 
 
 class DigitCubes:
@@ -21,14 +23,20 @@ class DigitCubes:
     bands: tuple[str, ...] = ("grey/0",)
     seasons: tuple[str, ...] = ("scene",)
 
-    def __init__(self) -> None:
+    @cached_property
+    def _images(self) -> np.ndarray:
+        # Only when an image is asked for: importing scikit-learn takes longer than everything else here.
         from sklearn.datasets import load_digits
 
-        self._images = load_digits().images.astype(np.uint8)
-        found = hashlib.sha256(self._images.tobytes()).hexdigest()
+        images: np.ndarray = load_digits().images.astype(np.uint8)
+        found = hashlib.sha256(images.tobytes()).hexdigest()
         if found != IMAGES_SHA256:
             raise ChecksumError("scikit-learn's digits changed", where="digits", expected=IMAGES_SHA256, got=found)
-        self._row = {f"digit-{row:04d}": row for row in range(len(self._images))}
+        return images
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {f"digit-{row:04d}": row for row in range(COUNT)}
 
     def ids(self) -> tuple[str, ...]:
         return tuple(self._row)
