@@ -34,7 +34,7 @@ def test_cubes_are_as_declared() -> None:
 def test_other_images_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "IMAGES_SHA256", "0" * 64)
     with pytest.raises(ChecksumError, match="digits changed"):
-        DigitCubes()
+        DigitCubes().read(["digit-0000"])
 
 
 def test_unknown_ids_are_refused() -> None:
