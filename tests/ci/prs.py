@@ -85,13 +85,14 @@ def remove(name: str) -> Change:
 
 @dataclass(frozen=True)
 class Case:
-    """A pull request, its verdict, and a finding that must be there: check and words."""
+    """A pull request, its verdict, and a finding that must be there: check and words; ``seconds`` is its limit."""
 
     change: Change
     green: bool
     check: str
     words: str
     plugins: tuple[str, ...] = field(default=("neuco_methods/plain",))
+    seconds: int = 300
 
 
 FORGED = """
@@ -176,7 +177,9 @@ CASES = {
     ),
     "a write outside": Case(with_encode(OUTSIDE), False, "encode", "Read-only file system"),
     "forks without end": Case(with_encode("import os\nwhile True:\n    os.fork()"), False, "encode", "processes"),
-    "sleeps for ever": Case(with_encode("import time\ntime.sleep(10**6)"), False, "encode", "limit of timeout"),
+    "sleeps for ever": Case(
+        with_encode("import time\ntime.sleep(10**6)"), False, "encode", "limit of timeout", seconds=20
+    ),
     "eats memory": Case(
         with_encode("hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 26))"), False, "encode", "memory"
     ),

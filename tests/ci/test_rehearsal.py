@@ -10,15 +10,14 @@ from ci.report import parse
 from tests.ci.helpers import Upstream, ci
 from tests.ci.prs import CASES
 
-LIMITS = ("--seconds", "20", "--memory", "2500")
-
 
 @pytest.mark.parametrize("name", CASES)
 def test_a_pull_request_gets_its_verdict_and_its_comment(name: str, upstream: Upstream, tmp_path: Path) -> None:
     case = CASES[name]
     fork = upstream.pull_request(name.replace(" ", "-"), case.change)
     path = tmp_path / "report.json"
-    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *LIMITS, NEUCO_CACHE=str(tmp_path))
+    limits = ("--seconds", str(case.seconds), "--memory", "2500")
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits, NEUCO_CACHE=str(tmp_path))
     report, _ = parse(path.read_bytes())
     assert (done.returncode == 0, report.green) == (case.green, case.green), done.stdout + done.stderr
     assert tuple(f"{plugin.tree}/{plugin.name}" for plugin in report.plugins) == case.plugins

@@ -1,0 +1,105 @@
+"""Hidden labels stay hidden: a method that looks for them everywhere finds none."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ci import sandbox
+from ci.report import parse
+from tests.ci.helpers import ROOT, Upstream, ci
+from tests.ci.prs import with_encode
+from tests.ci.test_sandbox import need_bubblewrap
+
+LINES = (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()
+NEEDLE = "|".join(LINES[100:104])
+# Looks into every file that could hold labels, into the environment and the memory of every process, and asks the
+# packages that know them.
+SEARCH = f"""
+import gzip, importlib, os, re, sys
+needle = {NEEDLE!r}.replace("|", "\\n").encode()
+found = []
+def look(path):
+    try:
+        data = open(path, "rb").read(8_000_000)
+        data = gzip.decompress(data) if data[:2] == b"\\x1f\\x8b" else data
+    except (OSError, EOFError, ValueError):
+        return
+    if needle in data or (len(data) > 100_000 and "digits" in os.path.basename(path) and not path.startswith("/cubes")):
+        found.append(path)
+roots = globals().get("ROOTS") or ["/"]
+for root in roots:
+    for folder, folders, names in os.walk(root):
+        if folder.startswith(("/proc", "/sys", "/dev")):
+            folders[:] = []
+            continue
+        for name in names:
+            if name.endswith((".csv", ".gz", ".json", ".txt", ".npy", ".npz", ".parquet", ".data")):
+                look(os.path.join(folder, name))
+for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
+    for name in ("environ", "cmdline"):
+        look(f"/proc/{{pid}}/{{name}}")
+    try:
+        links = [os.path.realpath(f"/proc/{{pid}}/fd/{{fd}}") for fd in os.listdir(f"/proc/{{pid}}/fd")]
+        found += [link for link in links if "labels" in link]
+        if os.path.exists(f"/proc/{{pid}}/cwd/neuco_tasks/digits/labels.csv"):
+            found.append(f"the folder of {{pid}}")
+        if int(pid) not in (os.getpid(),):
+            regions = [line.split()[0].split("-") for line in open(f"/proc/{{pid}}/maps") if "rw" in line]
+            memory = open(f"/proc/{{pid}}/mem", "rb")
+            for start, end in regions:
+                memory.seek(int(start, 16))
+                if needle in memory.read(min(int(end, 16) - int(start, 16), 1 << 26)):
+                    found.append(f"the memory of {{pid}}")
+    except (OSError, ValueError, OverflowError):
+        pass
+found += [f"variable {{name}}" for name, value in os.environ.items() if needle.decode() in value or "labels" in value]
+try:
+    from sklearn.datasets import load_digits
+    found.append(f"scikit-learn has {{len(load_digits().target)}}")
+except (ImportError, OSError):
+    pass
+try:
+    from neuco_core import load_task
+    found.append(f"load_task gives {{len(load_task('digits_class').labels().ids)}}")
+except Exception:
+    pass
+if found:
+    raise RuntimeError(f"FOUND {{found}}")
+"""
+ONCE = f"import sys\nif not hasattr(sys, 'searched'):\n    sys.searched = True\n    exec({SEARCH!r}, {{}})"
+
+
+def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, tmp_path: Path) -> None:
+    need_bubblewrap()
+    fork = upstream.pull_request("search", with_encode(ONCE))
+    path = tmp_path / "report.json"
+    limits = ("--seconds", "300", "--memory", "2500")
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits, NEUCO_CACHE=str(tmp_path))
+    report, records = parse(path.read_bytes())
+    assert "FOUND" not in done.stdout
+    assert (done.returncode, report.sandbox, [record.status for record in records]) == (0, "bubblewrap", ["ok"]), (
+        done.stdout + done.stderr
+    )
+
+
+@pytest.mark.parametrize("place", ["a file", "scikit-learn"])
+def test_the_search_finds_labels_where_they_are_not_hidden(upstream: Upstream, tmp_path: Path, place: str) -> None:
+    """Without this the test above could pass because the search is no good."""
+    roots = [str(upstream.base / "neuco_tasks")] if place == "a file" else [str(tmp_path)]
+    code = f"ROOTS = {roots!r}\n" + textwrap.dedent(SEARCH)
+    ran = sandbox.run(("-c", code), read={"/tree": upstream.base}, out=tmp_path / "out", kind="fallback")
+    assert "FOUND" in ran.output
+    assert ("labels.csv" in ran.output) == (place == "a file")
+    assert "scikit-learn has 1797" in ran.output
+
+
+def test_a_task_cannot_be_asked_for_from_a_methods_tests(upstream: Upstream, tmp_path: Path) -> None:
+    need_bubblewrap()
+    ran = sandbox.run(
+        ("-c", "from sklearn.datasets import load_digits\nload_digits()"),
+        read={}, out=tmp_path / "out", kind="bubblewrap", hide_labels=True,
+    )  # fmt: skip
+    assert (ran.status, "FileNotFoundError" in ran.output) == ("failed", True)
