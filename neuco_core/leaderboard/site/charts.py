@@ -28,7 +28,7 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Safe:
 
 def rank_interval(place: int, interval: Sequence[int] | None, methods: int) -> Safe:
     """Where a rank stands among all, and the ranks that it may truly have."""
-    width = 104
+    width = 84
 
     def x(rank: int) -> float:
         return 6 + (rank - 1) / max(methods - 1, 1) * (width - 12)
