@@ -16,7 +16,11 @@ def task(fork: Path) -> None:
     """A good task with a dataset and labels of its own; its baseline is one of upstream's methods."""
     source = write_good(fork.parent / f"{fork.name}-source") / "neuco_tasks" / "good"
     shutil.copytree(source, fork / "neuco_tasks" / "good")
-    edit(fork / "neuco_tasks/good/__init__.py", 'method="plain", score=0.84', 'method="averaging", score=0.84')
+    init = fork / "neuco_tasks/good/__init__.py"
+    edit(init, 'method="plain", score=0.84', 'method="averaging", score=0.84')
+    # A function with the name of a module beside it is replaced by that module as soon as it is imported.
+    edit(init, "def cubes():", "def open_cubes():")
+    edit(init, "cubes=cubes", "cubes=open_cubes")
 
 
 def method(fork: Path) -> None:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import textwrap
 from pathlib import Path
-
-import pytest
 
 from ci import sandbox
 from ci.report import parse
@@ -55,7 +52,7 @@ for pid in [name for name in os.listdir("/proc") if name.isdigit()]:
                     found.append(f"the memory of {{pid}}")
     except (OSError, ValueError, OverflowError):
         pass
-found += [f"variable {{name}}" for name, value in os.environ.items() if needle.decode() in value or "labels" in value]
+found += [name for name, value in os.environ.items() if needle.decode() in value or "labels.csv" in value]
 try:
     from sklearn.datasets import load_digits
     found.append(f"scikit-learn has {{len(load_digits().target)}}")
@@ -85,15 +82,13 @@ def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, t
     )
 
 
-@pytest.mark.parametrize("place", ["a file", "scikit-learn"])
-def test_the_search_finds_labels_where_they_are_not_hidden(upstream: Upstream, tmp_path: Path, place: str) -> None:
+def test_the_search_finds_labels_where_they_are_not_hidden(upstream: Upstream, tmp_path: Path) -> None:
     """Without this the test above could pass because the search is no good."""
-    roots = [str(upstream.base / "neuco_tasks")] if place == "a file" else [str(tmp_path)]
-    code = f"ROOTS = {roots!r}\n" + textwrap.dedent(SEARCH)
+    code = f"ROOTS = {[str(upstream.base / 'neuco_tasks')]!r}\n" + SEARCH
     ran = sandbox.run(("-c", code), read={"/tree": upstream.base}, out=tmp_path / "out", kind="fallback")
     assert "FOUND" in ran.output
-    assert ("labels.csv" in ran.output) == (place == "a file")
-    assert "scikit-learn has 1797" in ran.output
+    for place in ("neuco_tasks/digits/labels.csv", "scikit-learn has 1797", "load_task gives 1797"):
+        assert place in ran.output
 
 
 def test_a_task_cannot_be_asked_for_from_a_methods_tests(upstream: Upstream, tmp_path: Path) -> None:

@@ -70,7 +70,7 @@ def test_from_merge_to_withdrawal(own_upstream: Upstream, reports: Reports, tmp_
     code, said = publish(
         own_upstream, "c1", "--report", reports.task, "--report", reports.method, "--site", tmp_path / "s"
     )
-    assert (code, "3 records taken over, 0 withdrawn" in said, "pushed" in said) == (0, True, True), said
+    assert (code, "4 records taken over, 0 withdrawn" in said, "pushed" in said) == (0, True, True), said
     made = files(own_upstream)
     assert {PLAIN, *GOOD, BOARD} <= set(made)
     assert [row["method"] for row in json.loads(show(own_upstream, BOARD))["rows"]] == ["plain"]

@@ -1,0 +1,147 @@
+"""The workflows themselves, run by act on this machine against the rehearsal's upstream.
+
+act cannot fetch actions without a network, so each of the four has a stand-in in ``tests/ci/actions`` that does the
+same with files; ``ci/setup.sh``, ``ci/parts.sh`` and ``sudo`` are stand-ins too, because this machine is set up
+already. All other steps run as they are. What act does not do: GitHub's permissions and concurrency groups, and the
+event ``workflow_run`` that follows a real run; it is given as a file instead.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ci.comment import MARK
+from ci.report import parse
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
+from tests.ci.helpers import ROOT, Upstream, git
+from tests.ci.prs import method
+from tests.ci.test_publish import PLAIN, files
+from tests.ci.test_sandbox import need_bubblewrap
+from tests.ci.test_workflows import WORKFLOWS, tool
+
+ACTIONS = ROOT / "tests" / "ci" / "actions"
+NUMBER = 7
+
+
+class Act:
+    """Runs workflows of an upstream's main branch."""
+
+    def __init__(self, upstream: Upstream, folder: Path, server: FakeGitHub) -> None:
+        self.upstream, self.folder, self.server = upstream, folder, server
+        self.program = tool("act")
+        self.artefacts = folder / "artefacts"
+        (folder / "bin").mkdir()
+        sudo = folder / "bin" / "sudo"
+        sudo.write_text('#!/bin/sh\nexec "$@"\n')
+        sudo.chmod(0o755)
+
+    def run(self, event: str, name: str, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+        path = self.folder / f"{name}-event.json"
+        path.write_text(json.dumps(values))
+        place = self.folder / f"{name}-checkout"
+        git(self.folder, "clone", "--quiet", str(self.upstream.bare), str(place))
+        git(place, "remote", "set-url", "origin", f"https://github.com/{REPOSITORY}.git")
+        command = [self.program, event, "-W", f".github/workflows/{name}.yml", "-e", str(path), "--pull=false"]
+        command += ["-P", "ubuntu-latest=-self-hosted", "-s", "GITHUB_TOKEN=secret", *self._actions()]
+        for key, value in self._variables().items():
+            command += ["--env", f"{key}={value}"]
+        path_variable = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, "PATH": path_variable, "HOME": str(self.folder / "home")}
+        environment |= {"XDG_CACHE_HOME": str(self.folder / "cache"), "GIT_CONFIG_GLOBAL": "/dev/null"}
+        (self.folder / "home").mkdir(exist_ok=True)
+        return subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, timeout=900)
+
+    def _variables(self) -> dict[str, str]:
+        return {
+            "REHEARSAL_UPSTREAM": str(self.upstream.bare),
+            "REHEARSAL_ARTEFACTS": str(self.artefacts),
+            "GITHUB_API_URL": self.server.api,
+            "GITHUB_REPOSITORY": REPOSITORY,
+            "NEUCO_CACHE": str(self.folder / "neuco-cache"),
+        }
+
+    def _actions(self) -> list[str]:
+        used = {found for path in WORKFLOWS for found in re.findall(r"actions/[\w-]+@\w{40}", path.read_text())}
+        pairs = ((name, ACTIONS / name.split("/")[1].split("@")[0]) for name in sorted(used))
+        return [part for name, folder in pairs for part in ("--local-repository", f"{name}={folder}")]
+
+
+def with_workflows(folder: Path) -> Upstream:
+    """An upstream with the real workflows; only the set-up of Python is another."""
+
+    def prepare(fork: Path) -> None:
+        shutil.copytree(ROOT / ".github", fork / ".github")
+        (fork / "ci" / "setup.sh").write_text(f'echo "{Path(sys.executable).parent}" >>"$GITHUB_PATH"\n')
+        (fork / "ci" / "parts.sh").write_text("exit 0\n")
+
+    upstream = Upstream(folder)
+    upstream.merge(upstream.pull_request("workflows", prepare))
+    return upstream
+
+
+def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
+    need_bubblewrap()
+    with fake_github() as server:
+        upstream = with_workflows(tmp_path / "own")
+        act = Act(upstream, tmp_path, server)
+        fork = upstream.pull_request("plain", method)
+        git(fork, "push", "--quiet", str(upstream.bare), f"HEAD:refs/pull/{NUMBER}/head")
+        base, head = git(upstream.bare, "rev-parse", "main").strip(), git(fork, "rev-parse", "HEAD").strip()
+        pull = {"number": NUMBER, "base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": "plain"}}
+
+        done = act.run("pull_request", "score", {"action": "opened", "number": NUMBER, "pull_request": pull})
+        report = act.artefacts / "report" / "report.json"
+        assert (done.returncode, report.is_file()) == (0, True), done.stdout[-5000:] + done.stderr[-2000:]
+        parsed, records = parse(report.read_bytes())
+        assert (parsed.green, parsed.sandbox, parsed.head, len(records)) == (True, "bubblewrap", head, 1)
+
+        server.pulls.append(
+            {"number": NUMBER, "owner": "someone", "branch": "plain", "state": "open", "head": pull["head"]}
+        )
+        server.pulls[0] |= {"merged_at": None, "merge_commit_sha": None}
+        run = {
+            "id": 1,
+            "event": "pull_request",
+            "head_branch": "plain",
+            "head_sha": head,
+            "html_url": "https://example.org",
+        }
+        run["head_repository"] = {"owner": {"login": "someone"}}
+        done = act.run("workflow_run", "comment", {"action": "completed", "workflow_run": run})
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+        assert [comment["body"][: len(MARK)] for comment in server.comments] == [MARK]
+        assert "Ready for review" in server.comments[0]["body"]
+
+        upstream.merge(fork)
+        merge = git(upstream.bare, "rev-parse", "main").strip()
+        server.pulls[0] |= {"state": "closed", "merged_at": "now", "merge_commit_sha": merge}
+        server.reports[head] = report.read_bytes()
+        done = act.run("push", "publish", {"before": base, "after": merge, "ref": "refs/heads/main"})
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+        assert PLAIN in files(upstream)
+        assert (act.artefacts / "site" / "site" / "index.html").is_file()
+
+
+@pytest.mark.parametrize("name", ["score"])
+def test_a_red_pull_request_ends_red_and_still_leaves_its_report(name: str, tmp_path: Path) -> None:
+    need_bubblewrap()
+    with fake_github() as server:
+        upstream = with_workflows(tmp_path / "own")
+        act = Act(upstream, tmp_path, server)
+        fork = upstream.pull_request("link", lambda fork: (fork / "neuco_tasks" / "evil").symlink_to("/etc"))
+        git(fork, "push", "--quiet", str(upstream.bare), f"HEAD:refs/pull/{NUMBER}/head")
+        base, head = git(upstream.bare, "rev-parse", "main").strip(), git(fork, "rev-parse", "HEAD").strip()
+        pull = {"number": NUMBER, "base": {"sha": base, "ref": "main"}, "head": {"sha": head, "ref": "$(touch x)"}}
+        done = act.run("pull_request", name, {"action": "opened", "number": NUMBER, "pull_request": pull})
+        assert done.returncode != 0
+        parsed, _ = parse((act.artefacts / "report" / "report.json").read_bytes())
+        assert not parsed.green
