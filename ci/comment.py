@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ci.report import Finding, PluginReport, Report, plain
 from neuco_core.catalog import read_suite
 from neuco_core.errors import NeucoError
-from neuco_core.results.record import Record, read_all
+from neuco_core.results.record import Key, Record, read_all
 from neuco_core.specs import Suite
 
 MARK = "<!-- neuco: the score of this pull request -->"
@@ -41,10 +41,11 @@ def summary(report: Report) -> str:
 def render(report: Report, records: Sequence[Record], registry: Path) -> str:
     """The whole comment."""
     parts = [MARK, _headline(report)]
-    parts += [_plugin(plugin, records) for plugin in report.plugins]
+    known = read_all(registry) if records else []
+    parts += [_plugin(plugin, records, known) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
-    parts += _ranks(report, records, registry)
+    parts += _ranks(report, records, known, registry)
     parts.append(_next(report))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
     foot = f"<sub>{cost}. {SANDBOX[report.sandbox]} Judged: {report.head}.</sub>"
@@ -64,7 +65,7 @@ def _headline(report: Report) -> str:
     return "## ❌ Nothing could be checked"
 
 
-def _plugin(plugin: PluginReport, records: Sequence[Record]) -> str:
+def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Record]) -> str:
     parts = [f"### {plugin.tree}/{plugin.name} ({plugin.how})"]
     if plugin.findings:
         parts.append(_findings(plugin.findings))
@@ -73,7 +74,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record]) -> str:
     mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
     scored = [r for r in mine if r.ok]
     if scored:
-        parts.append(_scores(scored))
+        parts.append(_scores([*scored, *_rivals(scored, known)], {record.key for record in scored}))
     left_out = [r for r in mine if not r.ok]
     if left_out:
         parts.append(_left_out(left_out))
@@ -88,12 +89,25 @@ def _findings(findings: Iterable[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _scores(records: Sequence[Record]) -> str:
+def _rivals(scored: Sequence[Record], known: Sequence[Record]) -> list[Record]:
+    """What the registry has to compare with: the baselines, and the best of each column."""
+    mine = {record.key for record in scored}
+    columns = {(record.task, record.protocol) for record in scored}
+    others = [r for r in known if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
+    best: dict[tuple[str, str], Record] = {}
+    for r in others:
+        column = r.task, r.protocol
+        if column not in best or (r.q or 0) > (best[column].q or 0):
+            best[column] = r
+    return [r for r in others if r.baseline or r is best[r.task, r.protocol]]
+
+
+def _scores(records: Sequence[Record], new: Collection[Key]) -> str:
     lines = ["| method | task | protocol | score | Q | samples |", "|---|---|---|---|---|---|"]
     for r in sorted(records, key=lambda r: (r.task, r.protocol, -(r.q or 0), r.method)):
-        used = r.samples.get("used", "")
         value = f"{r.metric} {r.mean:.4f} ± {r.std:.4f}"
-        name = text(r.method) + (" (baseline)" if r.baseline else "")
+        name = text(r.method) + (" (baseline)" if r.baseline else "") + ("" if r.key in new else " (in the registry)")
+        used = r.samples.get("used", "")
         lines.append(f"| {name} | {text(r.task)} | {text(r.protocol)} | {text(value)} | {r.q:.2f} | {used} |")
     return "<details open><summary>Scores</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
@@ -109,13 +123,12 @@ def _left_out(records: Sequence[Record]) -> str:
     return "<details><summary>Not scored, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
-def _ranks(report: Report, records: Sequence[Record], registry: Path) -> list[str]:
+def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], registry: Path) -> list[str]:
     """The places that touched methods would take on the boards of the suites."""
     methods = [name for plugin in report.plugins for name in plugin.methods]
     if not methods or not records:
         return []
-    known = {record.key: record for record in read_all(registry)}
-    pool = {**known, **{record.key: record for record in records}}
+    pool = {record.key: record for record in (*known, *records)}
     lines = []
     for suite in _suites(registry):
         try:

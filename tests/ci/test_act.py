@@ -40,6 +40,9 @@ class Act:
         self.program = tool("act")
         self.artefacts = folder / "artefacts"
         (folder / "bin").mkdir()
+        # act takes the folder that it runs in for the checkout, whose remote must be GitHub's; git finds ours instead.
+        address = f"https://github.com/{REPOSITORY}.git"
+        (folder / "gitconfig").write_text(f'[url "{upstream.bare}"]\n\tinsteadOf = {address}\n')
         sudo = folder / "bin" / "sudo"
         sudo.write_text('#!/bin/sh\nexec "$@"\n')
         sudo.chmod(0o755)
@@ -66,6 +69,7 @@ class Act:
             "REHEARSAL_ARTEFACTS": str(self.artefacts),
             "GITHUB_API_URL": self.server.api,
             "GITHUB_REPOSITORY": REPOSITORY,
+            "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"),
             "NEUCO_CACHE": str(self.folder / "neuco-cache"),
         }
 
