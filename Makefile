@@ -14,8 +14,8 @@ help:  ## show this list
 score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averaging)
 	@$(BIN)/neuco score --method $(METHOD) --suite embedded
 
-test: $(READY) .venv/browser  ## run all tests
-	@$(BIN)/python -m pytest -n 2 $(ARGS)
+test: $(READY) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
+	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -37,6 +37,6 @@ $(READY): pyproject.toml constraints.txt
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-.venv/browser: $(READY) ci/browser.sh
-	@sh ci/browser.sh
+.venv/parts: $(READY) ci/parts.sh
+	@sh ci/parts.sh
 	@touch $@

@@ -39,7 +39,7 @@ def browser() -> Iterator[Any]:
     except ImportError:
         _missing("playwright is not installed")
     if path is None:
-        _missing("there is no chromium: see ci/browser.sh")
+        _missing("there is no chromium: see ci/parts.sh")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield found
