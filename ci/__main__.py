@@ -64,15 +64,14 @@ def comment(path: Path, registry: Path) -> None:
 
 
 @cli.command()
-@click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
 @click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
-def post(path: Path, registry: Path) -> None:
-    """In a workflow: show a report in its pull request, or update what is shown."""
+def post(registry: Path) -> None:
+    """In a workflow: show the report of a run in its pull request, or update what is shown."""
     from ci.github import GitHub
     from ci.github import post as run
 
-    names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_URL")
-    click.echo(run(GitHub.from_environment(), path, registry, {name: os.environ.get(name, "") for name in names}))
+    names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_ID", "RUN_URL")
+    click.echo(run(GitHub.from_environment(), registry, {name: os.environ.get(name, "") for name in names}))
 
 
 @cli.command()

@@ -102,12 +102,16 @@ class GitHub:
         query = {"head_sha": head, "event": "pull_request", "status": "success"}
         runs = json.loads(self.ask(f"actions/workflows/{WORKFLOW}/runs", query))["workflow_runs"]
         for run in sorted(runs, key=lambda run: int(run["run_number"]), reverse=True):
-            if run["head_sha"] != head:
-                continue
-            for artefact in json.loads(self.ask(f"actions/runs/{int(run['id'])}/artifacts"))["artifacts"]:
-                if artefact["name"] == "report" and not artefact["expired"]:
-                    return unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
+            if run["head_sha"] == head:
+                return self.report(int(run["id"]))
         raise DataError("the merged pull request has no green report", got=head, hint="Run its workflow `score` again")
+
+    def report(self, run: int) -> bytes:
+        """The report that a run left."""
+        for artefact in json.loads(self.ask(f"actions/runs/{run}/artifacts"))["artifacts"]:
+            if artefact["name"] == "report" and not artefact["expired"]:
+                return unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
+        raise DataError("the run left no report", got=run)
 
 
 def unpack(data: bytes) -> bytes:
@@ -119,22 +123,21 @@ def unpack(data: bytes) -> bytes:
         raise DataError(f"the artefact holds no report: {error}") from error
 
 
-def post(github: GitHub, report: Path, registry: Path, run: Mapping[str, str]) -> str:
+def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
     """Show a report in its pull request; that there is none, or a bad one, is shown as well."""
     number = github.open_pull_request(run["HEAD_OWNER"], run["HEAD_BRANCH"], run["HEAD_SHA"])
     if number is None:
         return "no open pull request has this commit: a newer one was pushed, or it was closed"
     try:
-        parsed, records = parse(report.read_bytes())
+        parsed, records = parse(github.report(int(run["RUN_ID"])))
         if parsed.head != run["HEAD_SHA"]:
             raise DataError("the report is about another commit", got=parsed.head)
         body = render(parsed, records, registry)
-    except (OSError, NeucoError) as error:
+    except NeucoError as error:
         body = _no_report(error, run["RUN_URL"])
     return f"{github.comment(number, body)} on {number}"
 
 
-def _no_report(error: Exception, url: str) -> str:
-    reason = text(error) if isinstance(error, NeucoError) else "the run left none"
-    words = f"There is no report that could be shown: {reason}. The log of the run says more: {text(url)}"
+def _no_report(error: NeucoError, url: str) -> str:
+    words = f"There is no report that could be shown: {text(error)}. The log of the run says more: {text(url)}"
     return f"{MARK}\n\n## ❌ Nothing could be checked\n\n{words}\n\n**Next:** push again, or ask a maintainer.\n"

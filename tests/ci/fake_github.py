@@ -45,7 +45,9 @@ class FakeGitHub:
             runs = [{"id": i, "run_number": i, "head_sha": head} for i, head in enumerate(heads)]
             return {"workflow_runs": [run for run in runs if run["head_sha"] == query["head_sha"][0]]}
         if path.endswith("/artifacts"):
-            return {"artifacts": [{"id": int(path.split("/")[2]), "name": "report", "expired": False}]}
+            number = int(path.split("/")[2])
+            left = [{"id": number, "name": "report", "expired": False}]
+            return {"artifacts": left if number < len(heads) else []}
         return None
 
 

@@ -1,6 +1,6 @@
 """The workflows themselves, run by act on this machine against the rehearsal's upstream.
 
-act cannot fetch actions without a network, so each of the four has a stand-in in ``tests/ci/actions`` that does the
+act cannot fetch actions without a network, so each of the three has a stand-in in ``tests/ci/actions`` that does the
 same with files; ``ci/setup.sh``, ``ci/parts.sh`` and ``sudo`` are stand-ins too, because this machine is set up
 already. All other steps run as they are. What act does not do: GitHub's permissions and concurrency groups, and the
 event ``workflow_run`` that follows a real run; it is given as a file instead.
@@ -108,12 +108,13 @@ def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
         parsed, records = parse(report.read_bytes())
         assert (parsed.green, parsed.sandbox, parsed.head, len(records)) == (True, "bubblewrap", head, 1)
 
+        server.reports[head] = report.read_bytes()
         server.pulls.append(
             {"number": NUMBER, "owner": "someone", "branch": "plain", "state": "open", "head": pull["head"]}
         )
         server.pulls[0] |= {"merged_at": None, "merge_commit_sha": None}
         run = {
-            "id": 1,
+            "id": 0,
             "event": "pull_request",
             "head_branch": "plain",
             "head_sha": head,
@@ -128,7 +129,6 @@ def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
         upstream.merge(fork)
         merge = git(upstream.bare, "rev-parse", "main").strip()
         server.pulls[0] |= {"state": "closed", "merged_at": "now", "merge_commit_sha": merge}
-        server.reports[head] = report.read_bytes()
         done = act.run("push", "publish", {"before": base, "after": merge, "ref": "refs/heads/main"})
         assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
         assert PLAIN in files(upstream)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from ci.publish import publish
 from ci.report import parse
-from tests.ci.helpers import Upstream, ci
+from neuco_core.errors import DataError
+from tests.ci.helpers import Upstream, ci, git
 from tests.ci.prs import CASES
 
 
@@ -27,3 +29,7 @@ def test_a_pull_request_gets_its_verdict_and_its_comment(name: str, upstream: Up
     assert comment.returncode == 0, comment.stderr
     assert comment.stdout.splitlines()[2].startswith("## ✅" if case.green else "## ❌")
     assert "❌" in comment.stdout or case.green
+    if not case.green:
+        with pytest.raises(DataError, match="not green"):
+            publish(upstream.base, [(path.read_bytes(), "")])
+    assert git(upstream.base, "status", "--porcelain") == ""
