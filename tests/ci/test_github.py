@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from ci.github import GitHub, post
 from ci.report import Finding, Report
 from neuco_core.errors import DataError, FetchError
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
+from tests.ci.helpers import ROOT
 
 SHA, OTHER = "a" * 40, "b" * 40
 RUN = {
@@ -104,3 +107,18 @@ def test_the_command_needs_its_variables(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("GITHUB_REPOSITORY", raising=False)
     with pytest.raises(DataError, match="is not set"):
         GitHub.from_environment()
+
+
+def test_showing_a_report_imports_no_plugin(tmp_path: Path) -> None:
+    """The step with the right to comment runs main's code, and of that only what is needed."""
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "report.json").write_bytes(GREEN.to_bytes())
+    arguments = ["comment", "--report", str(tmp_path / "report.json"), "--registry", str(tmp_path)]
+    code = f"""
+import sys
+from ci.__main__ import cli
+cli.main({arguments!r}, standalone_mode=False)
+print([name for name in sys.modules if name.startswith(("neuco_tasks.", "neuco_methods.", "ci.sandbox"))])
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, "[]"), done.stderr
