@@ -95,14 +95,14 @@ def check_packages(method: Method) -> None:
 
 
 def extra_of(package: str) -> str | None:
-    """The extra of neuco that brings a package, e.g. ``torch`` for torch."""
+    """The extra of neuco that brings a package, e.g. ``torch`` for torch; its namesake, if several do."""
+    found = []
     for requirement in metadata.requires("neuco") or []:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"]([\w-]+)", condition)
-        same = _name(name) == _name(package)
-        if extra and same and extra[1] not in GATHERED:
-            return extra[1]
-    return None
+        if extra and _name(name) == _name(package) and extra[1] not in GATHERED:
+            found.append(extra[1])
+    return _name(package) if _name(package) in found else next(iter(found), None)
 
 
 def _name(requirement: str) -> str:
