@@ -3,15 +3,16 @@
     python benchmarks/probe.py [--tasks 8] [--dim 1024] [--splits 40] [--epochs 20] [--repeat 3]
 
 The kernel does the whole work, through ``score``. The two loops do the first split of every task, the DataLoaders
-for some epochs only, and are scaled up: their cost per split and epoch is constant. They run on one thread of torch,
-which is no slower for them, and faster on a busy machine. Every stage has a process of its own, so that peak memory is
-its own; the best of several runs counts. Compiling is not part of it and is shown apart. Wall-clock times, and what two
-threads gain, mean something only on a quiet machine; CPU seconds and ratios of them nearly always.
+for some epochs only, and are scaled up: their cost per split and epoch is constant. The DataLoaders run as NeuCo-Bench
+runs them, with as many threads as torch takes by itself; the plain loop on one, which is no slower. Every stage has a
+process of its own, so that peak memory is its own; the best of several runs counts. Compiling is not part of it and is
+shown apart. Wall-clock times, and what two threads gain, mean something only on a quiet machine.
 """
 
 from __future__ import annotations
 
 import argparse
+import copy
 import json
 import resource
 import subprocess
@@ -90,36 +91,43 @@ def stage_oracle(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def stage_loaders(options: argparse.Namespace) -> dict[str, Any]:
-    """As NeuCo-Bench trains: DataLoaders that fetch sample by sample, losses and predictions kept, then a metric."""
+    """As NeuCo-Bench trains: DataLoaders that fetch sample by sample, both losses, torchmetrics, the best state kept."""
     import torch
     from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
+    from torchmetrics.regression import R2Score
 
-    from neuco_core.scoring.metrics import r2
+    def step(model: Any, optimizer: Any, batch: Any, training: bool) -> tuple[Any, Any, Any]:
+        inputs, targets = (part.to("cpu") for part in batch)
+        with torch.set_grad_enabled(training):
+            predicted = model(inputs)
+            value = torch.nn.functional.mse_loss(predicted, targets.float())
+            if training:
+                optimizer.zero_grad()
+                value.backward()
+                optimizer.step()
+        return value.detach(), predicted.detach(), targets
 
     def train(x: np.ndarray, y: np.ndarray, epochs: int) -> list[float]:
         dataset = TensorDataset(torch.from_numpy(x), torch.from_numpy(y))
         samplers = [SubsetRandomSampler(part) for part in first_split(len(x))]  # type: ignore[arg-type]
         train, test = (DataLoader(dataset, batch_size=64, sampler=sampler) for sampler in samplers)
         torch.manual_seed(42)
-        model = torch.nn.Linear(x.shape[1], 1)
-        optimizer, loss = torch.optim.AdamW(model.parameters(), lr=1e-3), torch.nn.MSELoss()
-        curve = []
+        model, metric, best, curve = torch.nn.Linear(x.shape[1], 1), R2Score(), float("-inf"), []
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
         for _ in range(epochs):
-            seen = []
-            for inputs, targets in train:
-                predicted = model(inputs)
-                value = loss(predicted, targets)
-                optimizer.zero_grad()
-                value.backward()
-                optimizer.step()
-                seen.append((targets, predicted.detach(), value.detach()))
-            torch.stack([value for _, _, value in seen]).mean().item()
+            model.train()
+            seen = [step(model, optimizer, batch, True) for batch in train]
+            torch.stack([value for value, _, _ in seen]).mean().item()
+            model.eval()
             with torch.no_grad():
-                pairs = [(targets, model(inputs)) for inputs, targets in test]
-            curve.append(r2(*(torch.cat(side).numpy() for side in zip(*pairs, strict=True))))
+                judged = [step(model, optimizer, batch, False) for batch in test]
+            torch.stack([value for value, _, _ in judged]).mean().item()
+            curve.append(metric(*(torch.cat(side) for side in list(zip(*judged, strict=True))[1:])).item())
+            if curve[-1] > best:
+                best = curve[-1]
+                copy.deepcopy(model.state_dict())
         return curve
 
-    torch.set_num_threads(1)
     train(*scaled(*make_task(100, 4, 0)), epochs=1)
     epochs = min(LOADER_EPOCHS, options.epochs)
     data = [scaled(x, y) for x, y in tasks(options)]

@@ -45,7 +45,7 @@ def neuco_tasks() -> Iterator[Task]:
             sha256="312906d4d9949b597d4b70d51728030586a7d80d4ac9c85e7298445380702922",
             size=3832,
         ),
-        baseline=Baseline(method="example_spectrum", score=0.5, tolerance=0.05, protocol="ridge"),
+        baseline=Baseline(method="example_spectrum", score=0.768, tolerance=0.05, protocol="ridge"),
         license="Apache-2.0",
         tags=("example",),
     )
