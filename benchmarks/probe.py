@@ -91,7 +91,7 @@ def stage_oracle(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def stage_loaders(options: argparse.Namespace) -> dict[str, Any]:
-    """As NeuCo-Bench trains: DataLoaders that fetch sample by sample, both losses, torchmetrics, the best state kept."""
+    """As NeuCo-Bench trains: DataLoaders that fetch sample by sample, both losses, torchmetrics, the best kept."""
     import torch
     from torch.utils.data import DataLoader, SubsetRandomSampler, TensorDataset
     from torchmetrics.regression import R2Score

@@ -187,7 +187,7 @@ def baseline(subject: TaskSubject) -> str:
         raise Inapplicable("a control: nothing is expected of it but chance")
     if expected is None:
         count = len(subject.labels)  # if there are none, nobody can have measured one, and that is said instead
-        raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, tolerance=…)")
+        raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, …)")
     method = subject.catalog.load(Method, expected.method)
     try:
         embeddings = method.embeddings(subject.spec.dataset)
