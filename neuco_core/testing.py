@@ -4,7 +4,8 @@
 
     test_contract = contract("task", "soil_ph")
 
-gives one test for each point of the contract (``neuco check --help`` lists them).
+gives one test for each point of the contract (``neuco check --help`` lists them). Without any file,
+``pytest --neuco soil_ph`` does the same.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from functools import cache
 
 import pytest
 
-from neuco_core.contrib.contract import FAILED, SKIPPED, all_checks, run_check
+from neuco_core.contrib.contract import FAILED, SKIPPED, Check, all_checks, run_check
 from neuco_core.contrib.subjects import MethodSubject, Subject, TaskSubject
 from neuco_core.specs import Method, Task
 
@@ -35,12 +36,16 @@ def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[
     @pytest.mark.parametrize("name", names)
     @pytest.mark.parametrize("check", [item.id for item in all_checks(noun)])
     def test_contract(check: str, name: str) -> None:
-        item = next(item for item in all_checks(noun) if item.id == check)
-        finding = run_check(item, subject(noun, name), allow_unpinned=allow_unpinned)
-        if finding.status == SKIPPED:
-            # Justified: the finding says why this machine or this subject leaves nothing to check.
-            pytest.skip(finding.detail)
-        if finding.status == FAILED:
-            pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {item.cure}", pytrace=False)
+        hold(next(item for item in all_checks(noun) if item.id == check), noun, name, allow_unpinned=allow_unpinned)
 
     return test_contract
+
+
+def hold(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> None:
+    """Run one check as (part of) a test: it passes, fails with reason and cure, or is skipped with the reason."""
+    finding = run_check(item, subject(noun, name), allow_unpinned=allow_unpinned)
+    if finding.status == SKIPPED:
+        # Justified: the finding says why this machine or this subject leaves nothing to check.
+        pytest.skip(finding.detail)
+    if finding.status == FAILED:
+        pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {item.cure}", pytrace=False)

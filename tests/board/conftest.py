@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from neuco_core.leaderboard.site.write import write_site
 from tests.board.site_source import all_sources
+from tests.parts import missing
 
 FLAGS = (
     "--headless",
@@ -37,19 +37,13 @@ def browser() -> Iterator[Any]:
     try:
         from playwright.sync_api import sync_playwright
     except ImportError:
-        _missing("playwright is not installed")
+        missing("playwright", "not installed; it is part of neuco[test]")
     if path is None:
-        _missing("there is no chromium: see ci/parts.sh")
+        missing("chromium", "not installed; see ci/parts.sh")
     with sync_playwright() as playwright:
         found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
         yield found
         found.close()
-
-
-def _missing(what: str) -> None:
-    if os.environ.get("CI") == "true":
-        pytest.fail(what)
-    pytest.skip(what)
 
 
 class Reader:

@@ -221,6 +221,23 @@ def test_contract_gives_one_test_for_each_check(good: Path) -> None:
     assert "cure: write README.md and test.py" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("--neuco", "plain"), 1, ("1 failed, 5 passed", "cure: write README.md")),
+        (("--neuco", "goode"), 4, ("no task or method 'goode'",)),
+    ],
+)
+def test_the_pytest_plugin_needs_no_file(good: Path, args: tuple[str, ...], code: int, words: tuple[str, ...]) -> None:
+    (good / "neuco_methods" / "plain" / "README.md").unlink()
+    (good / "empty").mkdir()
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(good / "empty")]
+    environment = {**os.environ, "PYTHONPATH": str(good), "NEUCO_CACHE": str(good / "cache")}
+    done = subprocess.run([*command, *args], capture_output=True, text=True, env=environment)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert all(word in done.stdout + done.stderr for word in words), done.stdout
+
+
 @pytest.mark.parametrize("text", ["MIT", "CC-BY-4.0", "Apache-2.0 OR MIT"])
 def test_licences_that_tools_know_are_taken(text: str) -> None:
     assert check_license(text) == text

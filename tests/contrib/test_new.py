@@ -138,6 +138,8 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     row = next(row for row in json.loads(listed.stdout) if row["name"] == "outside_x")
     assert row["source"] == "neuco-outside-x 0.1.0 (neuco_outside_x)"
     assert row["status"] == "ok"
+    if noun == "task":
+        assert green(Path(f"{target}{os.pathsep}{folder}"), "outside_x")["task-baseline"] == "ok"
 
 
 @pytest.mark.parametrize(

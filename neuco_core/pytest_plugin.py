@@ -1,0 +1,54 @@
+"""The contract as a pytest plugin: ``pytest --neuco soil_ph`` adds one test for each check of that task or method.
+
+pytest loads this wherever neuco is installed, so it imports nothing until it is asked for something.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("neuco", "the contract of neuco's tasks and methods")
+    group.addoption("--neuco", action="append", default=[], metavar="ID", help="Check this task or method; repeatable.")
+
+
+def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config, items: list[pytest.Item]) -> None:
+    for name in config.getoption("--neuco"):
+        items.extend(_checks(session, name))
+
+
+def _checks(session: pytest.Session, name: str) -> list[pytest.Item]:
+    from neuco_core.catalog import catalog
+    from neuco_core.contrib.contract import all_checks
+    from neuco_core.errors import NeucoError
+
+    try:
+        nouns = [noun for noun in ("task", "method") if catalog().plugins.find(noun, name) is not None]
+    except NeucoError as error:
+        raise pytest.UsageError(str(error)) from error
+    if not nouns:
+        raise pytest.UsageError(f"--neuco: no task or method {name!r}; see `neuco tasks` and `neuco methods`")
+    return [
+        CheckItem.from_parent(session, name=f"{name}::{check.id}", noun=noun, subject=name, check=check)
+        for noun in nouns
+        for check in all_checks(noun)
+    ]
+
+
+class CheckItem(pytest.Item):
+    """One check of one task or method."""
+
+    def __init__(self, *, noun: str, subject: str, check: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.noun, self.subject, self.check = noun, subject, check
+
+    def runtest(self) -> None:
+        from neuco_core.testing import hold
+
+        hold(self.check, self.noun, self.subject)
+
+    def reportinfo(self) -> tuple[str, None, str]:
+        return "neuco", None, self.name
