@@ -57,8 +57,13 @@ def check_id(owner: object, field: str) -> None:
 def check_text(owner: object, *fields: str) -> None:
     for field in fields:
         value = getattr(owner, field)
-        if not isinstance(value, str):
+        if not isinstance(value, str) or not _encodable(value):
             raise fail(owner, field, value, "text")
+
+
+def _encodable(text: str) -> bool:
+    """No lone surrogate, which could be neither printed nor written."""
+    return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
 def check_choice(owner: object, field: str, choices: Iterable[str]) -> None:
@@ -111,7 +116,7 @@ def freeze_strings(owner: object, field: str) -> None:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise fail(owner, field, value, "a list of texts", "Write ('x',) for a single one")
     value = tuple(value)
-    if not all(isinstance(item, str) and item for item in value):
+    if not all(isinstance(item, str) and item and _encodable(item) for item in value):
         raise fail(owner, field, value, "a list of non-empty texts")
     if len(set(value)) != len(value):
         raise fail(owner, field, value, "each text once")
@@ -123,7 +128,8 @@ def freeze_mapping(owner: object, field: str, values: type | tuple[type, ...]) -
     if not isinstance(value, Mapping):
         raise fail(owner, field, value, "a mapping")
     for key, item in value.items():
-        if not isinstance(key, str) or not isinstance(item, values):
+        finite = not isinstance(item, float) or math.isfinite(item)
+        if not isinstance(key, str) or not isinstance(item, values) or not finite:
             names = values.__name__ if isinstance(values, type) else ", ".join(cls.__name__ for cls in values)
             raise fail(owner, field, {key: item}, f"texts mapped to {names}")
     set_field(owner, field, Frozen(value))

@@ -63,14 +63,14 @@ class Catalog:
             raise UsageError("no such kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
         if dataset is not None:
             self.load(Dataset, dataset)
-        tasks = self.suite_tasks(self.suite(suite)) if suite else list(self.all(Task).values())
-        chosen = _select(tasks, "task", ids, tag, self.all(Task))
+        tasks = self.suite_tasks(self.suite(suite)) if suite is not None else list(self.all(Task).values())
+        chosen = _select(tasks, "task", ids, tag, self.all(Task), self._broken_hint("task"))
         return [task for task in chosen if kind in (None, task.kind) and dataset in (None, task.dataset)]
 
     def methods(self, *ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
         """Methods by id or pattern (any of them) and tag (all of them)."""
         methods = self.all(Method)
-        return _select(methods.values(), "method", ids, tag, methods)
+        return _select(methods.values(), "method", ids, tag, methods, self._broken_hint("method"))
 
     def suites(self) -> dict[str, Suite]:
         folder = (self._registry or paths.registry_dir()) / "suites"
@@ -106,14 +106,14 @@ _MORE = "Run `neuco doctor` for all of them"
 
 
 def _select(
-    specs: Iterable[C], noun: str, ids: Iterable[str], tags: str | Iterable[str], known: Mapping[str, C]
+    specs: Iterable[C], noun: str, ids: Iterable[str], tags: str | Iterable[str], known: Mapping[str, C], hint: str
 ) -> list[C]:
     """Those that match any of the patterns, if there are any, and have all the tags."""
     wanted = {tags} if isinstance(tags, str) else set(tags)
     patterns = tuple(ids)
     for pattern in patterns:
         if not any(fnmatchcase(spec_id, pattern) for spec_id in known):
-            raise UnknownIdError(noun, pattern, known)
+            raise UnknownIdError(noun, pattern, known, hint)
     all_tags = {tag for spec in known.values() for tag in spec.tags}
     for tag in sorted(wanted - all_tags):
         raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
@@ -125,7 +125,7 @@ def read_suite(path: Path) -> Suite:
     """Read one suite file; its name must be the suite's id."""
     try:
         suite = Suite(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, OSError, SpecError) as error:
         raise SpecError(f"not a suite: {error}", where=path, hint="See docs/plugins.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))

@@ -77,16 +77,19 @@ def extended(own: Iterable[str], package: str) -> list[str]:
     """
     found = [Path(entry or ".") / package for entry in sys.path]
     added = [str(path) for path in found if path.is_dir() and not (path / "__init__.py").exists()]
-    return list(dict.fromkeys([*own, *added]))
+    return list({str(Path(folder).resolve()): folder for folder in reversed([*own, *added])}.values())[::-1]
 
 
 def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
     for package in packages:
+        first: dict[str, Path] = {}
         for folder in importlib.import_module(package).__path__:
             for path in sorted(Path(folder).iterdir()):
                 if path.name in ("__init__.py", "__pycache__", "py.typed") or path.name.startswith("."):
                     continue
                 reason = _unusable(path)
+                if not reason and first.setdefault(path.name, path) != path:
+                    reason = f"hidden by the plugin of the same name in {first[path.name]}; rename one of them"
                 if reason:
                     yield BrokenPlugin(path.name, str(path), "find", reason, str(path))
                 else:

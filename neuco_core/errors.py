@@ -93,8 +93,8 @@ class UnknownIdError(NeucoError):
         if self.close:
             advice = "Did you mean " + " or ".join(repr(match) for match in self.close) + "?"
         else:
-            listing = f"neuco {noun}s" if noun in LISTED else "neuco --help"
-            advice = f"{len(known)} are known: run `{listing}`" if known else f"No {noun} is registered"
+            listing = f"Run `neuco {noun}s`" if noun in LISTED else "" if hint else f"{len(known)} are known"
+            advice = listing if known else f"No {noun} is registered"
         super().__init__(f"no {noun} {name!r}", hint=f"{advice} {hint}".strip())
         self.noun = noun
         self.name = name

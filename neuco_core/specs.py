@@ -77,6 +77,13 @@ class Content(Spec):
         v.freeze_strings(self, "tags")
 
 
+def _scheme(url: str) -> str:
+    try:
+        return urlsplit(url).scheme
+    except ValueError:
+        return ""
+
+
 @dataclass(frozen=True)
 class Remote:
     """A file somewhere, and the sha256 that says which file it is.
@@ -94,7 +101,7 @@ class Remote:
     def __post_init__(self) -> None:
         v.freeze_strings(self, "mirrors")
         for url in (self.url, *self.mirrors):
-            if not isinstance(url, str) or urlsplit(url).scheme not in SCHEMES or not url.partition("://")[2]:
+            if not isinstance(url, str) or _scheme(url) not in SCHEMES or not url.partition("://")[2]:
                 raise v.fail(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
         if self.sha256 is not None and not (isinstance(self.sha256, str) and v.SHA256.fullmatch(self.sha256)):
             raise v.fail(self, "sha256", self.sha256, "64 lower-case hexadecimal digits, or None while unverified")
@@ -228,6 +235,12 @@ class Method(Content):
         return method_embeddings(self, dataset, params)
 
 
+def _check_kinds(spec: Metric | Probe) -> None:
+    for kind in spec.kinds:
+        if kind not in KINDS:
+            raise v.fail(spec, "kinds", kind, "some of " + ", ".join(KINDS))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Metric(Spec):
     """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class."""
@@ -242,7 +255,11 @@ class Metric(Spec):
         super().__post_init__()
         v.check_callable(self, "function", optional=False)
         v.freeze_strings(self, "kinds")
+        _check_kinds(self)
         v.check_bool(self, "greater_is_better")
+        for name in ("lower", "upper"):
+            if getattr(self, name) is not None:
+                v.check_number(self, name)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -257,6 +274,7 @@ class Probe(Spec):
         super().__post_init__()
         v.check_callable(self, "factory", optional=False)
         v.freeze_strings(self, "kinds")
+        _check_kinds(self)
         v.freeze_strings(self, "requires")
 
 

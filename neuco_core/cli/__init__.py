@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 import click
 
 from neuco_core import __version__
+from neuco_core.cli.output import clean
 from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
 
 # Command → where it is. The modules import nothing heavier than click before a command runs.
@@ -66,7 +67,7 @@ def _strangers() -> list[EntryPoint]:
 
 
 def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
-    from neuco_core.plugins import hooks_of
+    from neuco_core.plugins import hooks_of, say
 
     sources = " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in found)
     if len(found) > 1:
@@ -74,8 +75,10 @@ def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
     try:
         results = hooks_of(found[0].load())["neuco_commands"][0]()
         commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
-    except (Exception, SystemExit) as error:
-        text = f"the command {name!r} cannot be loaded: {type(error).__name__}: {error}"
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        text = f"the command {name!r} cannot be loaded: {say(error)}"
         raise PluginError(text, where=sources, hint="Repair or remove that package") from error
     if not isinstance(commands.get(name), click.Command):
         raise PluginError(f"gives no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
@@ -94,7 +97,8 @@ def main(args: list[str] | None = None) -> None:
     args = sys.argv[1:] if args is None else args
     try:
         code = cli.main(args, prog_name="neuco", standalone_mode=False)
-        sys.stdout.flush()
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except BrokenPipeError:
         # The reader, e.g. `head`, has seen enough; Python must not complain again when it closes stdout.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -114,13 +118,15 @@ def _report(error: BaseException) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, NeucoError):
-        click.echo(f"neuco: error: {error}", err=True)
+        click.echo(clean(f"neuco: error: {error}"), err=True)
         return error.exit_code
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    click.echo(f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it", err=True)
+    words = f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it"
+    click.echo(clean(words), err=True)
     return 1
 
 
 def _debug(args: list[str]) -> bool:
     before_command = args[: next((i for i, arg in enumerate(args) if not arg.startswith("-")), len(args))]
-    return "--debug" in before_command or os.environ.get("NEUCO_DEBUG", "") not in ("", "0")
+    wish = os.environ.get("NEUCO_DEBUG", "").lower()
+    return "--debug" in before_command or wish not in ("", "0", "false", "no", "off")

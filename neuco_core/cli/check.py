@@ -42,7 +42,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     from neuco_core.contrib.contract import run_checks
     from neuco_core.errors import UsageError
 
-    if bool(names) == everything:
+    if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
     _known(only)
     subjects = [item for name in (names or ("",)) for item in _subjects(name)]
@@ -75,7 +75,8 @@ def _subjects(name: str) -> list[tuple[str, Subject]]:
     from neuco_core.specs import Method, Task
 
     tasks, methods = catalog().all(Task), catalog().all(Method)
-    folder = Path(name).resolve() if name and Path(name).is_dir() else None
+    known = name in tasks or name in methods
+    folder = Path(name).resolve() if name and not known and Path(name).is_dir() else None
 
     def wanted(spec: Task | Method) -> bool:
         inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder

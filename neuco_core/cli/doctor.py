@@ -46,7 +46,9 @@ def _environment() -> Iterator[Finding]:
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.registry_dir()
     yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
-    yield "cache", "ok", f"{cache_dir()}{'' if cache_dir().is_dir() else ' (made when it is first needed)'}"
+    cache = cache_dir()
+    usable = cache.is_dir() or not cache.exists()
+    yield "cache", "ok" if usable else "failed", f"{cache}{'' if cache.exists() else ' (made when it is first needed)'}"
 
 
 def _extras() -> Iterator[Finding]:
@@ -67,13 +69,15 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _suites() -> Iterator[Finding]:
-    from neuco_core.catalog import catalog, read_suite
+    from neuco_core.catalog import catalog, load_protocol, read_suite
     from neuco_core.errors import NeucoError
     from neuco_core.paths import registry_dir
 
     for path in sorted((registry_dir() / "suites").glob("*.toml")):
         try:
-            tasks = catalog().suite_tasks(read_suite(path))
+            suite = read_suite(path)
+            load_protocol(suite.protocol)
+            tasks = catalog().suite_tasks(suite)
         except NeucoError as error:
             yield f"suite {path.stem}", "failed", str(error)
         else:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.specs import Method, Remote, Task
+    from neuco_core.specs import Method, Task
 
 
 @click.command()
@@ -33,7 +34,7 @@ def tasks(
     from neuco_core.catalog import list_tasks
 
     found = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t.source), _words(t)) for t in found]
+    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in found]
     _print(found, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json)
 
 
@@ -119,7 +120,7 @@ def plugins(as_json: bool) -> None:
     ]
     click.echo(table(("plugin", "status", "registers", "where"), cells, right={2}))
     for problem in problems:
-        click.echo(f"broken: {problem}", err=True)
+        click.echo(clean(f"broken: {problem}"), err=True)
 
 
 def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
@@ -135,10 +136,16 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
         click.echo(f"{len(problems)} broken plugin(s) left out: run `neuco plugins`", err=True)
 
 
-def _state(source: Remote) -> str:
-    """Whether labels can be trusted: inside the package, pinned by a checksum, or not verified yet."""
+def _state(task: Task) -> str:
+    """Whether labels can be had: inside the package, pinned by a checksum, from a linked folder, or not yet."""
+    from neuco_core.data.links import linked_file
     from neuco_core.data.pins import find_pin
+    from neuco_core.errors import NeucoError
 
+    source = task.source
+    with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for
+        if linked_file(task.dataset, source) is not None:
+            return "linked"
     if source.url.startswith("pkg:"):
         return "embedded" if source.pinned else "unpinned"
     return "pinned" if find_pin(source) else "unpinned"

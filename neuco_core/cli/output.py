@@ -24,14 +24,14 @@ def echo_json(value: object) -> None:
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
     """A plain table; the columns whose numbers are in ``right`` are set flush right."""
-    cells = [[_clean(cell) for cell in row] for row in (headers, *rows)]
+    cells = [[clean(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(_width(row[i]) for row in cells) for i in range(len(headers))]
     lines = ["  ".join(_pad(cell, widths[i], i in right) for i, cell in enumerate(row)).rstrip() for row in cells]
     lines.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(lines)
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Names and descriptions come from strangers: no control characters, no second line."""
     return "".join(char if char.isprintable() else " " for char in text)
 

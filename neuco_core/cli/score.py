@@ -119,11 +119,23 @@ def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_
         click.echo(table(head, rows, right=(several + 2, several + 3, several + 4)))
     if rows or planned:
         click.echo(f"protocol {rules.name}: {rules.k} splits, seed {rules.seed}")
+    for line in _replaced(cells):
+        click.echo(line)
     named = [
         (cell.status, f"{cell.source} on {cell.task.id}" if several else cell.task.id, cell.reason) for cell in cells
     ]
     for line in told(named):
         click.echo(line)
+
+
+def _replaced(cells: Sequence[Cell]) -> list[str]:
+    """Values that were missing or no numbers, and so count as 0, once for each source."""
+    counts = {cell.source: cell.score.samples["replaced_values"] for cell in cells if cell.score is not None}
+    return [
+        f"{name}: {count} values are missing or no numbers and count as 0; --strict refuses them"
+        for name, count in counts.items()
+        if count
+    ]
 
 
 def _row(cell: Cell) -> list[str]:

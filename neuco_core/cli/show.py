@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option
+from neuco_core.cli.output import clean, echo_json, json_option
 
 
 @click.command()
@@ -36,7 +36,8 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     found = [(noun, to_json(spec)) for noun, spec in found if spec is not None]
     if not found:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
-        raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS))
+        hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"
+        raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS), hint)
     return found
 
 
@@ -44,7 +45,7 @@ def _lines(noun: str, spec: Mapping[str, Any]) -> list[str]:
     lines = [f"{noun} {spec.get('id') or spec.get('name')}"]
     for key, value in _flat(spec):
         if key not in ("id", "name") and value not in (None, "", [], {}):
-            lines.append(f"  {key:<18} {value}")
+            lines.append(clean(f"  {key:<18} {value}"))
     return lines
 
 

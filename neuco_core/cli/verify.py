@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 import click
 
@@ -107,6 +108,8 @@ def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
     if found.reason:
         click.echo(found.reason)
     click.echo(f"record: {found.record or 'none'}")
+    if not found.record and (others := _protocols(registry_dir(), method, task)):
+        click.echo(f"there are records under {', '.join(others)}: give --protocol")
     rows = [
         [name, _short(then), _short(now), _changed(name, then, now, bool(found.record))]
         for name, then, now in found.inputs
@@ -114,6 +117,12 @@ def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
     click.echo(table(["input", "recorded", "now", ""], rows))
     if found.command:
         click.echo(f"next: {found.command}")
+
+
+def _protocols(registry: Path, method: str, task: str) -> list[str]:
+    """The protocols other than the usual one under which the cell has a record."""
+    names = (path.stem for path in sorted((registry / "results" / method).glob(f"{task}@*.json")))
+    return [unquote(name.partition("@")[2]) for name in names]
 
 
 def _short(value: object) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
+from neuco_core.plugins import say
 
 OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
 
@@ -83,8 +84,8 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
         status, detail = SKIPPED, str(error)
     except NeucoError as error:
         status, detail = FAILED, str(error)
-    except Exception as error:
-        status, detail = FAILED, " ".join(f"{type(error).__name__}: {error}".split())
+    except (Exception, SystemExit) as error:  # code that leaves has not passed
+        status, detail = FAILED, say(error)
     cure = item.cure if status in (WARNING, FAILED) else ""
     return Finding(item.id, item.noun, subject.id, status, detail, cure)
 

@@ -6,12 +6,13 @@ leaves nothing, and nothing that exists is ever touched.
 
 from __future__ import annotations
 
-import shutil
+import contextlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
+from keyword import iskeyword
 from pathlib import Path
 from string import Template
 
@@ -34,7 +35,11 @@ class Words:
     def fields(self) -> dict[str, str]:
         plain = {"name": self.name, "title": self.title.rstrip("."), "description": self.description}
         plain |= {"license": self.license, "citation": self.citation}
-        return plain | {f"{key}_literal": literal(value) for key, value in plain.items()}
+        for key, value in plain.items():
+            if not value.isprintable():
+                raise UsageError(f"the {key} has characters that cannot be printed", got=ascii(value))
+        words = {"title_doc": plain["title"].translate({ord('"'): "'", ord("\\"): "/"})}
+        return plain | words | {f"{key}_literal": literal(value) for key, value in plain.items()}
 
 
 @dataclass(frozen=True)
@@ -53,9 +58,15 @@ def choose_place(name: str, tree: str, into: Path | None, as_package: bool) -> P
     """The destination, which must not exist yet; and the id must be free."""
     if not ID.fullmatch(name):
         raise UsageError("not an id", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(name))
+    if not name.isidentifier() or iskeyword(name):
+        raise UsageError("no name for a Python module", expected="a letter first, then letters, digits, _", got=name)
     for candidate in catalog().plugins.candidates:
         if name in candidate.names:
             raise UsageError(f"there is a plugin {name!r} already", where=candidate.source, hint="Choose another name")
+    for noun in ("dataset", "task", "method"):
+        taken = catalog().plugins.find(noun, name)
+        if taken is not None:
+            raise UsageError(f"there is a {noun} {name!r} already", where=taken.origin, hint="Choose another name")
     if as_package:
         package = f"neuco_{name.replace('-', '_')}"
         place = Place((into or Path()) / f"neuco-{name.replace('_', '-')}", package, f"src/{package}")
@@ -75,17 +86,20 @@ def building(place: Place) -> Iterator[Path]:
     parent = place.target.parent
     made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
     parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent, prefix=".new-") as name:
-        root = Path(name) / place.target.name
-        folder = root / place.inner
-        folder.mkdir(parents=True)
-        try:
+    try:
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".new-") as name:
+            root = Path(name) / place.target.name
+            folder = root / place.inner
+            folder.mkdir(parents=True)
             yield folder
-        except BaseException:
-            for empty in made:
-                shutil.rmtree(empty, ignore_errors=True)
-            raise
-        root.rename(place.target)
+            for source in root.rglob("*.py"):
+                compile(source.read_text(encoding="utf-8"), source.name, "exec")
+            root.rename(place.target)
+    except BaseException:
+        for empty in made:  # innermost first; what somebody else has put there meanwhile stays
+            with contextlib.suppress(OSError):
+                empty.rmdir()
+        raise
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:
@@ -103,7 +117,7 @@ def literal(text: str) -> str:
 def _escape(char: str) -> str:
     if char in '"\\':
         return "\\" + char
-    return char if char.isprintable() else f"\\u{ord(char):04x}"
+    return char if char.isprintable() else f"\\U{ord(char):08x}"
 
 
 def write_package(folder: Path, words: Words, nouns: list[str], package: str) -> None:

@@ -33,6 +33,7 @@ def task_page() -> str:
             "## Tasks",
             "",
             "*Baseline* is the mean score that the named method is expected to reach, with its tolerance and protocol.",
+            "Scores of `neuco-2025+k=50,lr=0.0001` are the paper's; their tolerance is neuco's own, 0.1 + 0.25·|R²|.",
             "",
             markdown(("task", "what", "kind", "metric", "unit", "labels", "baseline", "licence"), tasks),
             "",

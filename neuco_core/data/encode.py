@@ -211,7 +211,7 @@ def _blame(method: Method) -> Iterator[None]:
         yield
     except (NeucoError, MemoryError):
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         text = f"its encoder failed with {type(error).__name__}: {error}"
         raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
 

@@ -96,7 +96,7 @@ def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str,
         return {str(name): [None if cell is pd.NA else cell for cell in table[name]] for name in table.keys()}  # noqa: SIM118
     except NeucoError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"the loader of task {task!r} failed: {type(error).__name__}: {error}"
         raise DataError(what, where=path, expected="a mapping of columns, such as a DataFrame") from error
 

@@ -46,7 +46,8 @@ def notes(board: Board, values: str = "score") -> list[str]:
     """The rule, the weights, and what is not ranked with the reason."""
     found = []
     if "published" in board:
-        found.append(f"Published by others, not computed here. Source: {board['published']['source']}")
+        source = board["published"]["source"]
+        found.append(f"Scores as others published them; what is ranked, is ranked here. Source: {source}")
     if "ranking" in board:
         found.append(f"Ranking: {board['ranking']['words']}.")
         weights = ", ".join(f"{t['id']} {t['weight']:.3f}" for t in board["tasks"] if t["weight"] is not None)

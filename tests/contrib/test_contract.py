@@ -165,6 +165,12 @@ def loader(path, calls=[]):
     assert check(good, "good")["task-repeatable"]["status"] == "failed"
 
 
+def test_a_loader_that_leaves_has_not_passed(good: Path) -> None:
+    edit(TASK, 'unit="1"', 'unit="1", loader=lambda path: exit(0)')(good)
+    finding = check(good, "good", "--only", "task-labels")["task-labels"]
+    assert (finding["status"], "SystemExit: 0" in finding["detail"]) == ("failed", True)
+
+
 def test_an_unpinned_source_fails_or_is_allowed_as_a_skip(good: Path) -> None:
     path = good / TASK
     path.write_text(re.sub(r"Remote\(.*\)", 'Remote("https://example.org/labels.csv")', path.read_text()))
@@ -183,6 +189,7 @@ def test_a_path_is_as_good_as_a_name(good: Path) -> None:
         ((), 2, "names, paths, or --all"),
         (("good", "--all"), 2, "names, paths, or --all"),
         (("goode",), 3, "Did you mean 'good'"),
+        (("",), 2, "names, paths, or --all"),
         (("good", "--only", "task-filez"), 3, "Did you mean 'task-files'"),
     ],
 )

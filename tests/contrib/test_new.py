@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuco_core.contrib.scaffold import Place, building
 from tests.contrib.helpers import labels, neuco, write_good
 
-WORDS = ("--title", 'Sum of "pixels"', "--description", "The sum, of course", "--license", "CC-BY-4.0")
+WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
 CITED = (*WORDS, "--citation", "arXiv:2510.17914")
 TASK = (*CITED, "--unit", "1")
 
@@ -147,6 +148,9 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     [
         (("task", "good", "--labels", "new.csv", *TASK), 2, "there is a plugin 'good' already"),
         (("task", "Soil", "--labels", "new.csv", *TASK), 2, "not an id"),
+        (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "no name for a Python module"),
+        (("method", "import", "--encoder", *WORDS), 2, "no name for a Python module"),
+        (("task", "digits_class", "--labels", "new.csv", *TASK), 2, "there is a task 'digits_class' already"),
         (("task", "soil", "--labels", "gone.csv", *TASK), 4, "gone.csv"),
         (("task", "soil", "--labels", "new.csv", *CITED), 2, "Give --unit"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--dataset", "goode"), 3, "Did you mean 'good'"),
@@ -165,6 +169,17 @@ def test_a_wrong_use_leaves_nothing_behind(folder: Path, args: tuple[str, ...], 
     done = neuco(folder, "new", *args, "--into", str(folder / "elsewhere"))
     assert (done.returncode, text in done.stderr) == (code, True), done.stderr
     assert [path for path in sorted(folder.rglob("*")) if "cache" not in path.parts and path not in before] == []
+
+
+def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        with building(Place(tmp_path / "new" / "soil", "neuco_tasks.soil")):
+            (tmp_path / "new" / "theirs.txt").write_text("work")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["theirs.txt"]
 
 
 def test_nothing_is_ever_overwritten(folder: Path) -> None:

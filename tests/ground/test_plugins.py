@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -179,6 +181,40 @@ def test_whatever_happens_at_import_is_reported(tree: Tree, source: str, error: 
     problem = only_problem(tree)
     assert problem.error.startswith(error)
     assert problem.file == f"{path}:1"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("import pytest\npytest.importorskip('no_such_module')", "Skipped: could not import"),
+        (
+            "class Mute(Exception):\n    def __str__(self):\n        raise ValueError\nraise Mute",
+            "Mute, which has no words",
+        ),
+        ("raise GeneratorExit('gone')", "GeneratorExit: gone"),
+    ],
+)
+def test_even_what_is_no_ordinary_error_is_reported(tree: Tree, source: str, words: str) -> None:
+    tree.add("rotten", source)
+    assert words in only_problem(tree).error
+
+
+def test_a_spec_that_goes_round_its_checks_is_reported(tree: Tree) -> None:
+    source = ONE.format(id="rotten").replace("@hookimpl", "class Loose(Task):\n    __post_init__ = print\n\n@hookimpl")
+    tree.add("rotten", source.replace("yield Task(", "yield Loose("))
+    assert only_problem(tree).error == "neuco_tasks must yield Task, and gave a Loose"
+
+
+def test_a_second_directory_of_the_same_name_is_reported_and_the_first_works(tree: Tree, tmp_path: Path) -> None:
+    tree.add("soil")
+    other = tmp_path / "elsewhere" / tree.package / "soil"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text(ONE.format(id="soil_mine"))
+    importlib.import_module(tree.package).__path__.append(str(other.parent))
+    (problem,) = tree.catalog().problems()
+    assert problem.file == str(other)
+    assert f"hidden by the plugin of the same name in {tree.folder / 'soil'}" in problem.error
+    assert tree.catalog().load(Task, "soil").id == "soil"
 
 
 def test_a_misspelled_hook_is_reported(tree: Tree) -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neuco_core import Baseline, Dataset, Method, Protocol, Remote, Suite, Task
+from neuco_core import Baseline, Dataset, Method, Metric, Protocol, Remote, Suite, Task
 from neuco_core._validate import ID
 from neuco_core.errors import SpecError
 from neuco_core.specs import to_json
@@ -29,6 +29,10 @@ def method(**fields: Any) -> Method:
 
 def suite(**fields: Any) -> Suite:
     return Suite(**{"id": "s", "tasks": {"soil": 1}, **fields})
+
+
+def metric(**fields: Any) -> Metric:
+    return Metric(**{"id": "m", "function": max, **fields})
 
 
 def baseline(**fields: Any) -> Baseline:
@@ -72,6 +76,12 @@ def dataset(**fields: Any) -> Dataset:
         (task, "control", "no", "True or False"),
         (task, "loader", "module.function", "a function or None"),
         (task, "title", None, "text"),
+        (task, "title", "a\ud800b", "text"),
+        (task, "tags", ("a\udfff",), "non-empty texts"),
+        (method, "params", {"rate": float("nan")}, "texts mapped to"),
+        (metric, "kinds", ("foo",), "regression, classification"),
+        (metric, "upper", float("inf"), "a finite number"),
+        (remote, "url", "https://[bad", "https://"),
         (method, "files", {"mini": "file.csv"}, "texts mapped to Remote"),
         (method, "files", {"mini": REMOTE}, "either files or an encoder"),
         (method, "encoder", None, "either files or an encoder"),
