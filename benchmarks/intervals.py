@@ -1,8 +1,10 @@
-"""Do the intervals hold on data that is really drawn? ``python benchmarks/intervals.py [--sets 100]``.
+"""Do the intervals hold on data that is really drawn? ``python benchmarks/intervals.py [--worlds 4] [--sets 40]``.
 
-The tests simulate scores from the model behind the correction. Here no such model is assumed: data sets are drawn
-from a linear world, five embeddings of them are probed by ridge regression on 40 random splits with a tenth for
-testing, and it is counted how often the interval of the mean score holds the expected score of a fresh data set.
+The tests simulate scores from the model behind the correction. Here no such model is assumed: data sets with four
+labels are drawn from linear worlds, eight embeddings of them are probed by ridge regression on 40 random splits with a
+tenth for testing, and it is counted how often the intervals hold the truth: of the mean score, with and without the
+correction, of differences between methods, of Q, and of the final rank. The truth is the average over four times as
+many other data sets of the same world.
 """
 
 from __future__ import annotations
@@ -11,73 +13,91 @@ import argparse
 
 import numpy as np
 
-from neuco_core.leaderboard.uncertainty import mean_interval
+from neuco_core.leaderboard.ranking import Rule, rank
+from neuco_core.leaderboard.uncertainty import TaskScores, assess, mean_interval
+from neuco_core.scoring.quality import EPSILON
 
-LATENT, SPLITS, SIZES, NOISES = 12, 40, (8, 12, 16, 24, 32), (0.3, 0.4, 0.5, 0.6, 0.7)
+LATENT, SPLITS, TASKS = 12, 40, 4
+SIZES = (8, 10, 12, 16, 20, 24, 28, 32)
+NOISES = (0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7)
 
 
 class World:
-    """Latent variables, a label that depends on them, and noisy views of different size: the embeddings."""
+    """Latent variables, labels that depend on them, and noisy views of different size: the embeddings."""
 
     def __init__(self, seed: int, samples: int, heavy: bool) -> None:
         self.rng = np.random.default_rng(seed)
         self.samples, self.heavy = samples, heavy
         self.mixing = [self.rng.standard_normal((LATENT, size)) / np.sqrt(LATENT) for size in SIZES]
-        self.slope = self.rng.standard_normal(LATENT)
+        self.slopes = self.rng.standard_normal((LATENT, TASKS))
 
-    def draw(self) -> tuple[list[np.ndarray], np.ndarray]:
+    @property
+    def test(self) -> int:
+        return -(-self.samples // 10)
+
+    def scores(self) -> np.ndarray:
+        """What one data set gives: (tasks, methods, splits)."""
         hidden = self.rng.standard_normal((self.samples, LATENT))
-        shape = (self.samples,)
+        shape = (self.samples, TASKS)
         error = self.rng.standard_t(3, shape) if self.heavy else self.rng.standard_normal(shape)
+        labels = hidden @ self.slopes + 1.5 * error
         views = [
             hidden @ mixing + noise * self.rng.standard_normal((self.samples, mixing.shape[1]))
             for mixing, noise in zip(self.mixing, NOISES, strict=True)
         ]
-        return views, hidden @ self.slope + 1.5 * error
+        orders = [np.split(self.rng.permutation(self.samples), [self.test]) for _ in range(SPLITS)]
+        found = [[_r2(v[train], labels[train], v[test], labels[test]) for v in views] for test, train in orders]
+        return np.array(found).transpose(2, 1, 0)
 
 
-def split_scores(views: list[np.ndarray], labels: np.ndarray, order: np.ndarray) -> list[float]:
-    test, train = np.split(order, [-(-len(order) // 10)])
-    return [_r2(view[train], labels[train], view[test], labels[test]) for view in views]
-
-
-def _r2(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> float:
+def _r2(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> np.ndarray:
+    """R² of each label."""
     centre = x - x.mean(axis=0)
-    weights = np.linalg.solve(centre.T @ centre + np.eye(x.shape[1]), centre.T @ (y - y.mean()))
-    missed = y_test - y.mean() - (x_test - x.mean(axis=0)) @ weights
-    return float(1 - (missed**2).sum() / ((y_test - y_test.mean()) ** 2).sum())
+    weights = np.linalg.solve(centre.T @ centre + np.eye(x.shape[1]), centre.T @ (y - y.mean(axis=0)))
+    missed = y_test - y.mean(axis=0) - (x_test - x.mean(axis=0)) @ weights
+    r2: np.ndarray = 1 - (missed**2).sum(axis=0) / ((y_test - y_test.mean(axis=0)) ** 2).sum(axis=0)
+    return r2
 
 
 def coverage(world: World, sets: int) -> dict[str, float]:
-    drawn = (world.draw() for _ in range(4 * sets))
-    truth = np.mean([split_scores(views, labels, np.arange(world.samples)) for views, labels in drawn], axis=0)
-    test = -(-world.samples // 10)
-    inside: dict[str, list[np.ndarray]] = {"corrected": [], "plain": [], "differences": []}
-    for _ in range(sets):
-        views, labels = world.draw()
-        orders = [world.rng.permutation(world.samples) for _ in range(SPLITS)]
-        scores = np.array([split_scores(views, labels, order) for order in orders]).T
-        ratio = test / (world.samples - test)
-        for name, values, target, factor in (
-            ("corrected", scores, truth, ratio),
-            ("plain", scores, truth, 0.0),
-            ("differences", scores[1:] - scores[0], truth[1:] - truth[0], ratio),
-        ):
-            found = mean_interval(values, factor)
-            inside[name].append((found.low <= target) & (target <= found.high))
+    fresh = np.stack([world.scores() for _ in range(4 * sets)])
+    truth = fresh.mean(axis=(0, 3))
+    q = 100 * EPSILON * truth / (fresh.std(axis=3).mean(axis=0) + EPSILON)
+    final = rank(q).final
+    ratio = world.test / (world.samples - world.test)
+    inside: dict[str, list[np.ndarray]] = {"corrected": [], "plain": [], "differences": [], "q": [], "ranks": []}
+    for board in range(sets):
+        scores = world.scores()
+        for values, target in zip(scores, truth, strict=True):
+            for name, shown, true, factor in (
+                ("corrected", values, target, ratio),
+                ("plain", values, target, 0.0),
+                ("differences", values[1:] - values[0], target[1:] - target[0], ratio),
+            ):
+                found = mean_interval(shown, factor)
+                inside[name].append((found.low <= true) & (true <= found.high))
+        sure = assess(
+            [TaskScores(values, ratio, dataset="drawn", samples=world.samples) for values in scores], Rule(), seed=board
+        )
+        if sure is None:  # cannot be: every task has its splits
+            raise RuntimeError("no uncertainty")
+        inside["q"].append((sure.q.low <= q) & (q <= sure.q.high))
+        inside["ranks"].append((sure.rank.low <= final) & (final <= sure.rank.high))
     return {name: float(np.mean(values)) for name, values in inside.items()}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--sets", type=int, default=100)
+    parser.add_argument("--worlds", type=int, default=4)
+    parser.add_argument("--sets", type=int, default=40, help="Boards from each world.")
     args = parser.parse_args()
-    print("samples  errors   corrected  plain  differences (corrected)")
+    names = ("corrected", "plain", "differences", "q", "ranks")
+    print("samples  errors  ", *(f"{name:>12}" for name in names))
     for samples in (100, 400, 1500):
         for heavy in (False, True):
-            found = coverage(World(0, samples, heavy), args.sets)
-            shares = "     ".join(f"{found[name]:.3f}" for name in ("corrected", "plain", "differences"))
-            print(f"{samples:7}  {'t(3)' if heavy else 'normal':7}  {shares}")
+            found = [coverage(World(seed, samples, heavy), args.sets) for seed in range(args.worlds)]
+            shares = (f"{np.mean([world[name] for world in found]):12.3f}" for name in names)
+            print(f"{samples:7}  {'t(3)' if heavy else 'normal':8}", *shares, flush=True)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ VARIANTS = {
 }
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
-    "Nadeau and Bengio; ranks bounded by pairs that can be told apart; groups allow for the number of pairs"
+    "Nadeau and Bengio; intervals of ranks hold the true one for 95 % of a board's methods, after its Q are pulled "
+    "together by as much as noise has spread them; groups allow for the number of pairs"
 )
 
 

@@ -31,6 +31,7 @@ class Cell:
     std: float | None = None
     splits: tuple[float | None, ...] = ()
     test_to_train: float = TEST_TO_TRAIN
+    samples: float = np.inf
     status: str = "ok"
     reason: str = ""
     fingerprint: str = ""
@@ -91,7 +92,8 @@ class Table:
         rows = [cell.splits for cell in cells] if len(sizes) == 1 else [() for _ in cells]
         splits = np.array(rows, dtype=np.float64).reshape(len(cells), -1)
         share = float(np.median([cell.test_to_train for cell in cells])) if cells else TEST_TO_TRAIN
-        return TaskScores(splits, share, event.greater_is_better, event.dataset)
+        samples = float(np.median([cell.samples for cell in cells])) if cells else np.inf
+        return TaskScores(splits, share, event.greater_is_better, event.dataset, samples)
 
 
 def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None) -> Table:
@@ -128,6 +130,7 @@ def _cell(record: Record) -> Cell:
         std=record.std,
         splits=tuple(record.per_split),
         test_to_train=test / train if train and test else TEST_TO_TRAIN,
+        samples=train + test or np.inf,
         status=record.status,
         reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
         fingerprint=record.fingerprint,

@@ -9,6 +9,10 @@ of one data set is far less variable than the mean on another data set of the sa
 over splits is too sure. We take Nadeau and Bengio's estimate (Machine Learning 52, 2003) of the variance of the
 mean, s² (1/K + n_test/n_train), in place of s²/K, and Student's t with K - 1 degrees of freedom for the unknown s:
 each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν).
+
+The standard deviation over splits, which Q is divided by, differs between data sets as well, and for the same
+reason: n samples tell their own spread with a relative variance of (κ - 1)/4n, κ the kurtosis of what a sample adds
+to the score. It is added to that of K splits, 1/2(K - 1). Records do not tell κ; we take that of squared normal errors.
 """
 
 from __future__ import annotations
@@ -18,10 +22,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from neuco_core.leaderboard.ranges import plausible, rank_ranges
 from neuco_core.leaderboard.ranking import DIGITS, Ranking, Rule, positions, rank
-from neuco_core.leaderboard.separation import separate, share_apart
+from neuco_core.leaderboard.separation import pairs_apart, share_apart
 from neuco_core.scoring.quality import EPSILON
 
+KURTOSIS = 15.0  # of the square of a normal variable
 REPLICATES = 1000
 LEVEL = 0.95
 SEED = 2025
@@ -31,13 +37,15 @@ SEED = 2025
 class TaskScores:
     """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
 
-    Tasks with the same ``dataset`` are resampled together: they share samples, so their errors may hang together.
+    ``samples`` is the number of labelled samples, infinite if it is not known. Tasks with the same ``dataset`` are
+    resampled together: they share samples, so their errors may hang together.
     """
 
     splits: np.ndarray
     test_to_train: float = 1 / 9
     greater_is_better: bool = True
     dataset: str = ""
+    samples: float = np.inf
 
     @property
     def resamples(self) -> bool:
@@ -81,19 +89,20 @@ def assess(
     if not all(task.resamples for task in tasks):
         return None
     q = replicate_board(tasks, seed=seed, replicates=replicates)
-    ranked = rank(q, rule, baselines)
     observed = np.stack([observed_q(task) for task in tasks])
     shown = rank(observed, rule, baselines)
     # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
     spread = observed.std(axis=1)
     scale = shown.weights / np.where(spread > 0, spread, 1.0)
-    found = separate(-(scale[:, None] * q).sum(axis=1), ranked.weighted, LEVEL)
+    splits = np.array([task.splits.shape[1] for task in tasks])
+    final = rank(plausible(observed, q, splits), rule, baselines).final
+    low, high = rank_ranges(final, LEVEL)
     return Uncertainty(
         q=_quantiles(q),
         mean_q=_quantiles(q.mean(axis=1)),
-        rank=Intervals(np.minimum(found.low, shown.final), np.maximum(found.high, shown.final)),
-        best=chance_of_first(ranked.final),
-        apart=found.apart,
+        rank=Intervals(np.minimum(low, shown.final), np.maximum(high, shown.final)),
+        best=chance_of_first(final),
+        apart=pairs_apart(-(scale[:, None] * q).sum(axis=1), rank(q, rule, baselines).weighted, LEVEL),
         apart_share=np.array([share_apart(observed[t], q[:, t], LEVEL) for t in range(len(tasks))]),
     )
 
@@ -156,16 +165,19 @@ def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int 
     stretch = np.sqrt((1 / n + scores.test_to_train) * n**2 / (n - 1))
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
     moved = mean - shift * stretch * student[:, None]
-    spread = std * ratio ** _spread_stretch(k)
+    spread = std * ratio ** _spread_stretch(k, scores.samples)
     sign = 1.0 if scores.greater_is_better else -1.0
     q: np.ndarray = np.round(100 * EPSILON * sign * moved / (spread + EPSILON), DIGITS)
     return q
 
 
-def _spread_stretch(k: int) -> float:
-    """How much too narrow the bootstrap of a standard deviation of k normal values is, by their expected kurtosis."""
-    kurtosis = 3 * (k - 1) / (k + 1)
-    return float(np.sqrt(2 / (k - 1) * k / (kurtosis - 1))) if k > 2 else 1.0
+def _spread_stretch(k: int, samples: float) -> float:
+    """How much too narrow the bootstrap of a standard deviation of k values is, for normal ones, of other samples."""
+    if k < 3:
+        return 1.0
+    expected = 3 * (k - 1) / (k + 1)  # the kurtosis that k normal values show
+    from_splits, from_samples = 1 / (2 * (k - 1)), (KURTOSIS - 1) / (4 * samples)
+    return float(np.sqrt((from_splits + from_samples) * 4 * k / (expected - 1)))
 
 
 def replicate_board(tasks: Sequence[TaskScores], *, seed: int = SEED, replicates: int = REPLICATES) -> np.ndarray:

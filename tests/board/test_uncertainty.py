@@ -26,7 +26,10 @@ def share_inside(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
     return float(((low <= truth) & (truth <= high)).mean())
 
 
-@pytest.mark.parametrize(("methods", "tasks", "splits", "gap"), [(8, 4, 40, 0.05), (12, 6, 40, 0.01), (6, 3, 20, 0.1)])
+@pytest.mark.parametrize(
+    ("methods", "tasks", "splits", "gap"),
+    [(8, 4, 40, 0.05), (12, 6, 40, 0.01), (6, 3, 20, 0.1), (12, 11, 40, 0.02), (30, 5, 40, 0.03), (20, 6, 40, 0.003)],
+)
 def test_95_percent_intervals_cover_93_to_97_percent(methods: int, tasks: int, splits: int, gap: float) -> None:
     rng = np.random.default_rng(2025)
     inside: dict[str, list[float]] = {"mean": [], "q": [], "rank": []}
@@ -40,10 +43,7 @@ def test_95_percent_intervals_cover_93_to_97_percent(methods: int, tasks: int, s
         inside["q"].append(share_inside(sure.q.low, sure.q.high, q))
         inside["rank"].append(share_inside(sure.rank.low, sure.rank.high, rank(q).final))
     covered = {name: float(np.mean(shares)) for name, shares in inside.items()}
-    assert 0.93 <= covered["mean"] <= 0.97, covered
-    assert 0.93 <= covered["q"] <= 0.97, covered
-    # Ranks are whole numbers: no interval of them covers exactly 95 %, and ours promises at least that.
-    assert covered["rank"] >= 0.95, covered
+    assert all(0.93 <= share <= 0.97 for share in covered.values()), covered
 
 
 def test_the_plain_bootstrap_over_overlapping_splits_would_be_too_sure() -> None:
@@ -77,8 +77,7 @@ def test_identical_methods_are_one_group_with_the_same_chance() -> None:
     assert sure is not None
     assert not sure.apart.any()
     assert sure.best == pytest.approx([1 / 3] * 3)
-    assert sure.rank.low.tolist() == [1, 1, 1]
-    assert sure.rank.high.tolist() == [3, 3, 3]
+    assert sure.rank.low.tolist() == sure.rank.high.tolist() == [1, 1, 1]  # they share the place, surely
 
 
 def test_methods_are_compared_on_the_same_splits() -> None:

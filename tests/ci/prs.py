@@ -206,7 +206,11 @@ CASES = {
         write_file("neuco_core/new.py", ""), True, "everything", "with the changed core: ", ()
     ),
     "an edit of the core that breaks plugins": Case(
-        write_file("neuco_core/__init__.py", "raise RuntimeError('cheese')"), False, "everything", "RuntimeError: cheese", ()
+        write_file("neuco_core/__init__.py", "raise RuntimeError('cheese')"),
+        False,
+        "everything",
+        "RuntimeError: cheese",
+        (),
     ),
     "a plugin that is a link": Case(link("neuco_tasks/evil", "/etc"), False, "unreadable", "a link", ()),
     "a link in a plugin": Case(
