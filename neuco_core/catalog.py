@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from fnmatch import fnmatchcase
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from neuco_core import paths
+from neuco_core._validate import switched_on
 from neuco_core.discovery import NOUNS, BrokenPlugin
 from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
 from neuco_core.plugins import Plugins
@@ -42,8 +42,8 @@ class Catalog:
         """All specs of a noun by id. Broken plugins are left out; ``NEUCO_STRICT=1`` makes them an error."""
         noun = cls.__name__.lower()
         specs, broken = self.plugins.collect(noun)
-        if broken and os.environ.get("NEUCO_STRICT") == "1":
-            raise PluginError(f"{len(broken)} broken plugin(s) and NEUCO_STRICT=1", where=broken[0], hint=_MORE)
+        if switched_on("NEUCO_STRICT") and broken:
+            raise PluginError(f"{len(broken)} broken plugin(s), and NEUCO_STRICT is set", where=broken[0], hint=_MORE)
         return {key: spec for key, spec in specs.items() if isinstance(spec, cls)}
 
     def problems(self) -> list[BrokenPlugin]:

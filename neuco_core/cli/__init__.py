@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint, entry_points
 import click
 
 from neuco_core import __version__
+from neuco_core._validate import switched_on
 from neuco_core.cli.output import clean
 from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
 
@@ -87,7 +88,7 @@ def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
 
 @click.group(cls=LazyGroup, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="neuco")
-@click.option("--debug", is_flag=True, envvar="NEUCO_DEBUG", help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def cli(debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
 
@@ -95,7 +96,9 @@ def cli(debug: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line and end the process with a documented exit code."""
     args = sys.argv[1:] if args is None else args
+    debug = False
     try:
+        debug = _debug(args)
         code = cli.main(args, prog_name="neuco", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -104,7 +107,7 @@ def main(args: list[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except (Exception, KeyboardInterrupt) as error:
-        if _debug(args):
+        if debug:
             raise
         code = _report(error)
     sys.exit(code if isinstance(code, int) else 0)
@@ -128,5 +131,4 @@ def _report(error: BaseException) -> int:
 
 def _debug(args: list[str]) -> bool:
     before_command = args[: next((i for i, arg in enumerate(args) if not arg.startswith("-")), len(args))]
-    wish = os.environ.get("NEUCO_DEBUG", "").lower()
-    return "--debug" in before_command or wish not in ("", "0", "false", "no", "off")
+    return "--debug" in before_command or switched_on("NEUCO_DEBUG")

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from neuco_core._validate import switched_on
 from neuco_core.errors import UsageError
 
 GIB = 1 << 30
@@ -27,7 +28,7 @@ class Settings:
     def from_environment(cls, values: Mapping[str, str] | None = None) -> Settings:
         values = os.environ if values is None else values
         return cls(
-            offline=values.get("NEUCO_OFFLINE", "").strip().lower() not in ("", "0", "false", "no"),
+            offline=switched_on("NEUCO_OFFLINE", values),
             timeout=_number(values, "NEUCO_TIMEOUT", cls.timeout, above=0),
             retries=int(_number(values, "NEUCO_RETRIES", cls.retries, above=-1)),
             backoff=_number(values, "NEUCO_BACKOFF", cls.backoff, above=-1),

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from neuco_core.data.fetch import fetch, fetch_unverified
-from neuco_core.errors import OfflineError
+from neuco_core.errors import OfflineError, UsageError
 from neuco_core.specs import Remote
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import FileServer
@@ -38,7 +38,7 @@ def test_a_cached_file_needs_no_socket(server: FileServer, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("no_sockets")
-@pytest.mark.parametrize("value", ["1", "true", "yes"])
+@pytest.mark.parametrize("value", ["1", "true", "Yes", "on"])
 @pytest.mark.parametrize("url", ["https://example.org/x.csv", "hf://datasets/o/n@1/x.csv", "s3://bucket/x.csv"])
 def test_an_uncached_file_says_what_to_do(url: str, value: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", value)
@@ -71,7 +71,14 @@ def test_a_pin_needs_the_network(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         fetch_unverified(Remote("https://example.org/x.csv"), tmp_path)
 
 
-@pytest.mark.parametrize("value", ["", "0", "false", "no"])
+@pytest.mark.parametrize("value", ["", "0", "false", "No", "off"])
 def test_these_values_mean_online(server: FileServer, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", value)
     assert fetch(remote(server.url("good"))).read_bytes() == BODY
+
+
+def test_a_word_that_is_neither_yes_nor_no_is_refused(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_OFFLINE", "maybe")
+    with pytest.raises(UsageError, match=r"NEUCO_OFFLINE: .*expected 1, true, .*got 'maybe'"):
+        fetch(remote(server.url("good")))
+    assert server.http.requests == []

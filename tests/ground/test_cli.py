@@ -91,6 +91,12 @@ def test_debug_shows_the_traceback() -> None:
     assert "Traceback" in neuco("show", "biomas_mean", NEUCO_DEBUG="1").stderr
 
 
+def test_a_wish_for_debugging_that_cannot_be_understood_is_refused() -> None:
+    done = neuco("tasks", NEUCO_DEBUG="maybe")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert "NEUCO_DEBUG: neither yes nor no" in done.stderr
+
+
 def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_path: Path) -> None:
     path = plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
     plugin(tmp_path, "fine")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.discovery import BrokenPlugin
-from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
+from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError, UsageError
 from neuco_core.specs import Dataset, Method, Task
 from tests.ground.helpers import ONE, Tree
 
@@ -313,6 +313,28 @@ def test_strict_makes_a_broken_plugin_an_error(tree: Tree, monkeypatch: pytest.M
     with pytest.raises(PluginError, match="cheese"):
         tree.catalog().all(Task)
     assert tree.catalog().load(Task, "good").id == "good"
+
+
+@pytest.mark.parametrize("word", ["1", "true", "YES", "on", " 1 "])
+def test_strict_understands_the_usual_words(tree: Tree, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    tree.add("rotten", "raise RuntimeError('cheese')")
+    monkeypatch.setenv("NEUCO_STRICT", word)
+    with pytest.raises(PluginError, match="NEUCO_STRICT is set"):
+        tree.catalog().all(Task)
+
+
+@pytest.mark.parametrize("word", ["", "0", "False", "no", "off"])
+def test_strict_may_be_switched_off(tree: Tree, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
+    tree.add("rotten", "raise RuntimeError('cheese')")
+    monkeypatch.setenv("NEUCO_STRICT", word)
+    assert tree.catalog().all(Task) == {}
+
+
+def test_a_word_for_strict_that_is_neither_yes_nor_no_is_refused(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.add("good")
+    monkeypatch.setenv("NEUCO_STRICT", "maybe")
+    with pytest.raises(UsageError, match=r"NEUCO_STRICT: .*expected 1, true, yes or on.*got 'maybe'"):
+        tree.catalog().all(Task)
 
 
 def test_a_broken_plugin_is_tried_once(tree: Tree, capsys: pytest.CaptureFixture[str]) -> None:
