@@ -73,12 +73,27 @@ class Catalog:
         return _select(methods.values(), "method", ids, tag, methods, self._broken_hint("method"))
 
     def suites(self) -> dict[str, Suite]:
-        folder = (self._registry or paths.registry_dir()) / "suites"
-        suites = [read_suite(path) for path in sorted(folder.glob("*.toml"))]
-        return {suite.id: suite for suite in suites}
+        """All suites by id; a bad file is an error, since who asks for all, e.g. to build boards, must not miss one."""
+        suites, bad = self.survey_suites()
+        for error in bad.values():
+            raise error
+        return suites
+
+    def survey_suites(self) -> tuple[dict[str, Suite], dict[str, SpecError]]:
+        """The suites by id, and what is wrong with the other files, by the id that each would have."""
+        suites: dict[str, Suite] = {}
+        bad: dict[str, SpecError] = {}
+        for path in sorted(((self._registry or paths.registry_dir()) / "suites").glob("*.toml")):
+            try:
+                suites[path.stem] = read_suite(path)
+            except SpecError as error:
+                bad[path.stem] = error
+        return suites, bad
 
     def suite(self, suite_id: str) -> Suite:
-        suites = self.suites()
+        suites, bad = self.survey_suites()
+        if suite_id in bad:
+            raise bad[suite_id]
         if suite_id not in suites:
             raise UnknownIdError("suite", suite_id, suites)
         return suites[suite_id]
@@ -125,7 +140,7 @@ def read_suite(path: Path) -> Suite:
     """Read one suite file; its name must be the suite's id."""
     try:
         suite = Suite(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, TypeError, OSError, SpecError) as error:
+    except (ValueError, TypeError, OSError, SpecError) as error:
         raise SpecError(f"not a suite: {error}", where=path, hint="See docs/plugins.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))

@@ -72,11 +72,17 @@ def datasets(as_json: bool) -> None:
 @json_option
 def suites(as_json: bool) -> None:
     """List suites: frozen lists of task versions that are compared together."""
-    from neuco_core.catalog import list_suites
+    from neuco_core._validate import switched_on
+    from neuco_core.catalog import catalog
 
-    found = list_suites()
+    good, bad = catalog().survey_suites()
+    if switched_on("NEUCO_STRICT"):
+        catalog().suites()
+    found = list(good.values())
     rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in found]
     _print(found, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
+    for error in bad.values():
+        click.echo(clean(f"broken: {error}"), err=True)
 
 
 @click.command()

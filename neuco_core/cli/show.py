@@ -31,9 +31,11 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     from neuco_core.specs import to_json
 
     found: list[tuple[str, Any]] = [(noun, catalog().plugins.find(noun, name)) for noun in NOUNS]
-    suites = catalog().suites()
+    suites, bad = catalog().survey_suites()
     found += [("suite", suites.get(name)), ("protocol", PROTOCOLS.get(name))]
     found = [(noun, to_json(spec)) for noun, spec in found if spec is not None]
+    if name in bad:
+        raise bad[name]
     if not found:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
         hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"

@@ -83,6 +83,7 @@ def test_a_selector_that_cannot_match_is_an_error(
         ('id = "x"\ncolour = "red"\n[tasks]\na = 1', "not a suite.*colour"),
         ('id = "other"\n[tasks]\na = 1', "expected 'x', got 'other'"),
         ('id = "x"\n[tasks]\n', "at least one task"),
+        ('id = "x"\n[tasks]\na = 1' + 5000 * "0", "not a suite"),
     ],
 )
 def test_a_bad_suite_file_is_refused_with_its_name(tmp_path: Path, text: str, expected: str) -> None:
@@ -90,3 +91,13 @@ def test_a_bad_suite_file_is_refused_with_its_name(tmp_path: Path, text: str, ex
     path.write_text(text)
     with pytest.raises(SpecError, match=expected):
         read_suite(path)
+
+
+def test_a_bad_suite_file_hurts_only_what_needs_it(catalog: Catalog, tree: Tree) -> None:
+    (tree.registry / "suites" / "rotten.toml").write_text("id = ")
+    assert [task.id for task in catalog.tasks(suite="small")] == ["soil_ph", "soil_sand"]
+    good, bad = catalog.survey_suites()
+    assert (list(good), list(bad)) == (["old", "small"], ["rotten"])
+    for needs_it in (lambda: catalog.suite("rotten"), lambda: catalog.tasks(suite="rotten"), catalog.suites):
+        with pytest.raises(SpecError, match=r"rotten\.toml: not a suite"):
+            needs_it()

@@ -118,6 +118,24 @@ def test_strict_makes_a_broken_plugin_an_error_on_the_command_line(tmp_path: Pat
     assert "RuntimeError: cheese" in done.stderr
 
 
+def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -> None:
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    (suites / "fine.toml").write_text('id = "fine"\n[tasks]\nbiomass_mean = 1\n')
+    (suites / "rotten.toml").write_text("id = ")
+    setting = {"NEUCO_REGISTRY": str(tmp_path)}
+    listed = neuco("suites", "--json", **setting)
+    assert (listed.returncode, [suite["id"] for suite in json.loads(listed.stdout)]) == (0, ["fine"])
+    assert listed.stderr.startswith(f"broken: {suites / 'rotten.toml'}: not a suite")
+    for name in ("fine", "biomass_mean"):
+        assert neuco("show", name, **setting).returncode == 0
+    for args in (["show", "rotten"], ["tasks", "--suite", "rotten"]):
+        done = neuco(*args, **setting)
+        assert (done.returncode, done.stdout) == (5, "")
+        assert f"{suites / 'rotten.toml'}: not a suite" in done.stderr
+    assert neuco("suites", NEUCO_STRICT="1", **setting).returncode == 5
+
+
 def test_completion_offers_commands_and_ids() -> None:
     def complete(words: str, position: str) -> str:
         return neuco(_NEUCO_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=position).stdout
