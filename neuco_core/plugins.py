@@ -16,6 +16,7 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import isroutine
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -176,6 +177,11 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
     manager.add_hookspecs(hookspecs)
     manager.register(module)
     manager.check_pending()
+    for name in vars(hookspecs):
+        function = getattr(module, name, None)
+        # pluggy passes over a function without the mark, and what it would register would be missed by nobody.
+        if name.startswith("neuco_") and isroutine(function) and manager.parse_hookimpl_opts(module, name) is None:
+            raise _Misfit(f"{name} is a hook without its mark: add @hookimpl", _code_place(function))
     callers = manager.get_hookcallers(module) or []
     if not callers:
         raise _Misfit("no function with @hookimpl, so nothing is registered", _file(module))

@@ -224,6 +224,19 @@ def test_a_misspelled_hook_is_reported(tree: Tree) -> None:
     assert problem.stage == "register"
 
 
+def test_a_hook_without_its_mark_is_reported_even_beside_one_that_has_it(tree: Tree) -> None:
+    path = tree.add("rotten", ONE.format(id="rotten") + "\n\ndef neuco_methods():\n    return []\n")
+    problem = only_problem(tree)
+    assert (problem.name, problem.stage) == ("rotten", "register")
+    assert problem.error == "neuco_methods is a hook without its mark: add @hookimpl"
+    assert problem.file == f"{path}:9"
+
+
+def test_a_module_that_has_the_name_of_a_hook_is_no_hook(tree: Tree) -> None:
+    tree.add("soil", "import neuco_methods\n" + ONE.format(id="soil"))
+    assert list(tree.catalog().all(Task)) == ["soil"]
+
+
 def test_a_hook_with_an_argument_that_does_not_exist_is_reported(tree: Tree) -> None:
     tree.add("rotten", ONE.format(id="rotten").replace("neuco_tasks()", "neuco_tasks(registry)"))
     assert "registry" in only_problem(tree).error
