@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,18 +76,34 @@ def extended(own: Iterable[str], package: str) -> list[str]:
     One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice.
     """
     found = [Path(entry or ".") / package for entry in sys.path]
-    added = [str(path) for path in found if path.is_dir() and not (path / "__init__.py").exists()]
+    added = [str(path) for path in found if _seen(path.is_dir) and not _seen((path / "__init__.py").exists)]
     return list({str(Path(folder).resolve()): folder for folder in reversed([*own, *added])}.values())[::-1]
+
+
+def _seen(there: Callable[[], bool]) -> bool:
+    """Whether a path is there, as far as it may be looked at: this runs at import, where nothing can be reported."""
+    try:
+        return there()
+    except OSError:
+        return False
 
 
 def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
     for package in packages:
         first: dict[str, Path] = {}
         for folder in importlib.import_module(package).__path__:
-            for path in sorted(Path(folder).iterdir()):
+            try:
+                paths = sorted(Path(folder).iterdir())
+            except OSError as error:
+                yield BrokenPlugin(package, folder, "find", f"the folder cannot be read: {error.strerror}", folder)
+                continue
+            for path in paths:
                 if path.name in ("__init__.py", "__pycache__", "py.typed") or path.name.startswith("."):
                     continue
-                reason = _unusable(path)
+                try:
+                    reason = _unusable(path)
+                except OSError as error:
+                    reason = f"cannot be read: {error.strerror}"
                 if not reason and first.setdefault(path.name, path) != path:
                     reason = f"hidden by the plugin of the same name in {first[path.name]}; rename one of them"
                 if reason:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from neuco_core.discovery import BrokenPlugin
+from neuco_core.discovery import BrokenPlugin, extended
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError, UsageError
 from neuco_core.specs import Dataset, Method, Task
 from tests.ground.helpers import ONE, Tree
@@ -298,6 +300,48 @@ def test_a_directory_without_init_and_a_stray_file_are_reported(tree: Tree) -> N
         ("bare", "no __init__.py, so nothing can be registered"),
         ("stray.py", "a plugin is a directory; this is a file"),
     ]
+
+
+def lock(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """What ``chmod 000`` does, for root too: nothing in the folder can be seen."""
+
+    def locked(look: Any) -> Any:
+        def refuse(path: Path, *args: Any, **kwargs: Any) -> Any:
+            if folder in (path.parent, path if look.__name__ == "iterdir" else None):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return look(path, *args, **kwargs)
+
+        return refuse
+
+    for name in ("iterdir", "exists", "is_dir", "is_file"):
+        monkeypatch.setattr(Path, name, locked(getattr(Path, name)))
+
+
+def test_a_folder_that_cannot_be_read_is_reported(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "elsewhere" / tree.package
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    lock(monkeypatch, folder)
+    package = importlib.import_module(tree.package)
+    monkeypatch.setattr(package, "__path__", extended(package.__path__, tree.package))
+    problem = only_problem(tree)
+    assert (problem.name, problem.file) == (tree.package, str(folder))
+    assert problem.error == "the folder cannot be read: Permission denied"
+
+
+def test_a_directory_that_cannot_be_read_is_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tree.add("rotten")
+    lock(monkeypatch, path.parent)
+    problem = only_problem(tree)
+    assert (problem.file, problem.error) == (str(path.parent), "cannot be read: Permission denied")
+
+
+def test_a_place_on_the_path_that_cannot_be_read_is_nobodys_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "locked"))
+    lock(monkeypatch, tmp_path / "locked")
+    assert extended([], "neuco_nothing") == []
 
 
 def test_a_hook_without_its_entry_point_group_is_reported(tree: Tree) -> None:
