@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import sys
@@ -122,6 +123,24 @@ def _unusable(path: Path) -> str:
     if not ID.fullmatch(path.name):
         return "the directory's name must be an id: a-z, 0-9, _ and -"
     return ""
+
+
+def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
+    """The entry points of all installed packages, and the packages whose entry points cannot be read."""
+    # Any: in the type stubs the class still depends on the Python version.
+    with contextlib.suppress(Exception):
+        return importlib.metadata.entry_points(), []
+    # A malformed file of any package spoils the quick way; then each package is asked on its own.
+    found: dict[str, Iterable[importlib.metadata.EntryPoint]] = {}
+    broken: list[BrokenPlugin] = []
+    for dist in importlib.metadata.distributions():
+        folder = str(getattr(dist, "_path", dist))
+        try:
+            found.setdefault(dist.name, dist.entry_points)  # of two, the first on the path counts, as for an import
+        except Exception as error:
+            text = f"its entry points cannot be read, install it again: {type(error).__name__}: {error}"
+            broken.append(BrokenPlugin(Path(folder).stem, folder, "find", text, str(Path(folder, "entry_points.txt"))))
+    return importlib.metadata.EntryPoints(entry for entries in found.values() for entry in entries), broken
 
 
 def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:

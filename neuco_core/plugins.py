@@ -19,7 +19,6 @@ from functools import cached_property
 from inspect import isroutine
 from pathlib import Path
 from types import FunctionType, ModuleType
-from typing import Any
 
 import pluggy
 
@@ -34,6 +33,7 @@ from neuco_core.discovery import (
     find_in_tree,
     find_installed,
     inside,
+    installed_entry_points,
 )
 from neuco_core.errors import DuplicateIdError, PluginError
 from neuco_core.specs import Spec
@@ -63,15 +63,11 @@ class Plugins:
 
     @cached_property
     def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
-        found = [*find_in_tree(self._packages), *find_installed(self._all_entry_points)]
+        entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
+        found = [*find_in_tree(self._packages), *find_installed(entries), *unread]
         builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
         candidates = [item for item in found if isinstance(item, Candidate)]
         return (*builtin, *candidates), tuple(item for item in found if isinstance(item, BrokenPlugin))
-
-    @cached_property
-    def _all_entry_points(self) -> Any:
-        # Any: in the type stubs the class still depends on the Python version.
-        return importlib.metadata.entry_points() if self._entry_points is None else self._entry_points
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:

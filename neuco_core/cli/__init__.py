@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 
 import click
 
@@ -51,8 +51,8 @@ class LazyGroup(click.Group):
             module, _, attribute = COMMANDS[name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), attribute)
             return command
-        found = entry_points(group="neuco.commands", name=name)
-        return _plugin_command(name, tuple(found)) if found else None
+        found = tuple(entry for entry in _strangers() if entry.name == name)
+        return _plugin_command(name, found) if found else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
@@ -64,7 +64,9 @@ class LazyGroup(click.Group):
 
 
 def _strangers() -> list[EntryPoint]:
-    return [entry for entry in entry_points(group="neuco.commands") if entry.name not in COMMANDS]
+    from neuco_core.discovery import installed_entry_points
+
+    return [entry for entry in installed_entry_points()[0].select(group="neuco.commands") if entry.name not in COMMANDS]
 
 
 def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:

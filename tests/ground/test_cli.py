@@ -184,6 +184,21 @@ def test_a_broken_command_of_another_package_breaks_only_itself(tmp_path: Path, 
     assert neuco("--help", folder=tmp_path).returncode == 0
 
 
+@pytest.mark.parametrize("content", [b"[console_scripts]\nno equals sign\n", b"[neuco.tasks]\n\xff = x\n"])
+def test_a_malformed_list_of_entry_points_is_reported_and_hurts_nobody(tmp_path: Path, content: bytes) -> None:
+    command_package(tmp_path, "acme", SOIL)
+    command_package(tmp_path, "rotten", "")
+    bad = tmp_path / "rotten-1.0.dist-info" / "entry_points.txt"
+    bad.write_bytes(content)
+    assert neuco("soil", folder=tmp_path).stdout == "soil!\n"
+    assert "soil  From acme." in neuco("--help", folder=tmp_path).stdout
+    tasks = neuco("tasks", "--json", folder=tmp_path)
+    assert (tasks.returncode, tasks.stderr) == (0, "1 broken plugin(s) left out: run `neuco plugins`\n")
+    assert "biomass_mean" in {task["id"] for task in json.loads(tasks.stdout)}
+    listed = neuco("plugins", folder=tmp_path).stderr
+    assert listed.startswith(f"broken: rotten-1.0 ({bad}): its entry points cannot be read")
+
+
 def test_two_packages_with_one_command_are_refused_by_name(tmp_path: Path) -> None:
     command_package(tmp_path, "acme", SOIL)
     command_package(tmp_path, "umbra", SOIL)
