@@ -91,8 +91,13 @@ def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
 @click.group(cls=LazyGroup, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="neuco")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
-def cli(debug: bool) -> None:
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
+    if ctx.invoked_subcommand != "doctor":  # which tells of it beside all else that is wrong
+        from neuco_core.data.cache import cache_dir
+
+        cache_dir()  # raises now, and not when an hour of scoring is to be stored
 
 
 def main(args: list[str] | None = None) -> None:

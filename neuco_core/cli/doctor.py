@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib.util
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from importlib import metadata
 
 import click
 
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.errors import NeucoError
 
 # Extra → the package that it brings, and what it is for.
 EXTRAS = {
@@ -46,9 +48,14 @@ def _environment() -> Iterator[Finding]:
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.registry_dir()
     yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
-    cache = cache_dir()
-    usable = cache.is_dir() or not cache.exists()
-    yield "cache", "ok" if usable else "failed", f"{cache}{'' if cache.exists() else ' (made when it is first needed)'}"
+    yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (made when it is first needed)'}")
+
+
+def _attempt(check: str, detail: Callable[[], str]) -> Finding:
+    try:
+        return check, "ok", detail()
+    except NeucoError as error:
+        return check, "failed", str(error)
 
 
 def _extras() -> Iterator[Finding]:
@@ -69,16 +76,13 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _suites() -> Iterator[Finding]:
-    from neuco_core.catalog import catalog, load_protocol, read_suite
-    from neuco_core.errors import NeucoError
-    from neuco_core.paths import registry_dir
+    from neuco_core.catalog import catalog, load_protocol
 
-    for path in sorted((registry_dir() / "suites").glob("*.toml")):
-        try:
-            suite = read_suite(path)
-            load_protocol(suite.protocol)
-            tasks = catalog().suite_tasks(suite)
-        except NeucoError as error:
-            yield f"suite {path.stem}", "failed", str(error)
-        else:
-            yield f"suite {path.stem}", "ok", f"{len(tasks)} tasks"
+    def tasks(name: str) -> str:
+        suite = catalog().suite(name)
+        load_protocol(suite.protocol)
+        return f"{len(catalog().suite_tasks(suite))} tasks"
+
+    good, bad = catalog().survey_suites()
+    for name in sorted([*good, *bad]):
+        yield _attempt(f"suite {name}", partial(tasks, name))

@@ -15,27 +15,34 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UsageError
 
 
 def cache_dir() -> Path:
     """The cache folder: ``NEUCO_CACHE``, or the usual place of the platform. It is created when something is stored."""
-    chosen = os.environ.get("NEUCO_CACHE")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    import platformdirs
-
-    return platformdirs.user_cache_path("neuco", appauthor=False)
+    return _own_folder("NEUCO_CACHE", "user_cache_path")
 
 
 def config_dir() -> Path:
     """The folder of the user's own pins and links: ``NEUCO_CONFIG``, or the usual place of the platform."""
-    chosen = os.environ.get("NEUCO_CONFIG")
-    if chosen:
-        return Path(chosen).expanduser().absolute()
-    import platformdirs
+    return _own_folder("NEUCO_CONFIG", "user_config_path")
 
-    return platformdirs.user_config_path("neuco", appauthor=False)
+
+def _own_folder(variable: str, usual: str) -> Path:
+    chosen = os.environ.get(variable)
+    if chosen:
+        path = Path(chosen).expanduser().absolute()
+    else:
+        import platformdirs
+
+        path = getattr(platformdirs, usual)("neuco", appauthor=False)
+    # Here and not where something is stored: a command that only reads would take a file for an empty folder.
+    with suppress(OSError):  # what may not be looked at is reported when something is stored
+        there = next(part for part in (path, *path.parents) if part.exists())
+        if not there.is_dir():
+            hint = f"Set {variable} to a folder, or to where one can be made"
+            raise UsageError("not a folder", where=variable, expected="a folder", got=f"the file {there}", hint=hint)
+    return path
 
 
 def write_atomic(path: Path, data: bytes) -> None:

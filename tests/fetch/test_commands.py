@@ -175,6 +175,21 @@ def test_ls_verify_prune(run: Run, cache: Path, server: FileServer) -> None:
     assert not damaged.path.exists()
 
 
+@pytest.mark.parametrize("below", ["", "further/down"])
+@pytest.mark.parametrize(
+    "args",
+    [["ls"], ["verify"], ["prune"], ["fetch", "soil_clay"], ["pin", "soil_ph"], ["fetch", "--method", "soil_file"]],
+)
+def test_a_cache_that_is_a_file_is_one_clear_error(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], below: str
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "file" / below))
+    code, _, err = run(*args)
+    assert code == 2
+    assert f"NEUCO_CACHE: not a folder; expected a folder, got the file {tmp_path / 'file'}. Set NEUCO_CACHE" in err
+
+
 def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:
     run("fetch", "soil_clay")
     stranger = cache / "sha256" / "ab" / ("ab" + "0" * 62) / "old.csv"

@@ -136,6 +136,27 @@ def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -
     assert neuco("suites", NEUCO_STRICT="1", **setting).returncode == 5
 
 
+@pytest.mark.parametrize(
+    "command", ["embed --method averaging --dataset mini --out x.csv", "score --all --suite olinda", "data ls", "tasks"]
+)
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_done(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    done = neuco(*command.split(), NEUCO_CACHE=str(path), NEUCO_REGISTRY=str(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+    assert done.stderr.startswith(
+        f"neuco: error: NEUCO_CACHE: not a folder; expected a folder, got the file {path}. Set"
+    )
+
+
+def test_doctor_sees_a_cache_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    done = neuco("doctor", "--json", NEUCO_CACHE=str(tmp_path / "file"))
+    assert done.returncode == 1
+    (cache,) = [row for row in json.loads(done.stdout) if row["check"] == "cache"]
+    assert (cache["status"], "NEUCO_CACHE: not a folder" in cache["detail"]) == ("failed", True)
+
+
 def test_completion_offers_commands_and_ids() -> None:
     def complete(words: str, position: str) -> str:
         return neuco(_NEUCO_COMPLETE="bash_complete", COMP_WORDS=words, COMP_CWORD=position).stdout
