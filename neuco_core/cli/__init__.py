@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 import sys
 from importlib.metadata import EntryPoint
+from typing import TYPE_CHECKING
 
 import click
 
@@ -13,6 +15,9 @@ from neuco_core import __version__
 from neuco_core._validate import switched_on
 from neuco_core.cli.output import clean
 from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+
+if TYPE_CHECKING:
+    from neuco_core.discovery import BrokenPlugin
 
 # Command → where it is. The modules import nothing heavier than click before a command runs.
 COMMANDS = {
@@ -51,33 +56,59 @@ class LazyGroup(click.Group):
             module, _, attribute = COMMANDS[name].partition(":")
             command: click.Command = getattr(importlib.import_module(module), attribute)
             return command
-        found = tuple(entry for entry in _strangers() if entry.name == name)
+        found = _strangers().get(name)
         return _plugin_command(name, found) if found else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
         # Strangers' commands are named, not imported: one of them must not make the help slow or break it.
-        found = sorted((entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in _strangers())
+        entries = [entry for name, found in _strangers().items() if name not in COMMANDS for entry in found]
+        found = [(entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in entries]
         if found:
             with formatter.section("Commands of other packages"):
                 formatter.write_dl(found)
 
 
-def _strangers() -> list[EntryPoint]:
+def _strangers() -> dict[str, list[EntryPoint]]:
     from neuco_core.discovery import installed_entry_points
 
-    return [entry for entry in installed_entry_points()[0].select(group="neuco.commands") if entry.name not in COMMANDS]
+    found: dict[str, list[EntryPoint]] = {}
+    for entry in sorted(installed_entry_points()[0].select(group="neuco.commands"), key=lambda entry: entry.name):
+        found.setdefault(entry.name, []).append(entry)
+    return found
 
 
-def _plugin_command(name: str, found: tuple[EntryPoint, ...]) -> click.Command:
+def _sources(found: list[EntryPoint]) -> str:
+    return " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in found)
+
+
+def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
+    """The commands of other packages with where each is from, and those that cannot be used; all are imported."""
+    from neuco_core.discovery import BrokenPlugin
+
+    working, broken = {}, []
+    for name, found in _strangers().items():
+        try:
+            _plugin_command(name, found)
+            working[name] = _sources(found)
+        except PluginError as error:
+            broken.append(BrokenPlugin(name, _sources(found), "command", error.what))
+    return working, broken
+
+
+def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
     from neuco_core.plugins import hooks_of, say
 
-    sources = " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in found)
+    sources = _sources(found)
+    if name in COMMANDS:
+        raise PluginError(f"neuco itself has a command {name!r}", where=sources, hint="Rename the other one")
     if len(found) > 1:
         raise PluginError(f"two packages bring the command {name!r}", where=sources, hint="Remove one of them")
     try:
-        results = hooks_of(found[0].load())["neuco_commands"][0]()
-        commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
+        # What a plugin prints must not end up in the JSON that a program reads from us.
+        with contextlib.redirect_stdout(sys.stderr):
+            results = hooks_of(found[0].load())["neuco_commands"][0]()
+            commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-import importlib.util
 import platform
 import sys
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import metadata
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import NeucoError
 
-# Extra → the package that it brings, and what it is for.
-EXTRAS = {
-    "torch": ("torch", "encoders and MLP probes"),
-    "cubes": ("zarr", "SSL4EO data cubes"),
-    "plots": ("matplotlib", "plots"),
-    "rates": ("constriction", "entropy-coded rates"),
-    "dask": ("distributed", "scoring on several machines"),
+if TYPE_CHECKING:
+    from packaging.requirements import Requirement
+
+# What the extras are for; which there are, and what they need, is in the metadata of the installed package.
+USES = {
+    "all": "all of these but test and dev",
+    "cubes": "SSL4EO data cubes",
+    "dask": "scoring on several machines",
+    "dev": "linting and types",
+    "plots": "plots",
+    "pretrained": "methods with pretrained weights",
+    "rates": "entropy-coded rates",
+    "test": "neuco's own tests",
+    "torch": "encoders and MLP probes",
 }
 Finding = tuple[str, str, str]
 
@@ -28,7 +37,7 @@ Finding = tuple[str, str, str]
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
-    """Check the installation: versions, extras, folders, plugins, suites. Ends with 5 if a plugin is broken."""
+    """Check the installation: versions, extras, folders, pins, plugins, suites. Ends with 5 if a plugin is broken."""
     findings = [*_environment(), *_extras(), *_plugins(), *_suites()]
     if as_json:
         echo_json([{"check": check, "status": status, "detail": detail} for check, status, detail in findings])
@@ -43,12 +52,21 @@ def doctor(as_json: bool) -> None:
 def _environment() -> Iterator[Finding]:
     from neuco_core import __version__, paths
     from neuco_core.data.cache import cache_dir
+    from neuco_core.data.pins import shipped_file, user_file
 
     yield "neuco", "ok", f"{__version__} in {paths.PACKAGE.parent}"
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.registry_dir()
     yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (made when it is first needed)'}")
+    yield _attempt("pins", lambda: _pins(shipped_file()))
+    yield _attempt("own pins", lambda: _pins(user_file()))
+
+
+def _pins(path: Path) -> str:
+    from neuco_core.data.pins import read_pins
+
+    return f"{len(read_pins(path))} in {path}"
 
 
 def _attempt(check: str, detail: Callable[[], str]) -> Finding:
@@ -59,19 +77,39 @@ def _attempt(check: str, detail: Callable[[], str]) -> Finding:
 
 
 def _extras() -> Iterator[Finding]:
-    for extra, (package, use) in EXTRAS.items():
-        if importlib.util.find_spec(package):
-            yield f"extra {extra}", "ok", f"{package} {metadata.version(package)}: {use}"
+    from packaging.requirements import Requirement
+
+    try:
+        needs = [Requirement(line) for line in metadata.requires("neuco") or ()]
+        extras = sorted(metadata.metadata("neuco").get_all("Provides-Extra") or ())
+    except metadata.PackageNotFoundError:
+        yield "extras", "missing", "neuco is on the Python path but not installed: pip install -e ."
+        return
+    for extra in extras:
+        wanted = [need for need in needs if need.marker and need.marker.evaluate({"extra": extra})]
+        use = USES.get(extra, "")
+        lacking = [f"{need.name}{need.specifier}" for need in wanted if not _satisfied(need)]
+        if lacking:
+            yield f"extra {extra}", "missing", f"{', '.join(lacking)} for {use}: pip install 'neuco[{extra}]'"
         else:
-            yield f"extra {extra}", "missing", f"for {use}: pip install 'neuco[{extra}]'"
+            names = ", ".join(f"{need.name} {metadata.version(need.name)}" for need in wanted)
+            yield f"extra {extra}", "ok", f"{shorten(names, 60, placeholder=' …')}: {use}"
+
+
+def _satisfied(need: Requirement) -> bool:
+    try:
+        return need.specifier.contains(metadata.version(need.name), prereleases=True)
+    except Exception:  # not installed, or with damaged metadata, which show themselves in many ways
+        return False
 
 
 def _plugins() -> Iterator[Finding]:
     from neuco_core.catalog import catalog
+    from neuco_core.cli import survey_commands
 
     working, _ = catalog().plugins.survey()
     yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} things registered"
-    for problem in catalog().problems():
+    for problem in (*catalog().problems(), *survey_commands()[1]):
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 
 

