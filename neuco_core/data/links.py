@@ -39,26 +39,26 @@ def dataset_root(dataset_id: str) -> Path | None:
 
 
 def linked_file(dataset_id: str, remote: Remote) -> Path | None:
-    """The remote's file in the dataset's local copy, if it is there; checked if its hash is known."""
-    root = dataset_root(dataset_id)
-    if root is None:
-        return None
-    for url in remote.urls:
-        for tail in tails(url):
-            path = root / tail
-            if path.is_file():
-                _check(path, remote, dataset_id)
-                return path
-    return None
+    """The remote's file in the dataset's local copy, checked if its hash is known.
 
-
-def _check(path: Path, remote: Remote, dataset_id: str) -> None:
+    None if there is no copy, or if the copy lacks the file and it can be fetched and verified instead.
+    """
     from neuco_core.data.fetch import verify
-    from neuco_core.data.pins import find_pin
+    from neuco_core.data.pins import find_pin, task_of
 
+    root = dataset_root(dataset_id)
+    places = [tail for url in remote.urls for tail in tails(url)]
+    if root is None or not places:
+        return None
     pin = find_pin(remote)
-    if pin is not None:
+    path = next((root / place for place in places if (root / place).is_file()), None)
+    if path is not None and pin is not None:
         verify(path, pin, f"{path} (the local copy of {dataset_id!r})")
+    if path is None and pin is None:
+        hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
+        hint += f"`neuco data pin {task_of(remote) or 'TASK'}` to fetch and pin it"
+        raise DataError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
+    return path
 
 
 def tails(url: str) -> Iterator[str]:

@@ -68,14 +68,14 @@ def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``; an unpinned source is refused with the command that cures it."""
     pin = find_pin(remote)
     if pin is None:
-        task = _task_of(remote)
+        task = task_of(remote)
         hint = f"Run `neuco data pin {task}` to fetch it, look at it and pin it" if task else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin
 
 
-def _task_of(remote: Remote) -> str | None:
+def task_of(remote: Remote) -> str | None:
     """The task that a source belongs to, so that the advice can be copied as it is."""
     from neuco_core.catalog import list_tasks
 

@@ -153,6 +153,21 @@ def test_link(run: Run, tmp_path: Path) -> None:
     assert run("fetch", "soil_ph")[0] == 4
 
 
+def test_a_linked_folder_that_lacks_the_file_is_named(run: Run, tmp_path: Path) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    run("link", "soil", copy)
+    code, _, err = run("fetch", "soil_ph")
+    assert code == 4
+    assert err.startswith(f"neuco: error: {copy}: labels/ph.csv is not in this local copy of 'soil'. Put it there")
+    assert "`neuco data link soil FOLDER`" in err
+    assert "`neuco data pin soil_ph`" in err
+    assert "unpinned" not in err
+    assert parsed(run("fetch", "soil_clay", "--json"))[0]["state"] == "fetched", "its sha256 is known"
+    assert run("pin", "soil_ph")[0] == 0
+    assert parsed(run("fetch", "soil_ph", "--json"))[0]["state"] == "cached"
+
+
 def test_ls_verify_prune(run: Run, cache: Path, server: FileServer) -> None:
     assert run("ls")[0] == 0
     run("pin", "soil_ph")
