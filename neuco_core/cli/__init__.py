@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import importlib
-import os
 import sys
-from importlib.metadata import EntryPoint
-from typing import TYPE_CHECKING
 
-import click
+try:
+    import contextlib
+    import importlib
+    import os
+    from typing import TYPE_CHECKING
 
-from neuco_core import __version__
-from neuco_core._validate import switched_on
-from neuco_core.cli.output import clean
-from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+    import click
+
+    from neuco_core import __version__
+    from neuco_core._validate import switched_on
+    from neuco_core.cli.output import clean
+    from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+except KeyboardInterrupt:
+    # These imports are most of the time before main(), which would say the same.
+    sys.stderr.write("neuco: interrupted\n")
+    sys.exit(130)
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
     from neuco_core.discovery import BrokenPlugin
 
 # Command → where it is. The modules import nothing heavier than click before a command runs.

@@ -175,6 +175,20 @@ def test_a_closed_pipe_is_no_error() -> None:
     assert (done.stdout, done.stderr) == ("[\n", "")
 
 
+@pytest.mark.parametrize("start", [["-m", "neuco_core.cli"], ["-c", "from neuco_core.cli import main; main()"]])
+def test_an_interruption_while_the_command_line_is_imported_is_one_line(tmp_path: Path, start: list[str]) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run([sys.executable, *start], capture_output=True, text=True, env=environment)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "neuco: interrupted\n")
+
+
+def test_an_interruption_while_plugins_are_imported_is_one_line(tmp_path: Path) -> None:
+    plugin(tmp_path, "slow", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = neuco("tasks", folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr.strip()) == (130, "", "neuco: interrupted")
+
+
 def command_package(folder: Path, name: str, source: str) -> None:
     info = folder / f"{name}-1.0.dist-info"
     info.mkdir()
