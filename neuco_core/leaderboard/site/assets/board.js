@@ -9,6 +9,7 @@
   var places = { score: 0, q: 1, rank: 2 };
   var digits = { score: 3, q: 2, rank: 0 };
   var lessIsBetter = { rank: true, method: true, weighted_rank: true, dim: true };
+  var measures = { score: "score", q: "Q", rank: "rank" };
 
   function byId(id) { return document.getElementById(id); }
   function number(value, count) {
@@ -16,16 +17,22 @@
   }
   function rowOf(line) { return neuco.data.rows[Number(line.dataset.i)]; }
 
+  function taskAt(key) {
+    return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; });
+  }
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    if (key.indexOf("task:") !== 0) { return row[key]; }
-    var index = neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; });
+    var index = taskAt(key);
+    if (index < 0) { return row[key]; }
     var score = row.scores[index];
     return score ? score[places[neuco.state.show]] : null;
   }
+  // Without a word of the reader the best comes first. Q is turned already where less is better.
   function ascending(state) {
     if (state.dir) { return state.dir === "asc"; }
-    return Boolean(lessIsBetter[state.sort]) || (state.sort.indexOf("task:") === 0 && state.show === "rank");
+    var task = neuco.data.tasks[taskAt(state.sort)];
+    if (!task) { return Boolean(lessIsBetter[state.sort]); }
+    return state.show === "rank" || (state.show === "score" && task.greater_is_better === false);
   }
 
   function sort(state) {
@@ -63,6 +70,9 @@
     var words = count + " of " + lines.length + " methods shown";
     if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not computed anew for a selection"; }
     byId("status").textContent = words + ".";
+    // What is focused must not lie under the header or the names, which stay in place.
+    table.style.setProperty("--head", table.tHead.offsetHeight + "px");
+    table.style.setProperty("--names", heads[1].offsetWidth + "px");
   }
 
   function cells(state) {
@@ -73,25 +83,26 @@
     });
   }
 
+  function chip(words, off) {
+    var box = byId("chips"), button = document.createElement("button");
+    button.type = "button";
+    button.textContent = words;
+    button.addEventListener("click", function (event) {
+      var at = Array.from(box.children).indexOf(button);
+      neuco.set(off);
+      // The chip is gone. With a pointer nothing is lost by that, and a phone would open its keyboard for the search.
+      if (event.detail === 0) { (box.children[at] || box.lastChild || byId("search")).focus(); }
+    });
+    box.append(button);
+    return button;
+  }
   function chips() {
-    var box = byId("chips");
-    box.replaceChildren();
+    byId("chips").replaceChildren();
     var on = neuco.filters();
     on.forEach(function (filter) {
-      var chip = document.createElement("button");
-      chip.type = "button";
-      chip.textContent = filter.words + " ×";
-      chip.setAttribute("aria-label", "Remove the filter: " + filter.words);
-      chip.addEventListener("click", function () { neuco.set(filter.off); });
-      box.append(chip);
+      chip(filter.words + " ×", filter.off).setAttribute("aria-label", "Remove the filter: " + filter.words);
     });
-    if (on.length > 1) {
-      var all = document.createElement("button");
-      all.type = "button";
-      all.textContent = "Remove all";
-      all.addEventListener("click", function () { neuco.set({ q: "", base: "", dim: "", kind: "" }); });
-      box.append(all);
-    }
+    if (on.length > 1) { chip("Remove all", { q: "", base: "", dim: "", kind: "" }); }
   }
 
   function controls(state) {
@@ -105,22 +116,30 @@
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
   var sorted = "rank asc score", written = "score";
   function update(state) {
-    if (!Object.prototype.hasOwnProperty.call(places, state.show)) { state.show = "score"; }
     var wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
     if (wanted !== sorted) { sort(state); sorted = wanted; }
     if (state.show !== written) { cells(state); written = state.show; }
     filter(state); chips(); controls(state);
   }
 
+  function interval(line) {
+    var said = line.querySelector(".range");
+    var ends = rowOf(line).rank_interval || (said && said.textContent.match(/\d+/g)) || [];
+    return [ends[0], ends[ends.length - 1]];
+  }
   function csv() {
     var quote = function (text) { return '"' + String(text).replace(/"/g, '""') + '"'; };
-    var head = ["rank", "method", "title"].concat(neuco.data.columns, neuco.data.tasks.map(function (t) { return t.id; }));
+    var shown = neuco.shownTasks(), show = neuco.state.show;
+    function isShown(_, i) { return shown[i]; }
+    var tasks = neuco.data.tasks.filter(isShown).map(function (task) { return task.id + " (" + measures[show] + ")"; });
+    var head = ["rank", "rank_low", "rank_high", "method", "title"].concat(neuco.data.columns, tasks);
     var rows = lines.filter(function (line) { return !line.hidden; }).map(function (line) {
       var row = rowOf(line);
-      var scores = row.scores.map(function (s) { return s ? s[places[neuco.state.show]] : ""; });
+      var scores = row.scores.filter(isShown).map(function (s) { return s ? s[places[show]] : ""; });
       // A cell that starts like a formula would be run by a spreadsheet.
       var title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
-      return [row.rank, row.id, title].concat(neuco.data.columns.map(function (key) { return row[key]; }), scores);
+      var known = neuco.data.columns.map(function (key) { return row[key]; });
+      return [row.rank].concat(interval(line), [row.id, title], known, scores);
     });
     return [head].concat(rows).map(function (cells) {
       return cells.map(function (cell) { return quote(cell === null || cell === undefined ? "" : cell); }).join(",");
@@ -167,7 +186,9 @@
   });
   // "/" goes to the search, Escape empties it, arrows go from method to method.
   document.addEventListener("keydown", function (event) {
-    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
+    // With Ctrl, Alt or Meta it is the browser's; Shift is how some keyboards write it.
+    var bare = !event.ctrlKey && !event.altKey && !event.metaKey;
+    if (event.key === "/" && bare && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
       event.preventDefault();
       byId("search").focus();
     } else if (event.key === "Escape" && event.target === byId("search")) {
@@ -182,6 +203,7 @@
     if (next) { event.preventDefault(); next.focus(); }
   });
 
+  byId("chips").setAttribute("role", "group");
   byId("toolbar").hidden = false;
   neuco.listen(update);
   update(neuco.state);

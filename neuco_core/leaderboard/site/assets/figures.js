@@ -4,7 +4,7 @@
   var box = document.getElementById("drawn");
   if (!box) { return; }
   var SVG = "http://www.w3.org/2000/svg";
-  var hues = 6;
+  var hues = 6, dashes = 3;
 
   function make(name, attributes, text) {
     var node = document.createElementNS(SVG, name);
@@ -12,6 +12,8 @@
     if (text !== undefined) { node.textContent = text; }
     return node;
   }
+  // A unit of a drawing is a pixel of the screen, so that its words are as large on a phone as elsewhere.
+  function widthOf(id) { return Math.max(260, document.getElementById(id).clientWidth || 720); }
   function canvas(id, width, height, label) {
     var svg = make("svg", { viewBox: "0 0 " + width + " " + height, role: "img", "aria-label": label });
     document.getElementById(id).replaceChildren(svg);
@@ -24,26 +26,34 @@
   function colours(shown) {
     var picked = neuco.picked();
     if (!picked.length) { picked = shown.filter(function (row) { return row.rank <= 3; }).slice(0, 3).map(function (row) { return row.id; }); }
-    var found = {};
-    picked.forEach(function (id, i) { found[id] = "c" + (i % hues); });
+    var found = Object.create(null); // a method may be called "constructor"
+    picked.forEach(function (id, i) { found[id] = "c" + (i % hues) + " d" + (Math.floor(i / hues) % dashes); });
     return found;
   }
-  function point(node, row, says, words) {
-    node.setAttribute("tabindex", "-1");
+  // Whose the line or dot under the pointer is, in a place of its own: the legend stays.
+  function point(node, says, words) {
     node.append(make("title", {}, words));
-    node.addEventListener("pointerenter", function () { node.classList.add("over"); says.textContent = words; });
-    node.addEventListener("pointerleave", function () { node.classList.remove("over"); says.textContent = says.dataset.rest; });
+    node.addEventListener("pointerenter", function () { node.classList.add("over"); says.nextSibling.textContent = words; });
+    node.addEventListener("pointerleave", function () { node.classList.remove("over"); says.nextSibling.textContent = ""; });
   }
   function legend(says, shown, colour) {
     says.replaceChildren();
-    shown.filter(function (row) { return colour[row.id]; }).forEach(function (row) {
+    says.nextSibling.textContent = "";
+    var keyed = shown.filter(function (row) { return colour[row.id]; });
+    keyed.forEach(function (row) {
       var item = document.createElement("span");
       item.className = "key " + colour[row.id];
       item.textContent = row.rank + " " + row.title;
       says.append(item);
     });
-    says.dataset.rest = says.textContent;
+    if (keyed.length > hues * dashes) { says.append("Colours and dashes repeat after " + hues * dashes + " methods."); }
   }
+  function nothing(id, says, words) {
+    document.getElementById(id).replaceChildren();
+    says.textContent = words;
+    says.nextSibling.textContent = "";
+  }
+  function short(id) { return id.length > 24 ? id.slice(0, 23) + "…" : id; }
 
   function parallel() {
     var shown = rows(), colour = colours(shown), says = document.getElementById("parallel-says");
@@ -52,22 +62,29 @@
     var worst = Math.max.apply(null, [2].concat(neuco.data.rows.map(function (row) {
       return Math.max.apply(null, row.scores.map(function (s) { return s && s[2] ? s[2] : 1; }));
     })));
-    // Slanted names reach to the left of their axis, the first one out of the drawing if nothing is left for it.
-    var room = tasks.length ? tasks[0].task.id.length * 5.6 : 0;
-    var width = 720, height = 350, left = Math.max(64, Math.min(180, room)), right = 24, top = 14, bottom = 250;
+    if (!shown.length || !tasks.length) { nothing("parallel", says, "No ranked method is shown."); return; }
+    // Slanted names reach to the left of their axis and below it; the closer the axes, the steeper the names.
+    var width = widthOf("parallel"), right = 24, top = 14, bottom = 250;
+    var steep = Math.max(width < 480 ? 55 : 28, Math.asin(Math.min(1, 13 * tasks.length / (width - 100))) * 180 / Math.PI);
+    var room = 10 + 6 * Math.max.apply(null, tasks.map(function (entry) { return short(entry.task.id).length; }));
+    var left = Math.max(40, room * Math.cos(steep * Math.PI / 180));
+    var height = bottom + 24 + room * Math.sin(steep * Math.PI / 180);
     var svg = canvas("parallel", width, height, "Ranks of " + shown.length + " methods on " + tasks.length + " tasks");
     function x(k) { return tasks.length < 2 ? width / 2 : left + k / (tasks.length - 1) * (width - left - right); }
     function y(rank) { return top + (rank - 1) / (worst - 1) * (bottom - top); }
     tasks.forEach(function (entry, k) {
       svg.append(make("line", { x1: x(k), x2: x(k), y1: top, y2: bottom, "class": "track" }));
-      svg.append(make("text", { x: x(k), y: bottom + 16, "class": "axis slant", transform: "rotate(-28 " + x(k) + " " + (bottom + 16) + ")" }, entry.task.id));
+      var turn = "rotate(" + -steep.toFixed(1) + " " + x(k) + " " + (bottom + 16) + ")";
+      svg.append(make("text", { x: x(k), y: bottom + 16, "class": "axis slant", transform: turn }, short(entry.task.id)));
     });
-    [1, worst].forEach(function (rank) { svg.append(make("text", { x: left - 30, y: y(rank) + 4, "class": "axis" }, String(rank))); });
+    [1, worst].forEach(function (rank) { svg.append(make("text", { x: x(0) - 12, y: y(rank) + 4, "class": "axis end" }, String(rank))); });
     var last = [];
     shown.forEach(function (row) {
       var path = tasks.map(function (entry, k) { return (k ? "L" : "M") + x(k).toFixed(1) + " " + y(row.scores[entry.i][2]).toFixed(1); }).join("");
-      var line = make("path", { d: path + (tasks.length < 2 ? "h0" : ""), "class": "profile " + (colour[row.id] || "") });
-      point(line, row, says, "Rank " + row.rank + ": " + row.title);
+      // With one task there is nothing to join: a line of no length and round ends is a dot.
+      var one = tasks.length < 2;
+      var line = make("path", { d: path + (one ? "h0" : ""), "class": (one ? "one profile " : "profile ") + (colour[row.id] || "") });
+      point(line, says, "Rank " + row.rank + ": " + row.title);
       if (colour[row.id]) { last.push(line); } else { svg.append(line); }
     });
     svg.append.apply(svg, last);
@@ -78,12 +95,11 @@
     var says = document.getElementById("scatter-says");
     var shown = rows().filter(function (row) { return row.dim && row.mean_q !== null; });
     if (!shown.length) {
-      document.getElementById("scatter").replaceChildren();
-      says.textContent = "No sizes of embeddings are known for the methods shown.";
+      nothing("scatter", says, rows().length ? "No sizes of embeddings are known for the methods shown." : "No ranked method is shown.");
       return;
     }
     var colour = colours(rows());
-    var width = 720, height = 330, left = 52, right = 20, top = 14, bottom = 280;
+    var width = widthOf("scatter"), height = 330, left = 52, right = 20, top = 14, bottom = 280;
     var svg = canvas("scatter", width, height, "Size against mean Q of " + shown.length + " methods");
     var sizes = shown.map(function (row) { return Math.log2(row.dim); });
     var ends = shown.reduce(function (all, row) { return all.concat(row.q_interval.length ? row.q_interval : [row.mean_q]); }, []);
@@ -95,7 +111,7 @@
     svg.append(make("line", { x1: left, x2: width - right, y1: bottom, y2: bottom, "class": "track" }));
     svg.append(make("line", { x1: left, x2: left, y1: top, y2: bottom, "class": "track" }));
     if (low < 0 && high > 0) { svg.append(make("line", { x1: left, x2: width - right, y1: y(0), y2: y(0), "class": "zero" })); }
-    for (var power = Math.ceil(small); power <= large; power += Math.max(1, Math.round((large - small) / 8))) {
+    for (var power = Math.ceil(small); power <= large; power += Math.max(1, Math.round((large - small) * 50 / (width - left - right)))) {
       svg.append(make("text", { x: x(Math.pow(2, power)), y: bottom + 18, "class": "axis middle" }, String(Math.pow(2, power))));
     }
     for (var step = 0; step <= 4; step += 1) {
@@ -110,14 +126,21 @@
         group.append(make("line", { x1: x(row.dim), x2: x(row.dim), y1: y(row.q_interval[0]), y2: y(row.q_interval[1]) }));
       }
       group.append(make("circle", { cx: x(row.dim), cy: y(row.mean_q), r: 5 }));
-      point(group, row, says, row.title + ": size " + row.dim + ", mean Q " + row.mean_q.toFixed(2).replace("-", "−") + ", rank " + row.rank);
+      point(group, says, row.title + ": size " + row.dim + ", mean Q " + row.mean_q.toFixed(2).replace("-", "−") + ", rank " + row.rank);
       svg.append(group);
     });
     legend(says, shown, colour);
   }
 
-  function draw() { parallel(); scatter(); }
+  var drawn = 0;
+  function draw() { drawn = box.clientWidth; parallel(); scatter(); }
+  ["parallel-says", "scatter-says"].forEach(function (id) {
+    var pointed = document.createElement("p");
+    pointed.className = "note pointed";
+    document.getElementById(id).after(pointed);
+  });
   box.hidden = false;
+  window.addEventListener("resize", function () { if (box.clientWidth !== drawn) { draw(); } });
   neuco.listen(draw);
   draw();
 })();

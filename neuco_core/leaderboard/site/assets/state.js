@@ -11,7 +11,31 @@ var neuco = (function () {
     new URLSearchParams(location.hash.slice(1)).forEach(function (value, key) {
       if (Object.prototype.hasOwnProperty.call(defaults, key)) { found[key] = value; }
     });
+    return mend(found);
+  }
+  // A link may come from an older board or from a stranger: what is not known here is as if it were not said.
+  function mend(found) {
+    function keep(key, allowed) {
+      if (allowed.indexOf(found[key]) < 0) { found[key] = defaults[key]; }
+    }
+    keep("show", ["score", "q", "rank"]);
+    keep("base", ["hide"]);
+    keep("kind", data.tasks.map(function (task) { return task.kind; }));
+    keep("dim", data.rows.map(function (row) { return String(row.dim); }).filter(Number));
+    var tasks = data.tasks.filter(function (task) { return !found.kind || task.kind === found.kind; });
+    var sorted = found.sort;
+    keep("sort", ["rank", "method"].concat(data.columns, tasks.map(function (task) { return "task:" + task.id; })));
+    keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
+    var ids = data.rows.map(function (row) { return row.id; });
+    found.pick = found.pick.split(",").filter(function (id) { return ids.indexOf(id) >= 0; }).join(",");
     return found;
+  }
+  // "#main" and the like lead to a place on the page and say nothing about the view.
+  function isPlace() {
+    var hash = location.hash.slice(1);
+    var said = new URLSearchParams(hash);
+    return hash !== "" && (document.getElementById(hash) !== null
+      || !Object.keys(defaults).some(function (key) { return said.has(key); }));
   }
   function write() {
     var said = new URLSearchParams();
@@ -23,11 +47,15 @@ var neuco = (function () {
   }
   function tell() { listeners.forEach(function (listener) { listener(state); }); }
 
-  window.addEventListener("hashchange", function () { state = read(); tell(); });
+  window.addEventListener("hashchange", function () {
+    if (!isPlace()) { state = read(); tell(); return; }
+    var chosen = Object.keys(defaults).some(function (key) { return state[key] !== defaults[key]; });
+    if (chosen) { write(); } // the reader is at the place already, and the address is a link to the view again
+  });
   return {
     data: data,
     get state() { return state; },
-    set: function (changes) { Object.assign(state, changes); write(); tell(); },
+    set: function (changes) { mend(Object.assign(state, changes)); write(); tell(); },
     listen: function (listener) { listeners.push(listener); },
     picked: function () { return state.pick ? state.pick.split(",") : []; },
     // The filters that are on: each with words, and what switches it off.
@@ -40,7 +68,7 @@ var neuco = (function () {
       return on;
     },
     visible: function (row) {
-      return (!state.q || row.find.indexOf(state.q.toLowerCase()) >= 0)
+      return state.q.toLowerCase().split(/\s+/).every(function (word) { return row.find.indexOf(word) >= 0; })
         && !(state.base && row.base)
         && (!state.dim || (row.dim !== null && row.dim <= Number(state.dim)));
     },

@@ -14,6 +14,8 @@
   apply(current);
 
   document.addEventListener("DOMContentLoaded", function () {
+    // What does nothing without scripts comes hidden.
+    document.querySelectorAll("[data-needs-script]").forEach(function (node) { node.hidden = false; });
     var button = document.getElementById("theme");
     button.textContent = "Theme: " + current;
     button.addEventListener("click", function () {
