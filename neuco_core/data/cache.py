@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import DataError
 
 
 def cache_dir() -> Path:
@@ -41,7 +41,7 @@ def _own_folder(variable: str, usual: str) -> Path:
         there = next(part for part in (path, *path.parents) if part.exists())
         if not there.is_dir():
             hint = f"Set {variable} to a folder, or to where one can be made"
-            raise UsageError("not a folder", where=variable, expected="a folder", got=f"the file {there}", hint=hint)
+            raise DataError("not a folder", where=path, expected="a folder", got=f"the file {there}", hint=hint)
     return path
 
 

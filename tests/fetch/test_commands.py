@@ -201,8 +201,9 @@ def test_a_cache_that_is_a_file_is_one_clear_error(
     (tmp_path / "file").touch()
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "file" / below))
     code, _, err = run(*args)
-    assert code == 2
-    assert f"NEUCO_CACHE: not a folder; expected a folder, got the file {tmp_path / 'file'}. Set NEUCO_CACHE" in err
+    assert code == 4
+    path = tmp_path / "file"
+    assert f"{path / below}: not a folder; expected a folder, got the file {path}. Set NEUCO_CACHE" in err
 
 
 def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:

@@ -146,10 +146,8 @@ def test_a_cache_that_is_a_file_is_refused_before_anything_is_done(tmp_path: Pat
     path = tmp_path / "file"
     path.touch()
     done = neuco(*command.split(), NEUCO_CACHE=str(path), NEUCO_REGISTRY=str(tmp_path))
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    assert done.stderr.startswith(
-        f"neuco: error: NEUCO_CACHE: not a folder; expected a folder, got the file {path}. Set"
-    )
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (4, "", 1)
+    assert done.stderr.startswith(f"neuco: error: {path}: not a folder; expected a folder, got the file {path}. Set")
 
 
 def test_doctor_sees_a_cache_that_is_a_file(tmp_path: Path) -> None:
@@ -157,7 +155,7 @@ def test_doctor_sees_a_cache_that_is_a_file(tmp_path: Path) -> None:
     done = neuco("doctor", "--json", NEUCO_CACHE=str(tmp_path / "file"))
     assert done.returncode == 1
     (cache,) = [row for row in json.loads(done.stdout) if row["check"] == "cache"]
-    assert (cache["status"], "NEUCO_CACHE: not a folder" in cache["detail"]) == ("failed", True)
+    assert (cache["status"], "Set NEUCO_CACHE to a folder" in cache["detail"]) == ("failed", True)
 
 
 def test_completion_offers_commands_and_ids() -> None:
