@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,52 @@ from neuco_core.leaderboard.ranking import Rule
 from neuco_core.leaderboard.table import Cell, Entrant, Event, Table
 
 SCHEMA = 1
-FIELDS = {"schema", "id", "title", "kind", "description", "citation", "source", "rows"}
-ROW = {"method", "title", "name", "baseline"}
-KINDS = {
-    "scores": (FIELDS | {"tasks", "dataset", "metric"}, ROW | {"values"}),
-    "standings": (FIELDS, ROW | {"rank", "mean_q", "weighted_rank"}),
+LARGEST = 1e100
+Check = tuple[Callable[[Any], bool], str]
+
+
+def _is_text(value: Any) -> bool:
+    """Text that can be written: JSON may hold half of a surrogate pair, UTF-8 may not."""
+    return isinstance(value, str) and not any("\ud800" <= char <= "\udfff" for char in value)
+
+
+def _is_id(value: Any) -> bool:
+    return isinstance(value, str) and bool(ID.fullmatch(value))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and -LARGEST < value < LARGEST
+
+
+def _is_place(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value < LARGEST
+
+
+def _are_ids(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_id, value)) and len(set(value)) == len(value)
+
+
+TEXT: Check = (_is_text, "text")
+ID_TEXT: Check = (_is_id, "1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit")
+NUMBER: Check = (lambda value: value is None or _is_number(value), "a finite number or null")
+FIELDS: Mapping[str, Check] = {
+    "schema": (lambda value: type(value) is int and value == SCHEMA, str(SCHEMA)),
+    "id": ID_TEXT,
+    **dict.fromkeys(("title", "kind", "description", "citation", "source"), TEXT),
+    "rows": (lambda value: isinstance(value, list), "a list of rows"),
+}
+ROW: Mapping[str, Check] = {
+    "method": ID_TEXT,
+    "title": TEXT,
+    "name": TEXT,
+    "baseline": (lambda value: isinstance(value, bool), "true or false"),
+}
+SCORES: Mapping[str, Check] = {"tasks": (_are_ids, "a list of ids, each once"), "dataset": TEXT, "metric": TEXT}
+VALUES: Check = (lambda value: isinstance(value, list) and all(map(_is_number, value)), "a list of finite numbers")
+PLACE: Check = (_is_place, "a whole number of at least 1")
+KINDS: Mapping[str, tuple[Mapping[str, Check], Mapping[str, Check]]] = {
+    "scores": ({**FIELDS, **SCORES}, {**ROW, "values": VALUES}),
+    "standings": (FIELDS, {**ROW, "rank": PLACE, "mean_q": NUMBER, "weighted_rank": NUMBER}),
 }
 
 
@@ -66,17 +106,21 @@ class Published:
 
 
 def read_published(path: Path) -> Published:
-    """Read one published board strictly."""
+    """Read one published board strictly: every field must be there, be known, and be of its type."""
     try:
         values = json.loads(path.read_text(encoding="utf-8"))
-        kind = values["kind"]
-        fields, row_fields = KINDS[kind]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"not a published board: {error}", where=path) from error
-    if set(values) != fields or values["schema"] != SCHEMA or values["id"] != path.stem or not ID.fullmatch(path.stem):
-        raise DataError("not a published board of this schema", where=path, expected=", ".join(sorted(fields)))
-    for row in values["rows"]:
-        _check_row(row, row_fields, len(values.get("tasks", ())), path)
+        fields, row_fields = KINDS[values["kind"]]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+        raise DataError(f"not a published board: {type(error).__name__}: {error}", where=path) from error
+    _check(values, fields, path)
+    if values["id"] != path.stem:
+        raise DataError("bad id", where=path, expected="the name of the file", got=_shown(values["id"]))
+    for number, row in enumerate(values["rows"], 1):
+        _check(row, row_fields, f"{path}, row {number}")
+        if "values" in row and len(row["values"]) != len(values["tasks"]):
+            expected = f"{len(values['tasks'])}, one for each task"
+            got = len(row["values"])
+            raise DataError("wrong number of values", where=f"{path}, row {number}", expected=expected, got=got)
     methods = [row["method"] for row in values["rows"]]
     if len(set(methods)) != len(methods):
         raise DataError("a method that is there twice", where=path)
@@ -84,12 +128,17 @@ def read_published(path: Path) -> Published:
     return Published(**{name: value for name, value in (values | lists).items() if name != "schema"})
 
 
-def _check_row(row: Any, fields: set[str], tasks: int, path: Path) -> None:
-    if not isinstance(row, dict) or set(row) != fields or not ID.fullmatch(str(row["method"])):
-        raise DataError("bad row", where=path, expected=", ".join(sorted(fields)), got=str(row)[:80])
-    numbers = row.get("values", [])
-    if len(numbers) != tasks or not all(isinstance(n, int | float) and math.isfinite(n) for n in numbers):
-        raise DataError("bad values", where=f"{path}, {row['method']}", expected=f"{tasks} finite numbers")
+def _check(values: Any, fields: Mapping[str, Check], where: object) -> None:
+    if not isinstance(values, dict) or set(values) != set(fields):
+        got = ", ".join(sorted(values)) if isinstance(values, dict) else _shown(values)
+        raise DataError("not the fields of this schema", where=where, expected=", ".join(sorted(fields)), got=got[:200])
+    for name, (holds, expected) in fields.items():
+        if not holds(values[name]):
+            raise DataError(f"bad {name}", where=where, expected=expected, got=_shown(values[name]))
+
+
+def _shown(value: Any) -> str:
+    return ascii(value)[:80]
 
 
 def list_published(registry: Path) -> list[Published]:

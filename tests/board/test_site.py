@@ -13,14 +13,14 @@ from neuco_core.errors import DataError
 from neuco_core.leaderboard.build import rank_table
 from neuco_core.leaderboard.published import read_published
 from neuco_core.leaderboard.ranking import Rule
-from neuco_core.leaderboard.report import grid, to_csv, to_latex, to_markdown
+from neuco_core.leaderboard.report import grid, to_latex, to_markdown
 from neuco_core.leaderboard.site.cards import render
 from neuco_core.leaderboard.site.html import Safe, data, tag
 from neuco_core.leaderboard.site.write import write_site
 from neuco_core.leaderboard.table import Table
-from tests.board.site_source import IMAGE, MARKUP, finish, made_source
+from tests.board.site_source import finish, made_source
 
-TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "li", "table", "thead", "tbody", "tr", "th", "td")
+TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
 ALLOWED = {*TAGS, "pre", "code", "strong", "em"}
 
 
@@ -46,7 +46,7 @@ class Checker:
 def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
     found = Checker(render(card))
     assert found.elements <= ALLOWED
-    assert found.attributes <= {"class", "scope"}
+    assert found.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label"}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,32 @@ def test_what_markdown_is_known() -> None:
     html = render("# Title\n\nA *soft* and **bold** `code`.\n\n1. one\n2. two\n   more\n\n```\nx < y\n```")
     assert "<h3>Title</h3>" in html
     assert "<p>A <em>soft</em> and <strong>bold</strong> <code>code</code>.</p>" in html
-    assert "<ul><li>one</li><li>two more</li></ul>" in html
-    assert "<pre><code>x &lt; y</code></pre>" in html
+    assert "<ol><li>one</li><li>two more</li></ol>" in html
+    assert "><code>x &lt; y</code></pre>" in html
+    mixed = render("- a\n- b\n3. c\n4) d")
+    assert '<ul><li>a</li><li>b</li></ul><ol start="3"><li>c</li><li>d</li></ol>' in mixed
+
+
+@pytest.mark.parametrize(
+    ("piece", "shown"),
+    [
+        ("[", "["),
+        ("[a](", "[a]("),
+        ("[a](b", "[a](b"),
+        ("**a", "<strong>a</strong>a"),
+        (" *a", "<em>a </em>a"),
+        ("\n", ""),
+        ("- a\n", "<li>a</li>"),
+        ("a\n", "a a"),
+        ("- a\nb\n", "<li>a b</li>"),
+        ("a|b\n--" + " " * 90 + "\n", "a|b"),
+        ("1", "1"),
+    ],
+)
+def test_a_long_card_of_one_piece_is_shown(piece: str, shown: str) -> None:
+    html = render(piece * (100_000 // len(piece)))
+    assert shown in html
+    assert "not shown" in html
 
 
 def test_text_and_attributes_are_escaped_unless_built_here() -> None:
@@ -113,8 +137,6 @@ def test_reports_escape_names() -> None:
     assert "<img" not in markdown.replace("\\<img", "")
     assert r"\_\_\#bold\|\[e\]" in markdown
     assert r"\_\_\#bold|[e]" in latex
-    assert IMAGE in to_csv(cells)
-    assert MARKUP in to_csv(cells)
 
 
 def test_a_board_with_nobody_on_it_has_a_page(tmp_path: Path) -> None:
@@ -178,3 +200,29 @@ def test_a_published_board_is_marked_and_has_its_source(root: Path) -> None:
         assert "suite" not in board
     plain = rank_table(read_published(root / "registry/published/neuco-paper-table-4.json").table(), Rule())
     assert plain["uncertainty"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"rank": 4', '"rank": "4<b>"', r"row 4: bad rank; expected a whole number .*, got '4<b>'"),
+        ('"rank": 4', '"rank": true', "row 4: bad rank"),
+        ('"mean_q": 14.874', '"mean_q": "14"', "row 1: bad mean_q; expected a finite number"),
+        ('"weighted_rank": 2.31', '"weighted_rank": NaN', "row 1: bad weighted_rank"),
+        ('"title": "KTH and Friends"', '"title": 5', "row 2: bad title; expected text, got 5"),
+        ('"title": "KTH and Friends"', '"title": "\\ud800"', "row 2: bad title"),
+        ('"baseline": false', '"baseline": 0', "row 1: bad baseline; expected true or false, got 0"),
+        ('"kind": "standings"', '"kind": ["standings"]', "not a published board"),
+        ('"rows": [', '"rows": 5, "other": [', "expected citation, description"),
+        ('{"baseline"', '5, {"baseline"', "row 1: not the fields"),
+        ('"schema": 1', '"schema": true', "bad schema; expected 1"),
+        ('"id": "earth', '"id": "mars', "bad id; expected the name of the file"),
+    ],
+)
+def test_a_published_field_of_a_wrong_type_is_named(tmp_path: Path, root: Path, old: str, new: str, words: str) -> None:
+    text = (root / "registry/published/earthvision-2025-challenge.json").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "earthvision-2025-challenge.json"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(DataError, match=words):
+        read_published(path)

@@ -69,7 +69,7 @@ def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = ()) -> s
         "header",
         tag("a", "neuco", class_="brand", href=f"{up}index.html"),
         tag("nav", tag("a", "All boards", href=f"{up}index.html"), aria_label="Site"),
-        tag("button", "Theme: auto", id="theme", type="button", class_="quiet"),
+        tag("button", "Theme: auto", id="theme", type="button", class_="quiet", data_needs_script=True, hidden=True),
         class_="top",
     )
     skip = tag("a", "Skip to the content", class_="skip", href="#main")
@@ -98,13 +98,27 @@ def table(headers: Any, rows: Any, *, caption: str, class_: str = "") -> Safe:
     inner = tag(
         "table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_=f"plain {class_}".strip()
     )
-    return tag("div", inner, class_="scroll", role="region", tabindex="0", aria_label=caption)
+    return scroll("div", inner, label=caption)
+
+
+def scroll(element: str, *children: object, label: str, class_: str | None = "scroll") -> Safe:
+    """A box that may scroll: the keyboard must get there, and a screen reader must say what it is."""
+    return tag(element, *children, class_=class_, tabindex="0", role="region", aria_label=label)
+
+
+def code_box(code: str, label: str) -> Safe:
+    return scroll("pre", tag("code", code), label=label, class_=None)
 
 
 def _cell(name: str, cell: object, **attributes: object) -> Safe:
     if isinstance(cell, tuple):
         return tag(name, cell[0], class_=cell[1], **attributes)
     return tag(name, cell, **attributes)
+
+
+def counted(count: int, noun: str) -> str:
+    """1 method, 2 methods."""
+    return f"{count} {noun}" + ("" if count == 1 else "es" if noun.endswith("s") else "s")
 
 
 def num(value: float | int | None, digits: int = 3, sign: str = "−") -> str:
