@@ -1,4 +1,4 @@
-"""A board as text: Markdown, CSV, LaTeX, or cells for a table on the terminal. Every format says by which rule."""
+"""A board as text: Markdown, LaTeX or cells for a terminal, which say by which rule; and CSV, which is for machines."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from typing import Any
 from neuco_core.leaderboard.canonical import clean
 
 VALUES = {"score": ("mean", 3), "q": ("q", 2), "rank": ("rank", 0)}
+PLAIN = (
+    *("method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"),
+    *("weighted_rank", "mean_q", "mean_score", "borda", "reason"),
+)
 Board = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Headers, rows of text, and what must be said below them."""
+    """Headers, rows of text, and what must be said below them. ``plain`` is the same board for machines."""
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
+    plain: tuple[tuple[str, ...], ...] = ()
 
 
 def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None = None) -> Grid:
@@ -39,7 +44,8 @@ def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None =
         )
         for row in board["rows"]
     ]
-    return Grid(headers, tuple(rows), tuple(" ".join(clean(note).split()) for note in notes(board, values)))
+    said = tuple(_one_line(note) for note in notes(board, values))
+    return Grid(headers, tuple(rows), said, _plain(board, values))
 
 
 def notes(board: Board, values: str = "score") -> list[str]:
@@ -56,8 +62,7 @@ def notes(board: Board, values: str = "score") -> list[str]:
     if board.get("uncertainty"):
         found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
     for row in board.get("incomplete", ()):
-        why = "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
-        found.append(f"Not ranked: {row['method']} lacks {why}")
+        found.append(f"Not ranked: {row['method']} lacks {_why(row)}")
     for entry in board.get("unused_tasks", ()):
         found.append(f"Not counted: task {entry['task']}, which {', '.join(entry['lacking'])} lack")
     return found
@@ -72,12 +77,38 @@ def reasons(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     return [("all tasks" if len(tasks) == every else ", ".join(tasks), *why) for why, tasks in found.items()]
 
 
+def _why(row: Mapping[str, Any]) -> str:
+    return "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(clean(text).split())
+
+
+def _plain(board: Board, values: str) -> tuple[tuple[str, ...], ...]:
+    """The header and a row for each method, ranked or not. The columns before the tasks are the same on every board."""
+    tasks = [task["id"] for task in board["tasks"]]
+    key = VALUES[values][0]
+    found = [(*PLAIN, *tasks)]
+    for row in (*board["rows"], *board.get("incomplete", ())):
+        low, high = row.get("rank_interval") or (None, None)
+        known = {**row, "rank_low": low, "rank_high": high, "reason": _one_line(_why(row)) if "lacks" in row else None}
+        scores = row.get("scores", {})
+        cells = [known.get(name) for name in PLAIN] + [scores.get(task, {}).get(key) for task in tasks]
+        found.append(tuple(map(_bare, cells)))
+    return tuple(found)
+
+
+def _bare(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def to_csv(grid: Grid) -> str:
-    """Comma-separated values; the notes are not data and stay out."""
+    """Comma-separated values: plain numbers, nothing where nothing is known; the notes are not data and stay out."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(grid.headers)
-    writer.writerows(grid.rows)
+    csv.writer(text, lineterminator="\n").writerows(grid.plain)
     return text.getvalue()
 
 

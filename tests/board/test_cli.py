@@ -96,15 +96,23 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     assert [row["method"] for row in board["rows"]] == ["averaging", "random"]
     assert board["stale"][0]["reason"].startswith("the label file")
     assert "Not ranked: pca lacks olinda_elevation_mean: stale, the label file" in run("show", "trial").output
+    (row,) = [
+        row for row in csv.DictReader(io.StringIO(run("show", "trial", "--format", "csv").output)) if row["reason"]
+    ]
+    assert (row["method"], row["rank"], row[TASKS[0]]) == ("pca", "", "")
+    assert row["reason"].startswith("olinda_elevation_mean: stale, the label file")
+    assert float(row[TASKS[1]]) > 0
 
 
 def test_show_in_every_format(registry: Path) -> None:
     table = run("show", "trial").output
     assert table.splitlines()[2].split()[:2] == ["1", "pca"]
     rows = list(csv.reader(io.StringIO(run("show", "trial", "--format", "csv", "--values", "rank").output)))
-    assert rows[0][:2] == ["rank", "method"]
-    assert [row[0] for row in rows[1:]] == ["1", "2", "3"]
-    assert rows[1][-1] == "1"
+    assert rows[0][:7] == ["method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"]
+    assert rows[0][-2:] == list(TASKS)
+    assert [row[:4] for row in rows[1:3]] == [["pca", "false", "64", "1"], ["averaging", "true", "64", "2"]]
+    assert [row[-1] for row in rows[1:]] == ["1", "2", "3"]
+    assert 0 <= float(rows[1][6]) <= 1
     markdown = run("show", "trial", "--format", "md", "--values", "q").output
     assert markdown.startswith("| rank | method |")
     assert "averaging (baseline)" in markdown
@@ -191,3 +199,13 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
     assert set(re.findall(r"--[a-z]+", text)) - {"---"} <= options
+
+
+def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
+    import re
+
+    from neuco_core.leaderboard.report import PLAIN
+
+    text = (root / "docs/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == PLAIN
