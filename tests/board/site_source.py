@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,10 @@ def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicate
     failed = Cell(status="failed", reason=f"memory: needed more than {IMAGE}")
     table = Table(whole.events, whole.entrants, {**whole.cells, lacking: failed})
     words = {"m000": Words(title=IMAGE, card=CARD, citation=IMAGE, tags=("first-tag",)), "m001": Words(title=MARKUP)}
-    labels = {"t00": Histogram((1, 4, 2), (0.0, 1.0, 2.0, 3.0), "m", 7)}
+    labels = {
+        "t00": Histogram((1, 4, 2), (0.0, 1.0, 2.0, 3.0), "m", 7),
+        "t01": Histogram((3, 1), (), "", 4, ("cat", IMAGE)),
+    }
     return BoardSource(
         id=name,
         title="A made-up suite",
@@ -51,6 +55,14 @@ def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicate
     )
 
 
+def without_scores(source: BoardSource, reason: str = "no memory") -> BoardSource:
+    """The same board if every score had failed: nobody is ranked, and nobody has a score."""
+    assert source.table is not None
+    cells = {key: Cell(status="failed", reason=reason) for key in source.table.cells}
+    table = replace(source.table, cells=cells)
+    return replace(source, table=table, board=finish(rank_table(table, Rule()), source.id))
+
+
 def finish(board: Board, name: str) -> Board:
     return board | {"suite": {"id": name, "title": "", "version": 1, "protocol": "neuco-2025", "tasks": {}}}
 
@@ -59,4 +71,4 @@ def all_sources(root: Path) -> list[BoardSource]:
     return [made_source(), *(from_published(item) for item in list_published(root / "registry"))]
 
 
-__all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "finish", "made_source"]
+__all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "finish", "made_source", "without_scores"]

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from neuco_core.leaderboard.canonical import clean
 from neuco_core.leaderboard.site import board_parts as parts
-from neuco_core.leaderboard.site.charts import rank_interval
-from neuco_core.leaderboard.site.html import Safe, data, join, num, page, section, tag
+from neuco_core.leaderboard.site.charts import bounds, rank_interval
+from neuco_core.leaderboard.site.html import Safe, counted, data, join, num, page, scroll, section, tag
 from neuco_core.leaderboard.site.source import BoardSource
 
 UP = "../../"
@@ -19,7 +19,7 @@ COLUMNS = (
     ("mean_q", "Mean Q", 2, "Mean of Q over the tasks"),
     ("mean_score", "Mean score", 3, "Mean of the mean scores over the tasks"),
     ("borda", "Borda", 1, "A point for each method beaten on a task"),
-    ("best", "P(best)", 2, "How often it is first in replicates of the board"),
+    ("best", "P(best)", 2, "How often it is first on a plausible board"),
     ("dim", "Size", 0, "Numbers in an embedding"),
 )
 
@@ -52,7 +52,12 @@ def view_data(source: BoardSource) -> Mapping[str, Any]:
     ids = [task["id"] for task in tasks]
     rows = [_row_data(source, row, ids) for row in _all_rows(source.board)]
     names = [
-        {"id": task["id"], "title": clean(source.task_title(task["id"])), "kind": task.get("kind", "")}
+        {
+            "id": task["id"],
+            "title": clean(source.task_title(task["id"])),
+            "kind": task.get("kind", ""),
+            "greater_is_better": task["greater_is_better"],
+        }
         for task in tasks
     ]
     return {"board": source.id, "tasks": names, "columns": [key for key, *_ in _columns(source.board)], "rows": rows}
@@ -68,6 +73,7 @@ def _row_data(source: BoardSource, row: Mapping[str, Any], tasks: Sequence[str])
         "base": row["baseline"],
     }
     found |= {key: _short(row.get(key)) for key, *_ in COLUMNS}
+    found["rank_interval"] = row.get("rank_interval")
     found["q_interval"] = [_short(end) for end in row.get("mean_q_interval") or ()]
     scores = row.get("scores", {})
     found["scores"] = [_score_data(scores.get(task)) for task in tasks]
@@ -119,7 +125,7 @@ def _toolbar(source: BoardSource) -> Safe:
         options = [tag("option", "all", value=""), *(tag("option", kind, value=kind) for kind in kinds)]
         controls.append(tag("label", "Tasks ", tag("select", *options, id="kind")))
     controls.append(tag("button", "Download view (CSV)", id="download", type="button", class_="quiet"))
-    chips = tag("div", id="chips", class_="chips", aria_label="Filters that are on")
+    chips = tag("div", id="chips", class_="chips", role="group", aria_label="Filters that are on")
     status = tag("p", id="status", role="status", class_="note")
     # Without scripts the controls would do nothing, so scripts show them.
     return tag("div", tag("div", *controls, class_="controls", role="search"), chips, status, id="toolbar", hidden=True)
@@ -129,16 +135,19 @@ def _table(source: BoardSource) -> Safe:
     board = source.board
     columns = _columns(board)
     head = [
-        _header("rank", "Rank", "Final rank, and the ranks it may truly have", sorted_="ascending", class_="rank"),
+        _header(
+            "rank", "Rank", "Final rank, and the ranks that are plausible for it", sorted_="ascending", class_="rank"
+        ),
         _header("method", "Method", "Name and id", class_="name"),
         *(_header(key, label, words, class_="number") for key, label, _, words in columns),
         *(_task_header(source, task) for task in board["tasks"]),
     ]
-    heat = {task["id"]: _heat(board, task["id"]) for task in board["tasks"]}
+    heat = {task["id"]: _heat(board, task) for task in board["tasks"]}
     rows = [_row(source, row, columns, heat, i) for i, row in enumerate(_all_rows(board))]
-    caption = f"{source.title}: {len(board['rows'])} ranked methods, {len(board['tasks'])} tasks"
+    size = f"{counted(len(board['rows']), 'ranked method')}, {counted(len(board['tasks']), 'task')}"
+    caption = f"{source.title}: {size}"
     inner = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), id="board")
-    return tag("div", inner, class_="scroll board", role="region", tabindex="0", aria_label=caption)
+    return scroll("div", inner, label=caption, class_="scroll board")
 
 
 def _header(key: str, label: object, words: str, *, sorted_: str = "none", class_: str = "", **more: Any) -> Safe:
@@ -148,8 +157,9 @@ def _header(key: str, label: object, words: str, *, sorted_: str = "none", class
 
 def _task_header(source: BoardSource, task: Mapping[str, Any]) -> Safe:
     weight = tag("small", f"weight {num(task['weight'], 3)}") if task["weight"] is not None else Safe("")
-    label = join((tag("span", join(task["id"].split("_"), f"_{tag('wbr')}")), weight))
-    words = source.task_title(task["id"])
+    turned = Safe("") if task["greater_is_better"] else tag("small", parts.LESS)
+    label = join((tag("span", join(task["id"].split("_"), f"_{tag('wbr')}")), weight, turned))
+    words = source.task_title(task["id"]) + ("" if task["greater_is_better"] else f" ({parts.LESS})")
     return _header(f"task:{task['id']}", label, words, class_="number task")
 
 
@@ -159,8 +169,10 @@ def _row(source: BoardSource, row: Mapping[str, Any], columns: Any, heat: Mappin
     if place is None:
         first = tag("td", tag("span", "not ranked", class_="soft"), class_="rank")
     else:
-        drawn = rank_interval(place, row.get("rank_interval"), methods)
-        first = tag("td", tag("b", place), drawn, class_="rank")
+        ends = row.get("rank_interval")
+        # Where there is no room for the drawing, the interval is shown in figures.
+        figures = tag("span", "–".join(map(str, ends)), class_="range") if ends else Safe("")
+        first = tag("td", tag("b", place), figures, rank_interval(place, ends, methods), class_="rank")
     cells = [tag("td", num(row.get(key), digits), class_="number") for key, _, digits, _ in columns]
     cells += [_score_cell(row, name, level) for name, level in heat.items()]
     return tag(
@@ -174,8 +186,9 @@ def _name_cell(source: BoardSource, row: Mapping[str, Any]) -> Safe:
     label = tag("a", title, href=f"method/{name}.html") if source.board["tasks"] else tag("span", title)
     small = [tag("small", name)] if title != name else []
     small += [tag("span", "baseline", class_="badge")] if row["baseline"] else []
-    drawn = bool(source.board["tasks"])  # without figures there is nothing to highlight
-    pick = tag("input", type="checkbox", class_="pick", aria_label=f"Highlight {title}", hidden=not drawn)
+    drawn = bool(source.board["tasks"])  # without figures there is nothing to highlight: it then stays hidden
+    words = f"Highlight {title}"
+    pick = tag("input", type="checkbox", class_="pick", aria_label=words, hidden=True, data_needs_script=drawn)
     return tag("th", tag("div", pick, tag("div", label, *small)), scope="row", class_="name")
 
 
@@ -185,18 +198,23 @@ def _score_cell(row: Mapping[str, Any], task: str, heat: Any) -> Safe:
         lack = row.get("lacks", {}).get(task, {})
         words = f"{lack.get('status', 'no score')}: {lack.get('reason', '')}"
         return tag("td", tag("abbr", "–", title=words, aria_label=words), class_="number none")
-    return tag("td", num(score["mean"]), class_=f"number h{heat(score['mean'])}")
+    level = heat(score["mean"]) if heat else None
+    return tag("td", num(score["mean"]), class_="number" if level is None else f"number h{level}")
 
 
-def _heat(board: Mapping[str, Any], task: str) -> Any:
-    """A colour level by score. The worst tenth is all pale, so that one very bad entry does not bleach the rest."""
-    turn = next(entry for entry in board["tasks"] if entry["id"] == task)["greater_is_better"]
-    values = sorted(row["scores"][task]["mean"] for row in board["rows"])
-    values = values if turn else values[::-1]
-    low, high = (values[len(values) // 10], values[-1]) if values else (0.0, 1.0)
+def _heat(board: Mapping[str, Any], task: Mapping[str, Any]) -> Callable[[float], int] | None:
+    """A colour level by score; none where no two scores differ. The highest, which is bold, is for the best alone.
+
+    The bad end is cut, so that one very bad entry does not bleach the rest.
+    """
+    means = [row["scores"][task["id"]]["mean"] for row in board["rows"]]
+    ends = bounds(means, task["greater_is_better"], 1.5)
+    if ends is None or ends[0] == ends[1]:
+        return None
+    worst, best = ends if task["greater_is_better"] else ends[::-1]
 
     def level(value: float) -> int:
-        share = (value - low) / (high - low) if high != low else 0.5
-        return round(min(max(share, 0.0), 1.0) * LEVELS)
+        share = (value - worst) / (best - worst)
+        return LEVELS if value == best else min(max(round(share * LEVELS), 0), LEVELS - 1)
 
     return level

@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from neuco_core.leaderboard.history import Change
+from neuco_core.leaderboard.ranges import SLACK
 from neuco_core.leaderboard.report import reasons
-from neuco_core.leaderboard.site.html import Safe, join, num, section, table, tag
+from neuco_core.leaderboard.site.html import Safe, code_box, counted, join, num, section, table, tag
 from neuco_core.leaderboard.site.source import BoardSource
 
 MANY = 12
 NOBODY = "Nobody is ranked yet."
+LESS = "less is better"
 Board = Mapping[str, Any]
 
 
@@ -43,8 +45,8 @@ def _banner(source: BoardSource) -> Safe:
 def _leader(source: BoardSource) -> str:
     first = [row for row in source.board["rows"] if row["rank"] == 1]
     names = ", ".join(source.method_title(row["method"]) for row in first)
-    chance = first[0].get("best") if len(first) == 1 else None
-    return f"{names} ({chance:.0%} of replicates)" if chance is not None else names
+    chance = first[0].get("best") if len(first) == 1 < len(source.board["rows"]) else None
+    return f"{names} (on {chance:.0%} of plausible boards)" if chance is not None else names
 
 
 def ranking_note(board: Board) -> str:
@@ -87,17 +89,35 @@ def certainty(source: BoardSource) -> Safe:
             return Safe("")
         words = "The scores of single splits are not known here, so nothing can be said about chance."
         return section("How sure is this?", tag("p", words), id_="certainty")
-    groups = board["groups"]
-    items = [tag("li", _group(source, group)) for group in groups[:MANY]]
-    if len(groups) > MANY:
-        items.append(tag("li", f"and {len(groups) - MANY} more groups, in the JSON file"))
-    said = (
-        "The data cannot tell the methods of each of these groups apart:" if groups else "Every pair can be told apart."
-    )
     how = board["uncertainty"]
     words = f"Intervals are at {how['level']:.0%}: {how['how']}; {how['replicates']} replicates."
-    return section(
-        "How sure is this?", tag("p", said), tag("ul", *items), tag("p", words, class_="note"), id_="certainty"
+    body = [tag("p", _apart(board)), *_groups(source)]
+    body += [tag("p", _ranks_words(how))] if len(board["rows"]) > 1 else []
+    return section("How sure is this?", *body, tag("p", words, class_="note"), id_="certainty")
+
+
+def _groups(source: BoardSource) -> list[Safe]:
+    groups = source.board["groups"]
+    items = [tag("li", _group(source, group)) for group in groups[:MANY]]
+    if len(groups) > MANY:
+        items.append(tag("li", f"and {counted(len(groups) - MANY, 'more group')}, in the JSON file"))
+    return [tag("ul", *items)] if items else []
+
+
+def _apart(board: Board) -> str:
+    if len(board["rows"]) == 1:
+        return "Only one method is ranked: there is nobody to tell it apart from."
+    if board["groups"]:
+        return "The data cannot tell the methods of each of these groups apart:"
+    return "Every method can be told apart from its neighbours in the ranking."
+
+
+def _ranks_words(how: Mapping[str, Any]) -> str:
+    """What the bars beside the ranks mean, and P(best)."""
+    return (
+        f"The bar beside a rank spans the ranks that are plausible for the method: it holds the true one for "
+        f"{how['level']:.0%} of the methods of a board, and for each with at least {how['level'] - SLACK:.0%}. "
+        "P(best) is how often the method is first on a plausible board."
     )
 
 
@@ -111,9 +131,11 @@ def _group(source: BoardSource, group: Sequence[str]) -> Safe:
 
 def stability(source: BoardSource) -> Safe:
     board = source.board
+    if len(board["rows"]) < 2:  # alone, nobody can change places
+        return Safe("")
     if not board.get("variants") and not board.get("without_method") and not board.get("without_task"):
         return Safe("")
-    body = [_variants(source)] if board["rows"] else []
+    body = [_variants(source)]
     for key, what, title in (
         ("without_method", "method", source.method_title),
         ("without_task", "task", source.task_title),
@@ -151,15 +173,20 @@ def _variants(source: BoardSource) -> Safe:
 
 def task_section(source: BoardSource) -> Safe:
     board = source.board
-    if not board["rows"] or not board["tasks"]:
+    if not board["tasks"]:
         return Safe("")
+    if not board["rows"]:
+        return section(
+            "Tasks", tag("ul", *(tag("li", _task_link(source, task)) for task in board["tasks"])), id_="tasks"
+        )
     names = ("weight", "pairs told apart", "noise", "agrees with final", "negative Q")
     headers = ("Task", *((name, "number") for name in names))
+    alone = len(board["rows"]) == 1
     rows = [
         (
-            tag("a", source.task_title(task["id"]), href=f"task/{task['id']}.html"),
+            _task_link(source, task),
             (num(task["weight"]), "number"),
-            ("–" if task["pairs_apart"] is None else f"{task['pairs_apart']:.0%}", "number"),
+            ("–" if alone or task["pairs_apart"] is None else f"{task['pairs_apart']:.0%}", "number"),
             (num(task["noise"], 2), "number"),
             (num(task["agreement"], 2), "number"),
             (task["negative"], "number"),
@@ -182,6 +209,10 @@ def task_section(source: BoardSource) -> Safe:
     return section("Tasks", *body, _correlation(board), id_="tasks", note=note)
 
 
+def _task_link(source: BoardSource, task: Mapping[str, Any]) -> Safe:
+    return tag("a", source.task_title(task["id"]), href=f"task/{task['id']}.html")
+
+
 def _correlation(board: Board) -> Safe:
     names = [task["id"] for task in board["tasks"]]
     if len(names) < 2 or len(board["rows"]) < 3:
@@ -199,11 +230,15 @@ def _correlation(board: Board) -> Safe:
 
 def not_ranked(source: BoardSource) -> Safe:
     incomplete = source.board.get("incomplete", ())
-    rows = [(source.method_title(row["method"]), *why) for row in incomplete for why in reasons(row)]
+    rows = [(_method_link(source, row["method"]), *why) for row in incomplete for why in reasons(row)]
     if not rows:
         return Safe("")
     inner = table(("Method", "Task", "Status", "Reason"), rows, caption="Methods that are not ranked, and why")
     return section("Not ranked", inner, id_="not-ranked")
+
+
+def _method_link(source: BoardSource, name: str) -> Safe:
+    return tag("a", source.method_title(name), href=f"method/{name}.html")
 
 
 def versions(source: BoardSource) -> Safe:
@@ -223,7 +258,7 @@ def about(source: BoardSource) -> Safe:
     if not source.published:
         verbs = ("score --all --suite", "leaderboard build", "leaderboard check")
         commands = "\n".join(f"neuco {verb} {source.id}" for verb in verbs)
-        items += [tag("p", "Make this board again:"), tag("pre", tag("code", commands))]
+        items += [tag("p", "Make this board again:"), code_box(commands, "Commands that make this board")]
     else:
-        items.append(tag("pre", tag("code", f"neuco leaderboard show {source.id}")))
+        items.append(code_box(f"neuco leaderboard show {source.id}", "Command that prints this board"))
     return section("Data", *items, id_="data")

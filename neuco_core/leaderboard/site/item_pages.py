@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from neuco_core.leaderboard.site.board_parts import LESS, NOBODY
 from neuco_core.leaderboard.site.cards import render
-from neuco_core.leaderboard.site.charts import Scale, histogram, rank_interval, scale, strip
-from neuco_core.leaderboard.site.html import Safe, join, num, page, section, table, tag
+from neuco_core.leaderboard.site.charts import Scale, class_bars, histogram, rank_interval, scale, strip
+from neuco_core.leaderboard.site.html import Safe, code_box, counted, join, num, page, scroll, section, table, tag
 from neuco_core.leaderboard.site.source import BoardSource, Words
 
 UP = "../../../"
@@ -18,9 +19,13 @@ Scales = Mapping[str, Scale]
 def scales(source: BoardSource) -> Scales:
     """By task, a scale wide enough for every method's splits, or means where there are no splits."""
     found = {}
-    for task in (task["id"] for task in source.board["tasks"]):
-        splits = [value for row in source.board["rows"] for value in _splits(source, row["method"], task)]
-        found[task] = scale(splits or [row["scores"][task]["mean"] for row in source.board["rows"]])
+    rows = [*source.board["rows"], *source.board["incomplete"]]
+    for task in source.board["tasks"]:
+        name = task["id"]
+        scored = [row for row in rows if name in row["scores"]]
+        splits = [value for row in scored for value in _splits(source, row["method"], name)]
+        values = splits or [row["scores"][name]["mean"] for row in scored]
+        found[name] = scale(values, task["greater_is_better"])
     return found
 
 
@@ -33,10 +38,11 @@ def method_page(source: BoardSource, row: Row, on: Scales) -> str:
         drawn = rank_interval(row["rank"], row["rank_interval"], len(source.board["rows"]))
         place = join((tag("b", f"{row['rank']} of {len(source.board['rows'])} "), drawn))
         facts = [("Rank", place), *_more_ranks(row), *facts]
+    note = _strip_note(source) if row["scores"] else ""
     body = join(
         (
             _heading(source, words.title or name, words, facts),
-            section("Scores", _method_scores(source, row, on), id_="scores", note=_strip_note(source)),
+            section("Scores", _method_scores(source, row, on), id_="scores", note=note),
             _card(words),
             _reproduce(source, f"neuco score --method {name} --suite {source.id}"),
         )
@@ -51,7 +57,7 @@ def _more_ranks(row: Row) -> list[tuple[str, object]]:
         low, high = row["rank_other_tasks"]
         found.append(("With other tasks of this kind", str(low) if low == high else f"{low} to {high}"))
     if row["best"] is not None:
-        found.append(("First in", f"{row['best']:.0%} of replicates"))
+        found.append(("First on", f"{row['best']:.0%} of plausible boards"))
     return found
 
 
@@ -59,13 +65,16 @@ def task_page(source: BoardSource, task: Row, on: Scales) -> str:
     name = task["id"]
     words = source.task(name)
     facts = [("Id", name), ("Weight", num(task["weight"])), *(words.facts or (("Metric", task["metric"]),))]
+    facts += [] if task["greater_is_better"] else [("Scores", LESS)]
+    ranked = bool(source.board["rows"])
+    scores = _task_scores(source, task, on[name]) if ranked else tag("p", NOBODY)
     body = join(
         (
             _heading(source, words.title or name, words, facts),
-            section("Methods", _task_scores(source, task, on[name]), id_="scores", note=_strip_note(source)),
+            section("Methods", scores, id_="scores", note=_strip_note(source) if ranked else ""),
             _labels(source, name),
             _card(words),
-            _reproduce(source, f"neuco show {name}\nneuco score --method METHOD --task {name}{_protocol(source)}"),
+            _reproduce(source, "\n".join(_task_commands(source, name))),
         )
     )
     return page(f"{words.title or name} on {source.title}", body, up=UP)
@@ -80,10 +89,11 @@ def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tupl
 
 
 def _strip_note(source: BoardSource) -> str:
+    shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
     if source.table is None:
-        return "Only means are known of these scores."
+        return f"Only means are known of these scores. {shared}"
     dots = "Dots are the scores of single splits; the large dot is their mean, the bar its 95 % interval."
-    return f"{dots} The scale of a task is the same for all methods."
+    return f"{dots} {shared}"
 
 
 def _splits(source: BoardSource, method: str, task: str) -> list[float]:
@@ -97,6 +107,7 @@ def _method_scores(source: BoardSource, row: Row, on: Scales) -> Safe:
     for task in source.board["tasks"]:
         name = task["id"]
         link = tag("a", source.task_title(name), href=f"../task/{name}.html")
+        link = link if task["greater_is_better"] else join((link, tag("small", f" {LESS}", class_="soft")))
         score = row["scores"].get(name)
         cells: tuple[object, ...]
         if score is None:
@@ -105,7 +116,7 @@ def _method_scores(source: BoardSource, row: Row, on: Scales) -> Safe:
         else:
             cells = _score_cells(source, row["method"], name, score, on[name])
         rows.append((link, *cells))
-    return table(_headers("Task"), rows, caption="Scores on the tasks of this board", class_="strips")
+    return table(_headers(source, "Task"), rows, caption="Scores on the tasks of this board", class_="strips")
 
 
 def _task_scores(source: BoardSource, task: Row, on: Scale) -> Safe:
@@ -118,11 +129,12 @@ def _task_scores(source: BoardSource, task: Row, on: Scale) -> Safe:
         )
         for row in ordered
     ]
-    return table(_headers("Method"), rows, caption="Ranked methods on this task", class_="strips")
+    return table(_headers(source, "Method"), rows, caption="Ranked methods on this task", class_="strips")
 
 
-def _headers(first: str) -> tuple[object, ...]:
-    return (first, "Distribution over splits", *((name, "number") for name in ("mean", "std", "Q", "rank")))
+def _headers(source: BoardSource, first: str) -> tuple[object, ...]:
+    drawn = "Mean on the scale of the task" if source.table is None else "Distribution over splits"
+    return (first, drawn, *((name, "number") for name in ("mean", "std", "Q", "rank")))
 
 
 def _score_cells(source: BoardSource, method: str, task: str, score: Row, on: Scale) -> tuple[object, ...]:
@@ -136,11 +148,14 @@ def _labels(source: BoardSource, task: str) -> Safe:
     found = source.labels.get(task)
     if found is None:
         return Safe("")
-    unit = f" ({found.unit})" if found.unit else ""
-    words = f"{found.total} labels{unit}, from {found.edges[0]:.4g} to {found.edges[-1]:.4g}"
-    return section(
-        "Labels", tag("div", histogram(found.counts, found.edges, words), class_="scroll"), id_="labels", note=words
-    )
+    words = counted(found.total, "label") + (f" ({found.unit})" if found.unit else "")
+    if found.classes:
+        words += f", {counted(len(found.classes), 'class')}"
+        drawn = class_bars(found.counts, found.classes, words)
+    else:
+        words += f", from {found.edges[0]:.4g} to {found.edges[-1]:.4g}"
+        drawn = histogram(found.counts, found.edges, words)
+    return section("Labels", scroll("div", drawn, label="How the labels are spread"), id_="labels", note=words)
 
 
 def _card(words: Words) -> Safe:
@@ -154,12 +169,18 @@ def _card(words: Words) -> Safe:
     return join(parts)
 
 
-def _protocol(source: BoardSource) -> str:
-    return "" if source.published else f" --protocol {source.board['suite']['protocol']}"
+def _task_commands(source: BoardSource, task: str) -> list[str]:
+    """Commands that work as they stand: with a method of this board, the first if anybody is ranked."""
+    found = [f"neuco show {task}"]
+    methods = [row["method"] for row in (*source.board["rows"], *source.board["incomplete"])]
+    if methods and not source.published:
+        protocol = source.board["suite"]["protocol"]
+        found.append(f"neuco score --method {methods[0]} --task {task} --protocol {protocol}")
+    return found
 
 
 def _reproduce(source: BoardSource, command: str) -> Safe:
     if source.published:
         mark = source.board["published"]
         return section("Source", tag("p", f"{mark['source']}. {mark['citation']}"), id_="source")
-    return section("Reproduce", tag("pre", tag("code", command)), id_="reproduce")
+    return section("Reproduce", code_box(command, "Commands that give these scores"), id_="reproduce")

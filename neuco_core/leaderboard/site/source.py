@@ -36,12 +36,13 @@ class Words:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How the labels of a task are spread."""
+    """How the labels of a task are spread: over bins between ``edges``, or over ``classes``."""
 
     counts: tuple[int, ...]
     edges: tuple[float, ...]
     unit: str = ""
     total: int = 0
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ def label_histogram(task: Task) -> Histogram | None:
     values = labels.values.reshape(len(labels), -1)[:, 0]
     if task.kind == "classification":
         counts = np.bincount(values.astype(int))
-        edges = np.arange(len(counts) + 1, dtype=float)
-    else:
-        counts, edges = np.histogram(values, bins=BINS)
+        classes = labels.classes or tuple(map(str, range(len(counts))))
+        return Histogram(tuple(counts.tolist()), (), task.unit, len(labels), classes)
+    counts, edges = np.histogram(values, bins=BINS)
     return Histogram(tuple(counts.tolist()), tuple(edges.tolist()), task.unit, len(labels))

@@ -12,7 +12,8 @@ from neuco_core.leaderboard.canonical import dump
 from neuco_core.leaderboard.report import grid, to_csv
 from neuco_core.leaderboard.site.board_page import board_page
 from neuco_core.leaderboard.site.board_parts import NOBODY
-from neuco_core.leaderboard.site.html import Safe, join, num, page, section, table, tag
+from neuco_core.leaderboard.site.folder import Folder
+from neuco_core.leaderboard.site.html import Safe, counted, join, num, page, section, table, tag
 from neuco_core.leaderboard.site.item_pages import method_page, scales, task_page
 from neuco_core.leaderboard.site.source import BoardSource
 
@@ -21,28 +22,32 @@ SHOWN = 5
 
 
 def write_site(sources: Sequence[BoardSource], out: Path) -> int:
-    """Write all pages; returns how many. Files of an earlier site are written over, nothing else is touched."""
+    """Write all pages; returns how many. What an earlier site has left over is removed, nothing else is touched."""
+    folder = Folder(out)
     made = files("neuco_core.leaderboard.site") / "assets"
     for name in ASSETS:
-        _write(out / "assets" / name, (made / name).read_bytes())
-    _write(out / "index.html", front_page(sources))
-    _write(out / ".nojekyll", "")  # GitHub Pages then serves the files as they are
-    return 1 + sum(_write_board(source, out / "boards" / _name(source.id)) for source in sources)
+        folder.write(f"assets/{name}", (made / name).read_bytes())
+    folder.write("index.html", front_page(sources))
+    folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
+    pages = 1 + sum(_write_board(source, folder) for source in sources)
+    folder.finish()
+    return pages
 
 
-def _write_board(source: BoardSource, folder: Path) -> int:
+def _write_board(source: BoardSource, folder: Folder) -> int:
     board = source.board
-    _write(folder / "index.html", board_page(source))
-    _write(folder / "board.json", dump(board))
-    _write(folder / "board.csv", to_csv(grid(board)))
+    top = f"boards/{_name(source.id)}"
+    folder.write(f"{top}/index.html", board_page(source))
+    folder.write(f"{top}/board.json", dump(board))
+    folder.write(f"{top}/board.csv", to_csv(grid(board)))
     if not board["tasks"]:
         return 1
     on = scales(source)
     rows = [*board["rows"], *board["incomplete"]]
     for row in rows:
-        _write(folder / "method" / f"{_name(row['method'])}.html", method_page(source, row, on))
+        folder.write(f"{top}/method/{_name(row['method'])}.html", method_page(source, row, on))
     for task in board["tasks"]:
-        _write(folder / "task" / f"{_name(task['id'])}.html", task_page(source, task, on))
+        folder.write(f"{top}/task/{_name(task['id'])}.html", task_page(source, task, on))
     return 1 + len(rows) + len(board["tasks"])
 
 
@@ -51,11 +56,6 @@ def _name(text: str) -> str:
     if not ID.fullmatch(text):
         raise DataError("an id that cannot be a file name", got=repr(text))
     return text
-
-
-def _write(path: Path, content: str | bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
 def front_page(sources: Sequence[BoardSource]) -> str:
@@ -80,7 +80,8 @@ def front_page(sources: Sequence[BoardSource]) -> str:
 def _preview(source: BoardSource) -> Safe:
     board = source.board
     link = tag("a", source.title, href=f"boards/{source.id}/index.html")
-    size = f"{len(board['rows'])} methods" + (f", {len(board['tasks'])} tasks" if board["tasks"] else "")
+    size = counted(len(board["rows"]), "method")
+    size += f", {counted(len(board['tasks']), 'task')}" if board["tasks"] else ""
     rows = [
         (
             (row["rank"], "number"),
