@@ -14,6 +14,7 @@ from neuco_core.cli.output import echo_json, json_option, table
 if TYPE_CHECKING:
     from neuco_core.leaderboard.build import Board
     from neuco_core.leaderboard.published import Published
+    from neuco_core.leaderboard.ranking import Rule
     from neuco_core.specs import Suite
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,7 +31,7 @@ def leaderboard() -> None:
 def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
     from neuco_core.catalog import list_suites
-    from neuco_core.leaderboard.files import board_path, read_board
+    from neuco_core.leaderboard.files import board_path
     from neuco_core.leaderboard.published import list_published
     from neuco_core.paths import registry_dir
 
@@ -38,7 +39,7 @@ def list_boards(as_json: bool) -> None:
     rows: list[dict[str, Any]] = []
     for suite in list_suites():
         path = board_path(registry, suite.id)
-        ranked = len(read_board(path)["rows"]) if path.exists() else None
+        ranked = _ranked(path)
         rows.append(
             {"id": suite.id, "kind": "suite", "tasks": len(suite.tasks), "methods": ranked, "title": suite.title}
         )
@@ -50,6 +51,17 @@ def list_boards(as_json: bool) -> None:
         return
     cells = [[str(v) if (v := row[key]) is not None else "not built" for key in row] for row in rows]
     click.echo(table(("board", "kind", "tasks", "methods", "title"), cells, right={2, 3}))
+
+
+def _ranked(path: Path) -> int | str | None:
+    """How many methods a board ranks; a board that cannot be read does not hide the others."""
+    from neuco_core.errors import DataError
+    from neuco_core.leaderboard.files import read_board
+
+    try:
+        return len(read_board(path)["rows"]) if path.exists() else None
+    except DataError:
+        return "damaged"
 
 
 @leaderboard.command()
@@ -71,11 +83,16 @@ def build(suites: Sequence[str]) -> None:
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
     from neuco_core.errors import DataError
-    from neuco_core.leaderboard.files import check_board
+    from neuco_core.leaderboard.files import check_board, orphans
     from neuco_core.paths import registry_dir
 
     problems = []
-    for suite, board in _computed(suites):
+    computed = _computed(suites)
+    if not suites:
+        for path in orphans(registry_dir(), [suite.id for suite, _ in computed]):
+            problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
+            click.echo(str(problems[-1]), err=True)
+    for suite, board in computed:
         try:
             check_board(registry_dir(), board)
         except DataError as error:
@@ -84,7 +101,7 @@ def check(suites: Sequence[str]) -> None:
         else:
             click.echo(f"{suite.id}: is what the records give, {len(board['rows'])} methods ranked")
     if problems:
-        raise DataError(f"{len(problems)} board(s) not as they should be", hint=problems[0].hint)
+        raise DataError(f"{len(problems)} file(s) not as they should be", hint=problems[0].hint)
 
 
 def rule_options(command: F) -> F:
@@ -135,9 +152,12 @@ def show(
     name: str, weights: str, spread: str, ghost: float, coverage: str, form: str, values: str, only: Sequence[str]
 ) -> None:
     """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`)."""
+    from neuco_core.errors import UsageError
     from neuco_core.leaderboard import report
     from neuco_core.leaderboard.ranking import Rule
 
+    if weights == "equal" and spread != "std":
+        raise UsageError("equal weights have no spread to measure", hint="Leave out --spread, or --weights equal")
     board, titles = _one(name, Rule(weights, spread, ghost), coverage, only)
     if form == "json":
         echo_json(board)
@@ -177,6 +197,33 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
 
 @leaderboard.command()
+@click.argument("name", metavar="SUITE", shell_complete=ids_of("suite"))
+@json_option
+def history(name: str, as_json: bool) -> None:
+    """List the versions of a suite's board, the newest last: what changed, and why."""
+    from neuco_core.catalog import Catalog
+    from neuco_core.errors import DataError, UnknownIdError
+    from neuco_core.leaderboard.files import history_path, read_history
+    from neuco_core.leaderboard.history import Change
+    from neuco_core.paths import registry_dir
+
+    suites = Catalog(registry=registry_dir()).suites()
+    if name not in suites:
+        raise UnknownIdError("suite", name, suites)
+    path = history_path(registry_dir(), name)
+    versions = read_history(path)
+    if not versions:
+        raise DataError("the board has no history yet", where=path, hint=f"Run `neuco leaderboard build {name}`")
+    if as_json:
+        echo_json(versions)
+        return
+    for entry in versions:
+        click.echo(f"version {entry['version']}, {len(entry['ranks'])} methods ranked")
+        for change in entry["changes"]:
+            click.echo(f"  {Change(**change)}")
+
+
+@leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
 @click.option("--kind", type=click.Choice(["heat", "differences", "bump"]), default="heat", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
@@ -188,7 +235,7 @@ def plot(name: str, kind: str, out: Path) -> None:
     from neuco_core.paths import registry_dir
 
     board, _ = _one(name, Rule(), "complete", ())
-    draw(out, board, read_history(history_path(registry_dir(), name)), kind)
+    draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
     click.echo(str(out))
 
 
@@ -208,18 +255,23 @@ def site(out: Path, suites: Sequence[str]) -> None:
 
 
 def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
+    from neuco_core.errors import DataError
     from neuco_core.leaderboard.current import current
     from neuco_core.paths import registry_dir
 
     now = current(registry_dir())
+    if not now.suites:  # nothing to do is not the same as all is well
+        hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
+        raise DataError("there is no suite here", where=registry_dir() / "suites", hint=hint)
     return [(suite, now.board(suite)) for suite in now.choose(names)]
 
 
-def _one(name: str, rule: Any, coverage: str, only: Sequence[str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
+def _one(name: str, rule: Rule, coverage: str, only: Sequence[str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """A suite's board, or a published one, and the titles of its methods."""
     from neuco_core.errors import UnknownIdError, UsageError
     from neuco_core.leaderboard.current import current
     from neuco_core.leaderboard.published import list_published
+    from neuco_core.leaderboard.ranking import Rule
     from neuco_core.paths import registry_dir
 
     published: dict[str, Published] = {item.id: item for item in list_published(registry_dir())}
@@ -231,4 +283,7 @@ def _one(name: str, rule: Any, coverage: str, only: Sequence[str]) -> tuple[Mapp
     if only or coverage != "complete":
         hint = "Leave out --only and --coverage"
         raise UsageError("a published board is ranked as it was published", where=name, hint=hint)
+    if published[name].kind == "standings" and rule != Rule():
+        hint = "Leave out --weights, --spread and --ghost"
+        raise UsageError("only the places of this board are known, not the scores", where=name, hint=hint)
     return published[name].board(rule), published[name].titles

@@ -40,7 +40,8 @@ VARIANTS = {
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
     "Nadeau and Bengio; intervals of ranks hold the true one for 95 % of a board's methods, after its Q are pulled "
-    "together by as much as noise has spread them; groups allow for the number of pairs"
+    "together by as much as noise has spread them; groups judge all pairs at once, so methods of one group may have "
+    "intervals that do not meet"
 )
 
 
@@ -117,7 +118,7 @@ def _tasks(table: Table, q: np.ndarray, ranking: Ranking, sure: Uncertainty | No
     found = []
     for t, event in enumerate(table.events):
         known = std[t] if np.isfinite(std[t]).all() else None
-        diagnosis = asdict(diagnose(q[t], mean[t], known, ranking.final))
+        diagnosis = asdict(diagnose(q[t], mean[t], known, ranking.final, event.greater_is_better))
         entry = asdict(event) | {
             name: value if name == "negative" else number(value) for name, value in diagnosis.items()
         }

@@ -17,22 +17,26 @@ class TaskDiagnosis:
     """``agreement`` is Spearman's correlation of a task's ranks with the final ones; ``None`` if undefined.
 
     ``noise`` is the standard deviation over splits relative to the spread between methods (medians): above 1 a
-    single split says little. ``negative`` counts methods with a negative Q.
+    single split says little. ``negative`` counts methods with a negative Q; where less is better, all have one and it
+    is ``None``.
     """
 
     spread: float
     noise: float | None
     agreement: float | None
-    negative: int
+    negative: int | None
 
 
-def diagnose(q: np.ndarray, mean: np.ndarray, std: np.ndarray | None, final: np.ndarray) -> TaskDiagnosis:
+def diagnose(
+    q: np.ndarray, mean: np.ndarray, std: np.ndarray | None, final: np.ndarray, greater_is_better: bool = True
+) -> TaskDiagnosis:
     """Of one task: Q, mean and std over the splits, each (methods,), and the board's final ranks."""
     noise = None
     low, high = np.quantile(mean, (0.25, 0.75))
     if std is not None and high > low:
         noise = float(np.median(std) / ((high - low) / 1.349))
-    return TaskDiagnosis(float(q.std()), noise, spearman(-q, final), int((q < 0).sum()))
+    negative = int((q < 0).sum()) if greater_is_better else None
+    return TaskDiagnosis(float(q.std()), noise, spearman(-q, final), negative)
 
 
 def correlations(q: np.ndarray) -> list[list[float | None]]:

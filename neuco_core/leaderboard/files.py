@@ -9,12 +9,15 @@ from typing import TYPE_CHECKING, Any
 from neuco_core.errors import DataError
 from neuco_core.leaderboard.build import SCHEMA, Board
 from neuco_core.leaderboard.canonical import digest, dump
-from neuco_core.leaderboard.history import changes, extend
+from neuco_core.leaderboard.history import broken, changes, extend
+from neuco_core.results.ledger import unwritable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 LARGEST_FILE = 64_000_000
+HISTORY = ".history.json"
+LOST_HISTORY = "Restore it from version control, or remove it: a new history begins then"
 
 
 def board_path(registry: Path, suite: str) -> Path:
@@ -22,24 +25,36 @@ def board_path(registry: Path, suite: str) -> Path:
 
 
 def history_path(registry: Path, suite: str) -> Path:
-    return registry / "leaderboards" / f"{suite}.history.json"
+    return registry / "leaderboards" / f"{suite}{HISTORY}"
 
 
 def read_board(path: Path) -> Board:
     """A board from its file, checked so far that it can be compared and shown."""
     board = _read(path)
-    needed = {"schema", "suite", "ranking", "tasks", "rows", "incomplete"}
-    if not isinstance(board, dict) or board.get("schema") != SCHEMA or needed - board.keys():
-        raise DataError("not a board of this schema", where=path, expected=f"schema {SCHEMA}", hint="Build it anew")
+    if not isinstance(board, dict) or board.get("schema") != SCHEMA or not _is_whole(board):
+        hint = f"Run `neuco leaderboard build {path.stem}`"
+        raise DataError("not a board of this schema", where=path, expected=f"schema {SCHEMA}", hint=hint)
     return board
+
+
+def _is_whole(board: Mapping[str, Any]) -> bool:
+    """Whether there is all that a comparison with another board looks at."""
+    lists = {"tasks": {"id", "version"}, "rows": {"method", "rank", "scores"}, "incomplete": {"method", "lacks"}}
+    known = all(isinstance(board.get(name), dict) for name in ("suite", "ranking"))
+    return known and all(
+        isinstance(board.get(name), list) and all(isinstance(e, dict) and needed <= e.keys() for e in board[name])
+        for name, needed in lists.items()
+    )
 
 
 def read_history(path: Path) -> list[dict[str, Any]]:
     history = _read(path) if path.exists() else []
+    needed = {"version": int, "board": str, "ranks": dict, "changes": list, "previous": str}
     if not isinstance(history, list) or not all(
-        isinstance(e, dict) and {"board", "ranks"} <= e.keys() for e in history
+        isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in needed.items())
+        for entry in history
     ):
-        raise DataError("not a history of a board", where=path)
+        raise DataError("not a history of a board", where=path, hint=LOST_HISTORY)
     return history
 
 
@@ -52,7 +67,10 @@ def _read(path: Path) -> Any:
         hint = f"Run `neuco leaderboard build {path.stem}`"
         raise DataError("there is no board yet", where=path, hint=hint) from error
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"not a board: {error}", where=path) from error
+        # A board can be made anew from the records, its history cannot.
+        history = path.name.endswith(HISTORY)
+        hint = LOST_HISTORY if history else f"Run `neuco leaderboard build {path.stem}`"
+        raise DataError(f"not a {'history of a ' * history}board: {error}", where=path, hint=hint) from error
 
 
 def write_board(registry: Path, board: Board) -> Sequence[str]:
@@ -61,17 +79,34 @@ def write_board(registry: Path, board: Board) -> Sequence[str]:
 
     suite = board["suite"]["id"]
     path, history_file = board_path(registry, suite), history_path(registry, suite)
-    old = read_board(path) if path.exists() else None
+    old, trouble = _old_board(path)
     history = read_history(history_file)
     longer = extend(history, old, board)
-    if path.exists() and path.read_bytes() == dump(board) and longer == history:
+    if old is not None and path.read_bytes() == dump(board) and longer == history:
         return []
-    # The history first: if we are killed in between, the next build sees the old board and writes the same again.
-    write_atomic(history_file, dump(longer))
-    write_atomic(path, dump(board))
-    if old is None:
-        return [f"first version, {len(board['rows'])} methods ranked"]
-    return [str(change) for change in changes(old, board)] or ["details changed, no rank did"]
+    try:
+        # The history first: if we are killed in between, the next build sees the old board and writes the same again.
+        write_atomic(history_file, dump(longer))
+        write_atomic(path, dump(board))
+    except OSError as error:
+        raise unwritable(path, error) from error
+    said = [trouble] * bool(trouble) + [str(change) for change in (changes(old, board) if old else ())]
+    if old is not None and not history:
+        said.append("its history was missing and begins anew")
+    elif old is None and not trouble:
+        begun = f"{len(board['rows'])} methods ranked"
+        said.append(f"the file was missing, {begun}" if history else f"first version, {begun}")
+    return said or ["its layout was not ours, no number changed"]
+
+
+def _old_board(path: Path) -> tuple[Board | None, str]:
+    """The board that is there; or why the file that is there is none. It does not stand in the way of a new one."""
+    if not path.exists():
+        return None, ""
+    try:
+        return read_board(path), ""
+    except DataError as error:
+        return None, f"what was there was {error.what}"
 
 
 def check_board(registry: Path, board: Board) -> None:
@@ -81,22 +116,19 @@ def check_board(registry: Path, board: Board) -> None:
     again = f"Run `neuco leaderboard build {suite}` and commit the result"
     old = read_board(path)
     if path.read_bytes() != dump(board):
-        said = [str(change) for change in changes(old, board)]
-        what = "; ".join(said[:5]) + ("; …" if len(said) > 5 else "") if said else _first_difference(old, board)
+        said = [str(change) for change in changes(old, board)] or ["its layout differs"]
+        what = "; ".join(said[:5]) + "; …" * (len(said) > 5)
         raise DataError(f"the board is not what the records give: {what}", where=path, hint=again)
     history = read_history(history_path(registry, suite))
-    if not history or history[-1]["board"] != digest(board):
-        raise DataError("the history does not end with this board", where=history_path(registry, suite), hint=again)
+    if wrong := broken(history, board):
+        hint = again if not history or history[-1]["board"] != digest(board) else LOST_HISTORY
+        raise DataError(
+            f"the history of the board is not in order: {wrong}", where=history_path(registry, suite), hint=hint
+        )
 
 
-def _first_difference(old: Any, new: Any, place: str = "") -> str:
-    """Where two boards differ, for a message."""
-    if isinstance(old, dict) and isinstance(new, dict):
-        for key in sorted(old.keys() | new.keys()):
-            if old.get(key) != new.get(key):
-                return _first_difference(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
-        for index, (a, b) in enumerate(zip(old, new, strict=True)):
-            if a != b:
-                return _first_difference(a, b, f"{place}[{index}]")
-    return f"{place} is {str(old)[:60]}, should be {str(new)[:60]}" if place else "its layout differs"
+def orphans(registry: Path, suites: Collection[str]) -> list[Path]:
+    """What lies among the boards and belongs to no suite."""
+    folder = registry / "leaderboards"
+    expected = {path for suite in suites for path in (board_path(registry, suite), history_path(registry, suite))}
+    return sorted(path for path in folder.iterdir() if path not in expected) if folder.is_dir() else []

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from neuco_core.leaderboard.canonical import clean, digest
 
 Board = Mapping[str, Any]
+RULES = ("new-task", "gone-task", "task-version", "rule")
 
 
 @dataclass(frozen=True)
 class Change:
-    """One change: ``kind`` is new-method, gone-method, new-task, gone-task, task-version, rule, rescored or moved."""
+    """One change: ``kind`` is new-method, gone-method, new-task, gone-task, task-version, rule, rescored or moved.
+
+    If there is none of these, it is ``details``, with the first place where the boards differ.
+    """
 
     kind: str
     subject: str
@@ -31,6 +35,7 @@ class Change:
             "gone-task": f"task {self.subject} is no longer used",
             "task-version": f"task {self.subject} is now version {self.after}, was {self.before}",
             "rule": "the rule of ranking is another",
+            "details": f"no rank changed, but {self.subject} did",
         }[self.kind]
         return clean(f"{words}: {self.why}" if self.why else words)
 
@@ -48,10 +53,32 @@ def changes(old: Board, new: Board) -> list[Change]:
     found += [Change("gone-method", name, before[name], why=_lacks(new, name)) for name in before if name not in after]
     rescored = {name: why for name in after if name in before and (why := _rescored(old, new, name))}
     found += [Change("rescored", name, before[name], after[name], why) for name, why in rescored.items()]
+    rules = [change for change in found if change.kind in RULES]
     for name in after:
         if name in before and before[name] != after[name]:
-            found.append(Change("moved", name, before[name], after[name], _reason(name, before, after, set(rescored))))
+            why = _by_rules(rules) if rules else _reason(name, before, after, set(rescored))
+            found.append(Change("moved", name, before[name], after[name], why))
+    if not found and old != new:
+        found.append(Change("details", first_difference(old, new)))
     return found
+
+
+def first_difference(old: Any, new: Any, place: str = "") -> str:
+    """The first place where two boards differ."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for key in sorted(old.keys() | new.keys()):
+            if old.get(key) != new.get(key):
+                return first_difference(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
+    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+        for index, (a, b) in enumerate(zip(old, new, strict=True)):
+            if a != b:
+                return first_difference(a, b, f"{place}[{index}]")
+    return place
+
+
+def _by_rules(rules: Sequence[Change]) -> str:
+    """With other tasks or another rule every rank is counted anew; who passed whom explains nothing."""
+    return "; ".join(str(change) for change in rules[:3]) + ("; …" if len(rules) > 3 else "")
 
 
 def _task_changes(old: Board, new: Board) -> list[Change]:
@@ -104,11 +131,30 @@ def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], resc
     return "caused by others: " + "; ".join(causes) if causes else "caused by others: ties or weights changed"
 
 
-def extend(history: list[dict[str, Any]], old: Board | None, new: Board) -> list[dict[str, Any]]:
-    """The history with the new board as its last version; unchanged if it is that already."""
+def extend(history: Sequence[Mapping[str, Any]], old: Board | None, new: Board) -> list[dict[str, Any]]:
+    """The history with the new board as its last version; unchanged if it is that already.
+
+    Each entry holds the digest of the one before, so that an edit of the past is seen.
+    """
+    entries = [dict(entry) for entry in history]
     mark = digest(new)
-    if history and history[-1]["board"] == mark:
-        return history
+    if entries and entries[-1]["board"] == mark:
+        return entries
     said = [change.to_json() for change in changes(old, new)] if old else []
-    entry = {"version": len(history) + 1, "board": mark, "ranks": _ranks(new), "changes": said}
-    return [*history, entry]
+    previous = digest(entries[-1]) if entries else ""
+    entry = {"version": len(entries) + 1, "board": mark, "ranks": _ranks(new), "changes": said, "previous": previous}
+    return [*entries, entry]
+
+
+def broken(history: Sequence[Mapping[str, Any]], board: Board) -> str:
+    """What is wrong with the history of a board, in words; empty if nothing is."""
+    for place, entry in enumerate(history):
+        if entry["version"] != place + 1:
+            return f"version {place + 1} is called {entry['version']}"
+        if entry["previous"] != (digest(history[place - 1]) if place else ""):
+            return f"what stands before version {place + 1} is not what stood there when it was written"
+    if not history or history[-1]["board"] != digest(board):
+        return "it does not end with this board"
+    if history[-1]["ranks"] != _ranks(board):
+        return "the ranks of its last version are not those of the board"
+    return ""

@@ -41,9 +41,11 @@ class Rule:
     def describe(self) -> str:
         """The rule in words, as it stands under every board."""
         if self.weights == "equal":
-            return "mean rank over the tasks, equal weights"
-        words = f"weighted mean rank over the tasks; weights: {WEIGHTS[self.weights]} ({SPREADS[self.spread]})"
-        return words + (f"; ghost task of spread {self.ghost:g}" if self.ghost else "")
+            words = "mean rank over the tasks, equal weights"
+        else:
+            words = f"weighted mean rank over the tasks; weights: {WEIGHTS[self.weights]} ({SPREADS[self.spread]})"
+        # Tasks of equal weight count as tasks of spread 1.
+        return words + (f"; ghost task of spread {self.ghost:g}, in which all have rank 0" if self.ghost else "")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, UsageError
 from neuco_core.leaderboard.uncertainty import TaskScores
 
 if TYPE_CHECKING:
@@ -65,6 +65,9 @@ class Event:
     metric: str = ""
     greater_is_better: bool = True
 
+    def describe(self) -> str:
+        return f"{self.kind} on {self.dataset}, {self.metric}, {'more' if self.greater_is_better else 'less'} is better"
+
 
 @dataclass(frozen=True)
 class Table:
@@ -118,7 +121,9 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
         # Where nothing was scored, the reason for that says more than that it is an old one.
         old = reason is not None and record.status in ("ok", "failed")
         cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
-    events = tuple(_event(task, suite.tasks[task], own) for task, own in tasks.items())
+    # Old records may well speak of another metric; they tell what a task is only where there are no others.
+    current = {task: [r for r in own if cells[r.key[:2]].status != "stale"] or own[:1] for task, own in tasks.items()}
+    events = tuple(_event(task, suite.tasks[task], own) for task, own in current.items())
     return Table(events, tuple(entrants.values()), cells)
 
 
@@ -147,11 +152,17 @@ def _old(record: Record, suite: Suite, method_version: int) -> str | None:
 
 
 def _event(task: str, version: int, records: Iterable[Record]) -> Event:
-    """Told by the records of the right version, which all agree; a task that nobody was scored on stays bare."""
+    """Told by the records of the right version, which must agree; a task that nobody was scored on stays bare."""
+    found: dict[Event, str] = {}
     for record in records:
         if record.task_version == version:
-            return Event(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
-    return Event(task, version)
+            event = Event(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
+            found.setdefault(event, record.method)
+    if len(found) > 1:
+        said = "; ".join(f"{method}'s: {event.describe()}" for event, method in found.items())
+        hint = f"Take away the wrong one, and run `neuco score --all --task {task}`"
+        raise DataError(f"records of task {task!r} do not agree on what it is", got=said, hint=hint)
+    return next(iter(found), Event(task, version))
 
 
 def _entrant(method: str, records: Sequence[Record]) -> Entrant:
