@@ -148,14 +148,26 @@ def rule_options(command: F) -> F:
     help="What stands under each task.",
 )
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option("--details", is_flag=True, help="Below the table: other rules, groups, who changes places, the tasks.")
 def show(
-    name: str, weights: str, spread: str, ghost: float, coverage: str, form: str, values: str, only: Sequence[str]
+    name: str,
+    weights: str,
+    spread: str,
+    ghost: float,
+    coverage: str,
+    form: str,
+    values: str,
+    only: Sequence[str],
+    details: bool,
 ) -> None:
     """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`)."""
     from neuco_core.errors import UsageError
     from neuco_core.leaderboard import report
+    from neuco_core.leaderboard.details import details as report_details
     from neuco_core.leaderboard.ranking import Rule
 
+    if details and form != "table":
+        raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
     if weights == "equal" and spread != "std":
         raise UsageError("equal weights have no spread to measure", hint="Leave out --spread, or --weights equal")
     board, titles = _one(name, Rule(weights, spread, ghost), coverage, only)
@@ -167,6 +179,9 @@ def show(
         click.echo(table(grid.headers, grid.rows, right=set(range(len(grid.headers))) - {1}))
         for note in grid.notes:
             click.echo(note)
+        for section in report_details(board) if details else ():
+            click.echo(f"\n{section.title}")
+            click.echo(table(section.headers, section.rows, right=section.numbers))
         return
     write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)

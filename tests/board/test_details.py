@@ -1,0 +1,67 @@
+"""What stands behind a board is told in the terminal too."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.leaderboard.build import rank_table
+from neuco_core.leaderboard.details import Section, details
+from neuco_core.leaderboard.published import list_published
+from neuco_core.leaderboard.ranking import Rule
+from tests.board.helpers import simulate, table_of
+from tests.board.test_cli import run
+
+
+def section(found: list[Section], words: str) -> Section:
+    (one,) = (entry for entry in found if words in entry.title)
+    return one
+
+
+def test_every_number_is_the_boards() -> None:
+    _, scores = simulate(np.random.default_rng(1), 8, 4, gap=0.02)
+    board = rank_table(table_of(scores, baselines=[0]), Rule())
+    found = details(board)
+    rules = section(found, "other rules")
+    for cells, row in zip(rules.rows, board["rows"], strict=True):
+        named = dict(zip(rules.headers, cells, strict=True))
+        assert named["method"] == row["method"]
+        assert int(named["Borda"].rstrip("*")) == row["ranks"]["borda"]
+        assert named["Borda"].endswith("*") == (row["ranks"]["borda"] != row["rank"])
+        assert int(named["equal weights"].rstrip("*")) == row["ranks"]["mean_rank"]
+    assert [line[0] for line in section(found, "told apart").rows] == [", ".join(group) for group in board["groups"]]
+    worth = section(found, "tasks are worth")
+    assert [line[0] for line in worth.rows] == [task["id"] for task in board["tasks"]]
+    assert all(len(line) == len(one.headers) for one in found for line in one.rows)
+
+
+def test_the_paper_without_its_averaging_baseline(root: Path) -> None:
+    (board,) = (item.board() for item in list_published(root / "registry") if item.kind == "scores")
+    moves = dict(section(details(board), "without one method").rows)["averaging"]
+    for swap in ("dofa-post 3 → 4", "vit-moco-post 4 → 3", "cnn-dino-post 7 → 6", "vit-moco-pre 6 → 7"):
+        assert swap in moves
+
+
+def test_less_is_better_is_said() -> None:
+    _, scores = simulate(np.random.default_rng(2), 6, 2)
+    table = table_of(scores)
+    turned = replace(table, events=tuple(replace(e, greater_is_better=False, metric="rmse") for e in table.events))
+    worth = section(details(rank_table(turned, Rule())), "tasks are worth")
+    assert {line[1] for line in worth.rows} == {"rmse, less is better"}
+    assert {line[-1] for line in worth.rows} == {"–"}
+
+
+def test_a_board_without_scores_has_nothing_more_to_tell(root: Path) -> None:
+    (standings,) = (item.board() for item in list_published(root / "registry") if item.kind == "standings")
+    assert details(standings) == []
+
+
+def test_the_option(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
+    assert "Who changes places without one task" in run("show", "mini", "--details").output
+    with pytest.raises(UsageError, match="for the terminal"):
+        run("show", "mini", "--details", "--format", "csv")
