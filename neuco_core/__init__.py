@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing takes longer to import than all the rest here; checkers know this name
 if TYPE_CHECKING:
+    from typing import Any
+
     from neuco_core.catalog import (
         list_datasets,
         list_methods,

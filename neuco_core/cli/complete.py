@@ -15,7 +15,7 @@ def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[
 
         found: set[str] = set()
         for noun in nouns:
-            found.update(catalog().suites() if noun == "suite" else catalog().plugins.collect(noun)[0])
+            found.update(catalog().survey_suites()[0] if noun == "suite" else catalog().plugins.collect(noun)[0])
         return sorted(name for name in found if name.startswith(incomplete))
 
     return complete

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.error import URLError
@@ -12,6 +11,7 @@ import torch
 
 from neuco_core.data.cubes import CubeBatch, CubeSource
 from neuco_core.data.encode_bands import check_seasons, encode_each, over_seasons
+from neuco_core.data.settings import Settings
 from neuco_core.errors import ChecksumError, FetchError, OfflineError, PluginError, UsageError
 
 HEADS = ("fc.", "head.")  # the classifier of the pre-training, which a feature extractor has no use for
@@ -70,7 +70,7 @@ def load_model(entry: Any) -> Any:
 def download(entry: Any) -> dict[str, Any]:
     """The weights from torch's own cache or the network; tensors only, and the hash in the file's name is checked."""
     path = Path(torch.hub.get_dir()) / "checkpoints" / entry.url.rsplit("/", 1)[-1]
-    if os.environ.get("NEUCO_OFFLINE", "") not in ("", "0") and not path.exists():
+    if Settings.from_environment().offline and not path.exists():
         raise OfflineError("the weights are not on this machine, and NEUCO_OFFLINE is set", where=entry.url)
     try:
         state: dict[str, Any] = entry.get_state_dict(

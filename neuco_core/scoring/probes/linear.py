@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 
 import numpy as np
 
+from neuco_core._validate import switched_on
 from neuco_core.errors import UsageError
 from neuco_core.scoring.plain import BCE, MSE, SOFTMAX
 from neuco_core.scoring.plain import fit as plain_fit
@@ -57,7 +57,7 @@ class LinearProbe:
 def _load_fit() -> Callable[..., None]:
     """The compiled training loop, or the plain one with a warning. NEUCO_NO_COMPILER=1 asks for the plain one."""
     reason = "NEUCO_NO_COMPILER=1"
-    if os.environ.get("NEUCO_NO_COMPILER") != "1":
+    if not switched_on("NEUCO_NO_COMPILER"):
         try:
             from neuco_core.scoring import kernel
 
