@@ -175,10 +175,9 @@ def task_section(source: BoardSource) -> Safe:
     board = source.board
     if not board["tasks"]:
         return Safe("")
-    if not board["rows"]:
-        return section(
-            "Tasks", tag("ul", *(tag("li", _task_link(source, task)) for task in board["tasks"])), id_="tasks"
-        )
+    if not board["rows"]:  # a task contributes nothing yet, but it has a page
+        bare = [(_task_link(source, task), task["kind"], task["metric"] or "–") for task in board["tasks"]]
+        return section("Tasks", table(("Task", "kind", "metric"), bare, caption="Tasks of this board"), id_="tasks")
     names = ("weight", "pairs told apart", "noise", "agrees with final", "negative Q")
     headers = ("Task", *((name, "number") for name in names))
     alone = len(board["rows"]) == 1
