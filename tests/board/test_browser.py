@@ -242,7 +242,15 @@ def test_focus_is_neither_lost_nor_covered(reader: Reader) -> None:
         page.keyboard.press("ArrowUp")
         assert page.evaluate(
             "document.activeElement.getBoundingClientRect().top >= "
-            "document.querySelector('#board thead').getBoundingClientRect().bottom"
+            "document.querySelector('#board thead th').getBoundingClientRect().bottom"
+        )
+    page.set_viewport_size({"width": 700, "height": 420})
+    page.locator("#board thead button").last.focus()
+    for _ in range(9):
+        page.keyboard.press("Shift+Tab")
+        assert page.evaluate(
+            "document.activeElement.getBoundingClientRect().left >= "
+            "document.querySelector('#board thead .name').getBoundingClientRect().right - 1"
         )
 
 

@@ -70,9 +70,8 @@
     var words = count + " of " + lines.length + " methods shown";
     if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not computed anew for a selection"; }
     byId("status").textContent = words + ".";
-    // What is focused must not lie under the header or the names, which stay in place.
+    // What is focused must not lie under the header, which stays in place.
     table.style.setProperty("--head", table.tHead.offsetHeight + "px");
-    table.style.setProperty("--names", heads[1].offsetWidth + "px");
   }
 
   function cells(state) {
@@ -159,6 +158,12 @@
       if (state.sort !== key) { neuco.set({ sort: key, dir: "" }); return; }
       neuco.set({ dir: ascending(state) ? "desc" : "asc" });
     });
+  });
+  // Nor under the names; browsers do not heed a scroll margin inside a header that stays in place.
+  table.tHead.addEventListener("focusin", function (event) {
+    var head = event.target.closest("th"), box = table.parentNode;
+    var under = heads[1].getBoundingClientRect().right - head.getBoundingClientRect().left;
+    if (head === heads[0]) { box.scrollLeft = 0; } else if (head !== heads[1] && under > 0) { box.scrollLeft -= under; }
   });
   byId("search").addEventListener("input", function (event) { neuco.set({ q: event.target.value }); });
   ["show", "dim", "kind"].forEach(function (id) {
