@@ -38,7 +38,8 @@ def some_sites(root: Path) -> list[BoardSource]:
 
 
 def turned(source: BoardSource, task: int) -> BoardSource:
-    source.board["tasks"][task]["greater_is_better"] = False
+    """The board if less were better on a task: Q is then negative for everybody, and the number says nothing."""
+    source.board["tasks"][task] |= {"greater_is_better": False, "negative": None}
     return source
 
 
@@ -108,6 +109,7 @@ def test_tasks_where_less_is_better_say_so() -> None:
     page = board_page(source)
     assert page.count('title="t01 (less is better)"') == 1
     assert page.count("<small>less is better</small>") == 1
+    assert "None" not in page
     on = scales(source)
     assert "<dd>less is better</dd>" not in task_page(source, source.board["tasks"][0], on)
     assert "<dd>less is better</dd>" in task_page(source, source.board["tasks"][1], on)

@@ -188,7 +188,7 @@ def task_section(source: BoardSource) -> Safe:
             ("–" if alone or task["pairs_apart"] is None else f"{task['pairs_apart']:.0%}", "number"),
             (num(task["noise"], 2), "number"),
             (num(task["agreement"], 2), "number"),
-            (task["negative"], "number"),
+            (num(task["negative"], 0), "number"),
         )
         for task in board["tasks"]
     ]
