@@ -6,7 +6,6 @@ here: numbers that must follow from others, ids that must agree.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 from neuco_core._validate import ID, SHA256, Frozen
 from neuco_core.errors import DataError
 from neuco_core.results.record import (
+    ANOTHER_SCHEMA,
     FAILURES,
     FIELDS,
     REBUILD,
@@ -24,6 +24,7 @@ from neuco_core.results.record import (
     fingerprint,
     summary,
 )
+from neuco_core.results.strict_json import LARGEST_INT, load_object
 from neuco_core.specs import KINDS
 
 # Fields whose value must be repeated in the inputs.
@@ -36,47 +37,30 @@ SLACK = 1e-6  # metrics are computed in float32: an F1 of 1 may come out a littl
 
 def parse_record(data: bytes, where: object) -> Record:
     """Check the content of a record file."""
-    values = _object(data, where)
+    values = load_object(data, where, REBUILD)
     if values.get("schema") != SCHEMA:
-        raise DataError(
-            "not a record of this schema", where=where, expected=f"schema {SCHEMA}", got=repr(values.get("schema"))
-        )
+        expected, got = f"schema {SCHEMA}", _short(values.get("schema"))
+        raise DataError("not a record of this schema", where=where, expected=expected, got=got, hint=ANOTHER_SCHEMA)
     names = {*RULES, "digest"}
     for name in values:
         if name not in names:
-            raise DataError(f"unknown field {name!r}", where=where)
+            raise _wrong(f"unknown field {_short(name)}", where)
     for name in sorted(names):
         if name not in values:
-            raise DataError(f"no field {name!r}", where=where)
+            raise _wrong(f"no field {name!r}", where)
     for name, (fits, expected) in RULES.items():
         if not fits(values[name]):
-            raise DataError(f"bad {name}", where=where, expected=expected, got=_short(values[name]))
+            raise _wrong(f"bad {name}", where, expected=expected, got=_short(values[name]))
     _check_inputs(values, where)
     _check_outcome(values, where)
+    _check_splits(values, where)
     if digest(data) != values.pop("digest"):
-        raise DataError("edited after it was written: its digest does not fit", where=where, hint=REBUILD)
+        raise _wrong("edited after it was written: its digest does not fit", where)
     return Record(**{name: _frozen(value) for name, value in values.items()})
 
 
-def _object(data: bytes, where: object) -> dict[str, Any]:
-    try:
-        values = json.loads(data.decode("utf-8"), parse_constant=_no_constant, object_pairs_hook=_unique)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"not a record: {error}", where=where) from error
-    if not isinstance(values, dict):
-        raise DataError("not a record", where=where, expected="a JSON object", got=type(values).__name__)
-    return values
-
-
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        raise ValueError("a field that is there twice")
-    return values
+def _wrong(what: str, where: object, *, expected: object = None, got: object = None) -> DataError:
+    return DataError(what, where=where, expected=expected, got=got, hint=REBUILD)
 
 
 def _check_inputs(values: Mapping[str, Any], where: object) -> None:
@@ -85,42 +69,61 @@ def _check_inputs(values: Mapping[str, Any], where: object) -> None:
     unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown))
-        raise DataError(f"inputs {'lack' if missing else 'have unknown fields'}: {names}", where=where)
+        raise _wrong(f"inputs {'lack' if missing else 'have unknown fields'}: {names[:200]}", where)
     for name in SHARED:
         if inputs[name] != values[name] or type(inputs[name]) is not type(values[name]):
-            raise DataError(f"{name} is not that of the inputs", where=where, expected=inputs[name], got=values[name])
+            got = _short(values[name])
+            raise _wrong(f"{name} is not that of the inputs", where, expected=_short(inputs[name]), got=got)
     for name in HASHES:
         # Only a record without a score may lack what would have gone into it.
         if not (_sha256(inputs[name]) or (inputs[name] is None and values["status"] != "ok")):
-            raise DataError(f"bad input {name}", where=where, expected="a sha256", got=_short(inputs[name]))
+            raise _wrong(f"bad input {name}", where, expected="a sha256", got=_short(inputs[name]))
     right = fingerprint(inputs)
     if values["fingerprint"] != right:
-        raise DataError("the fingerprint does not follow from the inputs", where=where, expected=right, hint=REBUILD)
+        raise _wrong("the fingerprint does not follow from the inputs", where, expected=right)
 
 
 def _check_outcome(values: Mapping[str, Any], where: object) -> None:
     status = values["status"]
     if (status == "failed") != (values["failure"] is not None):
-        raise DataError("bad failure", where=where, expected="a kind of failure exactly if status is failed")
+        raise _wrong("bad failure", where, expected="a kind of failure exactly if status is failed")
     if (status == "ok") == bool(values["reason"]):
-        raise DataError("bad reason", where=where, expected="a reason exactly if status is not ok")
+        raise _wrong("bad reason", where, expected="a reason exactly if status is not ok")
     if status != "ok":
         for name in ("per_split", "metrics", "samples", "folds"):
             if values[name]:
-                raise DataError(f"{name} in a record that is {status}", where=where)
-    splits = values["per_split"]
-    expected = summary(splits, values["greater_is_better"]) or (None, None, None)
+                raise _wrong(f"{name} in a record that is {status}", where)
+    try:
+        expected = summary(values["per_split"], values["greater_is_better"]) or (None, None, None)
+    except (OverflowError, ValueError) as error:
+        raise _wrong("bad per_split: numbers too large to be summed up", where) from error
     if status == "ok" and expected[0] is None:
-        raise DataError("status ok without a defined split", where=where)
+        raise _wrong("status ok without a defined split", where)
     for name, right in zip(("mean", "std", "q"), expected, strict=True):
         if values[name] != right:
-            raise DataError(
-                f"{name} does not follow from per_split", where=where, expected=right, got=values[name], hint=REBUILD
-            )
+            raise _wrong(f"{name} does not follow from per_split", where, expected=right, got=values[name])
+    _check_range(values, where)
+
+
+def _check_splits(values: Mapping[str, Any], where: object) -> None:
+    """As many splits as the protocol says, and as many undefined ones as were counted."""
+    if values["status"] != "ok":
+        return
+    splits, inputs = values["per_split"], values["inputs"]
+    # How many splits a plugin's splitter makes is its own affair; those of neuco have no code of their own here.
+    if inputs["splitter_code"] == "" and len(splits) != inputs.get("protocol.k", len(splits)):
+        expected = f"{_short(inputs['protocol.k'])} splits, as protocol.k of the inputs says"
+        raise _wrong("bad per_split", where, expected=expected, got=len(splits))
     for name, numbers in values["metrics"].items():
         if len(numbers) != len(splits):
-            raise DataError(f"metric {name!r} has not one value per split", where=where, got=len(numbers))
-    _check_range(values, where)
+            raise _wrong(f"metric {_short(name)} has not one value per split", where, got=len(numbers))
+    undefined = splits.count(None)
+    if values["folds"].get("undefined", 0) != undefined:
+        expected = f"undefined: {undefined}, as many as per_split has"
+        raise _wrong("bad folds", where, expected=expected, got=values["folds"].get("undefined", 0))
+    for name, count in values["folds"].items():
+        if count > len(splits):
+            raise _wrong("bad folds", where, expected=f"at most {len(splits)}", got=f"{_short(name)}: {count}")
 
 
 def _check_range(values: Mapping[str, Any], where: object) -> None:
@@ -129,12 +132,8 @@ def _check_range(values: Mapping[str, Any], where: object) -> None:
     if defined and (
         (lower is not None and min(defined) < lower - SLACK) or (upper is not None and max(defined) > upper + SLACK)
     ):
-        raise DataError(
-            "a score outside the range of its metric",
-            where=where,
-            expected=f"{lower} to {upper}",
-            got=f"{min(defined)} to {max(defined)}",
-        )
+        got = f"{min(defined)} to {max(defined)}"
+        raise _wrong("a score outside the range of its metric", where, expected=f"{lower} to {upper}", got=got)
 
 
 def _sha256(value: object) -> bool:
@@ -146,11 +145,11 @@ def _id(value: object) -> bool:
 
 
 def _count(value: object) -> bool:
-    return type(value) is int and value >= 0
+    return type(value) is int and 0 <= value <= LARGEST_INT
 
 
 def _version(value: object) -> bool:
-    return type(value) is int and value >= 1
+    return type(value) is int and 1 <= value <= LARGEST_INT
 
 
 def _number(value: object) -> bool:

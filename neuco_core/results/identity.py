@@ -48,6 +48,7 @@ class Identity:
         self._embeddings: dict[tuple[str, str], Origin] = {}
         self._cubes: dict[str, str | NeucoError] = {}
         self._tasks: dict[str, dict[str, Scalar]] = {}
+        self._metrics: dict[str, dict[str, Scalar]] = {}
 
     def inputs(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
@@ -59,6 +60,12 @@ class Identity:
             "method_version": method.version,
             "embeddings_from": self.embeddings(method, task.dataset).key,
         }
+
+    def claims(self, method: Method, task: Task) -> dict[str, Scalar]:
+        """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
+        if task.metric not in self._metrics:
+            self._metrics[task.metric] = _direction(task.metric)
+        return {"baseline": method.baseline, **self._metrics[task.metric]}
 
     def _task(self, task: Task) -> dict[str, Scalar]:
         return {
@@ -183,6 +190,14 @@ def _codes(protocol: Protocol) -> dict[str, Scalar]:
     }
 
 
+def _direction(metric: str) -> dict[str, Scalar]:
+    try:
+        found = load_metric(metric)
+    except NeucoError:
+        return {}
+    return {"greater_is_better": found.greater_is_better, "lower": found.lower, "upper": found.upper}
+
+
 def _code_of(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
     """The hash of a plugin's code; "" for what comes with neuco, whose changes raise SCORER_VERSION."""
     try:
@@ -244,3 +259,12 @@ def differences(recorded: Mapping[str, Scalar], now: Mapping[str, Scalar]) -> li
         if before != after or (name in recorded) != (name in now):
             found.append(CHANGES.get(name) or f"{name} changed from {before!r} to {after!r}")
     return found
+
+
+def contradictions(claimed: Mapping[str, Scalar], registered: Mapping[str, Scalar]) -> list[str]:
+    """What a record says of its method and its metric and they do not say themselves, in words."""
+    return [
+        f"{name} is {claimed[name]!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
+        for name, value in registered.items()
+        if claimed[name] != value
+    ]

@@ -1,7 +1,7 @@
 """A quick look over all records: only what a plan needs, so that 100,000 of them are no matter.
 
-A file whose digest is right is as neuco wrote it, and neuco writes only what its strict reader accepts; so a few
-fields are enough here. Whoever uses the numbers reads with ``read_record``.
+A file whose digest is right is nearly always as neuco wrote it, and neuco writes only what its strict reader accepts;
+so a few fields are enough here. Whoever uses the numbers reads with ``read_record``.
 """
 
 from __future__ import annotations
@@ -15,22 +15,27 @@ from pathlib import Path
 from typing import NamedTuple
 
 from neuco_core.errors import UsageError
-from neuco_core.results.record import FIELDS, Scalar
+from neuco_core.results.record import CLAIMS, FIELDS, Scalar, canonical
 
 # Where the fields are in a file: one per line, in alphabetical order, after a line with a bracket.
 _LINE = {name: number for number, name in enumerate(sorted(("digest", *FIELDS)), start=1)}
-_WANTED = tuple((_LINE[name], f'"{name}": '.encode()) for name in ("failure", "inputs", "reason", "status"))
+_NAMES = frozenset((*CLAIMS, "failure", "reason", "status"))
+_WANTED = sorted(_LINE[name] for name in (*_NAMES, "inputs"))
 _UNSIGNED = sorted((_LINE["digest"], _LINE["provenance"]), reverse=True)
+_SCALARS = frozenset((str, int, float, bool, type(None)))
+STRANGE = "the record is not one that neuco wrote"
+EDITED = "the record's digest does not match: it was edited after it was written"
 
 
 class Head(NamedTuple):
-    """Status and inputs of a record; ``problem`` says why the file cannot be used, if so."""
+    """Status, inputs and claims of a record; ``problem`` says why the file cannot be used, if so."""
 
     status: str
     failure: str | None = None
     reason: str = ""
     inputs: Mapping[str, Scalar] = {}
     problem: str = ""
+    claims: Mapping[str, Scalar] = {}
 
 
 def read_heads(registry: Path) -> dict[tuple[str, str], Head]:
@@ -52,18 +57,31 @@ def read_head(path: str) -> Head:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - a Path for each of 100,000 files costs a second
             lines = file.read().split(b"\n")
-        if len(lines) != len(_LINE) + 3 or not all(lines[place].startswith(name) for place, name in _WANTED):
-            return Head("", problem="the record is not one that neuco wrote")
-        found = json.loads((b"{" + b"".join(lines[place] for place, _ in _WANTED)[:-1] + b"}").decode())
+        if len(lines) != len(_LINE) + 3:
+            return Head("", problem=STRANGE)
+        text = b"{" + b",".join([lines[place].removesuffix(b",") for place in _WANTED]) + b"}"
+        found = json.loads(text.decode())
+        if b"\\u" in text:
+            canonical(found).encode()  # half of a character could be neither compared nor printed
         signed = lines[_LINE["digest"]]
         for place in _UNSIGNED:
             del lines[place]
         right = hashlib.sha256(b"\n".join(lines)).hexdigest()
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         return Head("", problem=f"the record cannot be read: {error}")
     if signed != f'"digest": "{right}",'.encode():
-        return Head("", problem="the record was edited after it was written")
-    return Head(**found)
+        return Head("", problem=EDITED)
+    inputs = found.pop("inputs", None)
+    if found.keys() != _NAMES or not _plain(found, inputs):
+        return Head("", problem=STRANGE)
+    return Head(found["status"], found["failure"], found["reason"], inputs, claims=found)
+
+
+def _plain(found: Mapping[str, object], inputs: object) -> bool:
+    """Whether a plan can compare and print these values; somebody may sign what the strict reader would refuse."""
+    if not isinstance(found["status"], str) or not isinstance(found["reason"], str) or not isinstance(inputs, dict):
+        return False
+    return _SCALARS.issuperset(map(type, [*found.values(), *inputs.values()]))
 
 
 @contextmanager

@@ -9,16 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.errors import NeucoError, UnknownIdError
-from neuco_core.results.identity import Identity, differences
+from neuco_core.results.identity import Identity, contradictions, differences
 from neuco_core.results.ledger import Head, read_heads
-from neuco_core.results.record import Key, Record, Scalar, record_name
+from neuco_core.results.record import CLAIMS, Key, Record, Scalar, record_name
 from neuco_core.scoring.protocol import Protocol
 from neuco_core.specs import Method, Task
 
 # State → what it means. The first three are run.
 STATES = {
     "new": "not scored yet",
-    "stale": "scored before, and an input changed since",
+    "stale": "its record no longer holds: an input changed since, or the file was edited",
     "retry": "failed before, and is tried again",
     "cached": "scored, and nothing changed since",
     "failed": "failed before with the same inputs; --retry tries again",
@@ -93,11 +93,11 @@ class Planner:
             inputs["embeddings_from"] = None
             return PlannedCell(method, task, "not-applicable", why_not, inputs, head)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
-        state, reason = self._state(head, inputs, missing)
+        changes = _changes(head, inputs, self.identity.claims(method, task))
+        state, reason = self._state(head, changes, missing)
         return PlannedCell(method, task, state, reason, inputs, head)
 
-    def _state(self, head: Head | None, inputs: Mapping[str, Scalar], missing: str) -> tuple[str, str]:
-        changes = _changes(head, inputs)
+    def _state(self, head: Head | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
         if head and head.status == "ok" and not changes:
             unsure = "what is not on this machine could not be compared: " + missing
             return "cached", unsure if missing else ""
@@ -121,36 +121,47 @@ class Planner:
         return self._why_not[place]
 
 
-def _changes(head: Head | None, inputs: Mapping[str, Scalar]) -> list[str]:
+def _changes(head: Head | None, inputs: Mapping[str, Scalar], claims: Mapping[str, Scalar]) -> list[str]:
     if head is None:
         return []
     if head.problem:
         return [head.problem]
     # The usual case, decided without looking at single fields.
-    if len(head.inputs) == len(inputs) + 2 and inputs.items() <= head.inputs.items():
-        return []
-    return differences(head.inputs, inputs)
+    same = len(head.inputs) == len(inputs) + 2 and inputs.items() <= head.inputs.items()
+    changes = [] if same else differences(head.inputs, inputs)
+    return changes or (contradictions(head.claims, claims) if head.status == "ok" else [])
+
+
+class Present:
+    """What is registered at this moment, to compare records with."""
+
+    def __init__(self) -> None:
+        self._identities: dict[str, Identity] = {}
+
+    def why_stale(self, record: Record) -> str:
+        """Why a record is no longer true: an input changed, its ids are gone, or it contradicts what is registered.
+
+        What cannot be compared on this machine, such as a dataset that is not here, does not make a record stale.
+        """
+        from neuco_core.catalog import load_method, load_protocol, load_task
+
+        try:
+            if record.protocol not in self._identities:
+                self._identities[record.protocol] = Identity(load_protocol(record.protocol))
+            identity = self._identities[record.protocol]
+            method, task = load_method(record.method), load_task(record.task)
+            changes = differences(record.inputs, identity.inputs(method, task))
+        except NeucoError as error:
+            gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"
+            return gone or str(error)
+        if record.ok and not changes:
+            claimed = {name: getattr(record, name) for name in CLAIMS}
+            changes = contradictions(claimed, identity.claims(method, task))
+        return "; ".join(changes)
 
 
 def stale_records(records: Iterable[Record]) -> dict[Key, str]:
-    """The records that are no longer true, each with the reason: an input changed, or its ids are gone.
-
-    What cannot be compared on this machine, such as a dataset that is not here, does not make a record stale.
-    """
-    from neuco_core.catalog import load_method, load_protocol, load_task
-
-    identities: dict[str, Identity] = {}
-    stale: dict[Key, str] = {}
-    for record in records:
-        try:
-            if record.protocol not in identities:
-                identities[record.protocol] = Identity(load_protocol(record.protocol))
-            now = identities[record.protocol].inputs(load_method(record.method), load_task(record.task))
-        except NeucoError as error:
-            gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"
-            stale[record.key] = gone or str(error)
-            continue
-        changes = differences(record.inputs, now)
-        if changes:
-            stale[record.key] = "; ".join(changes)
-    return stale
+    """The records that are no longer true, each with the reason."""
+    present = Present()
+    reasons = {record.key: present.why_stale(record) for record in records}
+    return {key: reason for key, reason in reasons.items() if reason}

@@ -26,6 +26,11 @@ FAILURES = ("data", "dependency", "method", "timeout", "memory", "crash")
 DEFAULT_PROTOCOL = "neuco-2025"
 LARGEST_FILE = 4_000_000
 REBUILD = "Delete the file and run `neuco score --all` to make it anew"
+MOVE = "Move it to where it belongs, or delete it"
+ANOTHER_SCHEMA = "If another version of neuco made it, use that one; if not: " + REBUILD[0].lower() + REBUILD[1:]
+
+# What a record repeats of the registered method and metric. It changes no score, and so it is no input.
+CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
 
 Scalar: TypeAlias = str | int | float | bool | None
 Key: TypeAlias = tuple[str, str, str]
@@ -136,19 +141,20 @@ def read_record(path: Path, *, expect_place: bool = True) -> Record:
     if expect_place:
         wanted = record_path(Path(), *record.key).parts[-2:]
         if path.absolute().parts[-2:] != wanted:
-            raise DataError(
-                "a record in the wrong place", where=path, expected="/".join(wanted), got="/".join(path.parts[-2:])
-            )
+            expected, got = "/".join(wanted), "/".join(path.parts[-2:])
+            raise DataError("a record in the wrong place", where=path, expected=expected, got=got, hint=MOVE)
     return record
 
 
 def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise DataError("too large for a record", where=path, expected=f"at most {LARGEST_FILE} bytes")
+            expected = f"at most {LARGEST_FILE} bytes"
+            raise DataError("too large for a record", where=path, expected=expected, hint=REBUILD)
         return path.read_bytes()
     except OSError as error:
-        raise DataError(f"the record cannot be read: {error.strerror or error}", where=path) from error
+        what = f"the record cannot be read: {error.strerror or error}"
+        raise DataError(what, where=path, hint="Make it readable, or: " + REBUILD) from error
 
 
 def write_record(record: Record, registry: Path) -> Path:
@@ -164,13 +170,32 @@ def write_record(record: Record, registry: Path) -> Path:
 
 
 def record_files(registry: Path) -> Iterator[Path]:
-    """All record files, by method and task; hidden files are not records."""
+    """All record files, by method and task. Hidden files are not records: a killed run may leave one half-written.
+
+    Whatever else is there is refused: a record with a wrong name would otherwise be missing without a word.
+    """
     root = registry / "results"
-    if not root.is_dir():
+    if not root.exists():
         return
-    for folder in sorted(root.iterdir()):
-        if folder.is_dir() and not folder.name.startswith("."):
-            yield from sorted(file for file in folder.glob("*.json") if not file.name.startswith("."))
+    for folder in _visible(root):
+        if not folder.is_dir():
+            raise _stray(folder, "METHOD/TASK.json")
+        for file in _visible(folder):
+            if file.suffix != ".json" or not file.is_file():
+                raise _stray(file, f"{folder.name}/TASK.json")
+            yield file
+
+
+def _visible(folder: Path) -> list[Path]:
+    try:
+        return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+    except OSError as error:
+        what = f"the folder of records cannot be read: {error.strerror or error}"
+        raise DataError(what, where=folder, hint="Set NEUCO_REGISTRY to a registry that can be read") from error
+
+
+def _stray(path: Path, expected: str) -> DataError:
+    return DataError("not a record, in the folder of records", where=path, expected=expected, hint=MOVE)
 
 
 def read_all(registry: Path, *, tasks: Collection[str] | None = None) -> list[Record]:

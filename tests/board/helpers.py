@@ -96,14 +96,19 @@ def make_suite(*tasks: str, **changes: Any) -> Suite:
 
 
 def real_record(method: str, task: str, per_split: Sequence[float], **changes: Any) -> Record:
-    """A record of a registered method and task that is not stale: its inputs are those of this moment."""
+    """A record of a registered method and task that is not stale: its inputs are those of this moment.
+
+    The scores are repeated until there are as many as the protocol has splits.
+    """
     from neuco_core.catalog import load_method, load_protocol, load_task
     from neuco_core.results.identity import Identity
 
     spec, subject = load_method(method), load_task(task)
-    inputs = dict(Identity(load_protocol("neuco-2025")).inputs(spec, subject))
+    identity = Identity(load_protocol("neuco-2025"))
+    inputs = dict(identity.inputs(spec, subject))
     inputs |= {name: inputs.get(name) or "0" * 64 for name in HASHES}
     own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
-    record = make_record(method, task, tuple(per_split), **own)
+    splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
+    record = make_record(method, task, splits, **own)
     whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
-    return dataclasses.replace(record, **whole | {"baseline": spec.baseline, "dim": 64} | changes)
+    return dataclasses.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)

@@ -10,9 +10,10 @@ from neuco_core.results.identity import SCORER_VERSION, protocol_inputs
 from neuco_core.results.record import Record, Scalar, fingerprint, summary
 
 
-def inputs(method: str = "random", task: str = "digits_class", protocol: str = "neuco-2025") -> dict[str, Scalar]:
+def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> dict[str, Scalar]:
     return {
-        **protocol_inputs(load_protocol(protocol)),
+        **protocol_inputs(load_protocol("neuco-2025")),
+        "protocol.k": k,
         **dict.fromkeys(("labels", "labels_from", "embeddings", "embeddings_from"), "0a" * 32),
         **dict.fromkeys(("metric_code", "probe_code", "splitter_code"), ""),
         "scorer": SCORER_VERSION,
@@ -41,7 +42,7 @@ def scored(method: str = "random", task: str = "digits_class", seed: int = 1, k:
         "folds": {"undefined": 0},
         "status": "ok",
     }
-    return _record(method, task, {**values, **changes})
+    return _record(method, task, {**values, **changes}, k)
 
 
 def unscored(status: str = "failed", failure: str | None = "timeout", **changes: Any) -> Record:
@@ -51,8 +52,8 @@ def unscored(status: str = "failed", failure: str | None = "timeout", **changes:
     )
 
 
-def _record(method: str, task: str, changes: dict[str, Any]) -> Record:
-    own = inputs(method, task)
+def _record(method: str, task: str, changes: dict[str, Any], k: int = 40) -> Record:
+    own = inputs(method, task, k)
     values: dict[str, Any] = {
         **{name: own[name] for name in ("method", "method_version", "task", "task_version", "dataset", "kind")},
         "metric": "f1",

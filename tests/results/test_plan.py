@@ -12,9 +12,9 @@ import pytest
 from neuco_core.catalog import load_protocol
 from neuco_core.errors import UsageError
 from neuco_core.results import identity
-from neuco_core.results.matrix import default_limits, make_record, retry_command, run_matrix, save
+from neuco_core.results.matrix import make_record, run_matrix, save
 from neuco_core.results.plan import Plan, PlannedCell, make_plan, stale_records
-from neuco_core.results.record import Record, read_all, read_record, record_path
+from neuco_core.results.record import Record, read_all, read_record, record_path, write_record
 from neuco_core.results.schedule import Schedule
 from neuco_core.results.steps import Group, Limits, Result, Step
 from neuco_core.scoring.protocol import Protocol
@@ -22,7 +22,7 @@ from neuco_core.specs import Method, Remote, Task
 
 METHOD = Method(id="soil_net", files={"soil": Remote("file:///m.npz", sha256="1" * 64)}, dim=8)
 TASK = Task(id="soil_ph", dataset="soil", kind="regression", source=Remote("file:///ph.csv", sha256="2" * 64))
-RULES = load_protocol("neuco-2025")
+RULES = load_protocol("neuco-2025+k=3")
 SCORE = {
     "status": "ok",
     "labels": "3" * 64,
@@ -99,6 +99,38 @@ def test_another_scorer_makes_everything_stale(tmp_path: Path, monkeypatch: pyte
     assert (cell(tmp_path).state, cell(tmp_path).reason) == ("stale", "the scorer changed")
 
 
+CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
+    "another direction": ({"greater_is_better": False}, "greater_is_better is False, but True by the metric"),
+    "a wider range": ({"upper": 2.0}, "upper is 2.0, but 1.0 by the metric"),
+    "no range": ({"upper": None}, "upper is None, but 1.0 by the metric"),
+    "a lower bound": ({"lower": -1.0}, "lower is -1.0, but None by the metric"),
+    "a baseline": ({"baseline": True}, "baseline is True, but False by the method"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_what_contradicts_the_registered_metric_or_method_does_not_hold(name: str, tmp_path: Path) -> None:
+    """Signed by somebody who knows how: the strict reader alone cannot see it."""
+    done(tmp_path)
+    changes, said = CLAIMS[name]
+    true = read_all(tmp_path)[0]
+    if "greater_is_better" in changes and true.q is not None:
+        changes = {**changes, "q": -true.q}
+    write_record(replace(true, **changes), tmp_path)
+    found = cell(tmp_path)
+    assert (found.state, found.reason) == ("stale", said)
+    done(tmp_path)
+    assert cell(tmp_path).state == "cached", "scoring anew makes it right"
+
+
+@pytest.mark.parametrize(("field", "value"), [("upper", None), ("greater_is_better", False), ("baseline", True)])
+def test_a_shipped_record_that_was_forged_is_never_ranked(field: str, value: object, root: Path) -> None:
+    true = read_record(record_path(root / "registry", "pca", "digits_class", "ridge"))
+    assert stale_records([true]) == {}
+    forged = replace(true, **{field: value})
+    assert stale_records([forged])[true.key].startswith(f"{field} is {value!r}, but ")
+
+
 def test_another_protocol_is_another_record(tmp_path: Path) -> None:
     done(tmp_path)
     assert cell(tmp_path, METHOD, TASK, load_protocol("ridge")).state == "new"
@@ -118,7 +150,8 @@ def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
     path = record_path(tmp_path, METHOD.id, TASK.id, RULES.name)
     path.write_bytes(path.read_bytes().replace(b"0.375", b"0.975"))
     found = cell(tmp_path)
-    assert (found.state, found.reason) == ("stale", "the record was edited after it was written")
+    said = "the record's digest does not match: it was edited after it was written"
+    assert (found.state, found.reason) == ("stale", said)
 
 
 def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path: Path) -> None:
@@ -175,22 +208,6 @@ def test_embeddings_that_cannot_be_made_end_all_their_cells() -> None:
     assert step is not None
     assert [s.task for s, _ in schedule.ended(step, FAILURE)] == ["a", "b"]
     assert schedule.next(1) is None
-
-
-def test_limits() -> None:
-    shared, alone = default_limits(4).memory, default_limits(1).memory
-    assert shared is not None
-    assert alone is not None
-    assert shared * 4 == pytest.approx(alone, rel=0.01)
-    assert default_limits(1, 5.0, 10).memory == 10
-    assert default_limits(1, 5.0).seconds_of(Step("m", "d", "t")) == 5.0
-    assert default_limits(1, 5.0).seconds_of(Step("m", "d")) == Limits.embed_seconds
-
-
-def test_the_retry_command_names_few_cells_and_not_many() -> None:
-    few = retry_command([("m", "a"), ("m", "b")], "ridge")
-    assert few == "neuco score --all --retry --method m --task a --task b --protocol ridge"
-    assert retry_command([(f"m{i}", "a") for i in range(9)], "neuco-2025") == "neuco score --all --retry"
 
 
 class Ready:

@@ -33,7 +33,9 @@ from tests.results.examples import scored, unscored
 Values = dict[str, Any]
 EXAMPLES = {
     "ok": scored(),
-    "undefined split": scored(per_split=(None, 0.5), mean=0.5, std=0.0, q=50.0, metrics={"accuracy": (0.5, None)}),
+    "undefined split": scored(
+        k=2, per_split=(None, 0.5), mean=0.5, std=0.0, q=50.0, metrics={"accuracy": (0.5, None)}, folds={"undefined": 1}
+    ),
     "failed": unscored(),
     "skipped": unscored("skipped", None),
     "not-applicable": unscored("not-applicable", None),
@@ -78,6 +80,13 @@ def with_inputs(values: Values, drop: str = "", **changes: Any) -> Values:
     return {**values, "inputs": inputs, "fingerprint": fingerprint(inputs)}
 
 
+def with_splits(values: Values, splits: list[float | None], mean: float | None = None) -> Values:
+    """Other splits, and all that follows from them."""
+    whole = (mean, 0.0, 0.0) if mean is not None else summary(splits, values["greater_is_better"])
+    changes = dict(zip(("mean", "std", "q"), whole or (None, None, None), strict=True))
+    return {**values, **changes, "per_split": splits, "metrics": {}, "upper": None}
+
+
 def without(values: Values, name: str) -> Values:
     return {key: value for key, value in values.items() if key != name}
 
@@ -112,6 +121,22 @@ WRONG: dict[str, tuple[Callable[[Values], Values], str, bool]] = {
         "without a defined",
         False,
     ),
+    "fewer splits than the protocol says": (lambda v: with_splits(v, v["per_split"][:2]), "expected 5 splits", False),
+    "more splits than the protocol says": (lambda v: with_splits(v, v["per_split"] * 2), "expected 5 splits", False),
+    "a split that is not counted as undefined": (
+        lambda v: with_splits(v, [None, *v["per_split"][1:]]),
+        "bad folds; expected undefined: 1, as many as per_split has, got 0",
+        False,
+    ),
+    "an undefined split too many": (lambda v: change(v, folds={"undefined": 1}), "bad folds", False),
+    "undefined splits that nobody counted": (
+        lambda v: change(with_splits(v, [None, *v["per_split"][1:]]), folds={}),
+        "bad folds",
+        False,
+    ),
+    "more odd splits than splits": (lambda v: change(v, folds={"undefined": 0, "one_class": 6}), "at most 5", False),
+    "sums beyond all numbers": (lambda v: with_splits(v, [1e308] * 5, 1.0), "numbers too large", False),
+    "a count of more than 63 bits": (lambda v: change(v, samples={"used": 2**63}), "bad samples.used: a whole", True),
     "lists of other lengths": (lambda v: change(v, metrics={"mse": [1.0]}), "not one value per split", False),
     "out of range": (lambda v: change(v, upper=0.1), "outside the range of its metric", False),
     "another fingerprint": (lambda v: change(v, fingerprint="0" * 64), "does not follow from the inputs", False),
@@ -169,7 +194,7 @@ def test_every_single_edited_number_is_noticed(tmp_path: Path) -> None:
         ("\xff", "not a record"),
         ('{"schema": 1, "schema": 1}', "there twice"),
         ('{"schema": 1e999}', "expected schema 1, got inf"),
-        ("[" * 100_000, "not a record"),
+        ("[" * 100_000, "more than 20 deep"),
     ],
 )
 def test_files_that_are_no_records(text: str, said: str, tmp_path: Path) -> None:
