@@ -16,6 +16,11 @@ PLAIN = (
     *("method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"),
     *("weighted_rank", "mean_q", "mean_score", "borda", "reason"),
 )
+PUBLISHED = {
+    "scores": "Mean scores as others published them, ranked here; with no splits known, Q is 100 times the score.",
+    "standings": "Places and values as others published them.",
+}
+LESS = "↓"
 Board = Mapping[str, Any]
 
 
@@ -34,7 +39,8 @@ def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None =
     titles = titles or {}
     tasks = [task["id"] for task in board["tasks"]]
     columns = [column for column in _COLUMNS if any(row.get(column[1]) is not None for row in board["rows"])]
-    headers = ("rank", "method", *(name for name, *_ in columns), *tasks)
+    shown = [task["id"] + f" {LESS}" * (not task["greater_is_better"]) for task in board["tasks"]]
+    headers = ("rank", "method", *(name for name, *_ in columns), *shown)
     rows = [
         (
             str(row["rank"]),
@@ -52,15 +58,21 @@ def notes(board: Board, values: str = "score") -> list[str]:
     """The rule, the weights, and what is not ranked with the reason."""
     found = []
     if "published" in board:
-        source = board["published"]["source"]
-        found.append(f"Scores as others published them; what is ranked, is ranked here. Source: {source}")
+        source, kind = board["published"]["source"], board["published"]["kind"]
+        found.append(f"{PUBLISHED[kind]} Source: {source}")
     if "ranking" in board:
         found.append(f"Ranking: {board['ranking']['words']}.")
-        weights = ", ".join(f"{t['id']} {t['weight']:.3f}" for t in board["tasks"] if t["weight"] is not None)
+        known = [(task["id"], task["weight"]) for task in board["tasks"] if task["weight"] is not None]
+        known += [("ghost task", board["ghost_weight"])] if board["ghost_weight"] else []
+        weights = ", ".join(f"{name} {weight:.3f}" for name, weight in known)
         found.append(f"Weights: {weights}." if weights else "Nobody is ranked.")
         found += [f"Values under the tasks: {values}."] if board["rows"] else []
+    if less := [task["id"] for task in board["tasks"] if not task["greater_is_better"]]:
+        found.append(f"{LESS} less is better, and the mean score counts it as negative: {', '.join(less)}.")
     if board.get("uncertainty"):
         found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
+    elif board["rows"]:
+        found.append("No intervals: they need scores of the same splits from all methods, at least two.")
     for row in board.get("incomplete", ()):
         found.append(f"Not ranked: {row['method']} lacks {_why(row)}")
     for entry in board.get("unused_tasks", ()):
@@ -165,6 +177,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "–": "--",
     "λ": r"$\lambda$",
+    "↓": r"$\downarrow$",
 }
 
 

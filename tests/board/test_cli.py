@@ -137,7 +137,8 @@ def test_show_under_another_rule_says_so(registry: Path) -> None:
 def test_published_boards(registry: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
     text = run("show", "neuco-paper-table-4").output
-    assert "Scores as others published them" in text
+    assert "Mean scores as others published them" in text
+    assert "Q is 100 times the score" in text
     assert "clouds 0.248" in text
     assert "clouds 0.136" in run("show", "neuco-paper-table-4", "--weights", "no-baselines").output
     assert "14.874" in run("show", "earthvision-2025-challenge").output

@@ -13,6 +13,8 @@ from neuco_core.leaderboard.build import rank_table
 from neuco_core.leaderboard.details import Section, details
 from neuco_core.leaderboard.published import list_published
 from neuco_core.leaderboard.ranking import Rule
+from neuco_core.leaderboard.report import grid, to_latex
+from neuco_core.leaderboard.uncertainty import TaskScores
 from tests.board.helpers import simulate, table_of
 from tests.board.test_cli import run
 
@@ -65,3 +67,28 @@ def test_the_option(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "Who changes places without one task" in run("show", "mini", "--details").output
     with pytest.raises(UsageError, match="for the terminal"):
         run("show", "mini", "--details", "--format", "csv")
+
+
+def test_a_lower_is_better_task_is_marked_in_every_view() -> None:
+    table = table_of(simulate(np.random.default_rng(3), 4, 2)[1])
+    events = (replace(table.events[0], greater_is_better=False, metric="rmse"), *table.events[1:])
+    found = grid(rank_table(replace(table, events=events), Rule()))
+    assert found.headers[-2:] == ("t00 ↓", "t01")
+    assert any("less is better" in note and "t00" in note for note in found.notes)
+    assert r"t00 $\downarrow$" in to_latex(found)
+
+
+def test_a_board_without_intervals_says_why() -> None:
+    table = table_of([TaskScores(np.array([[0.1], [0.2]]))])
+    assert any(note.startswith("No intervals") for note in grid(rank_table(table, Rule())).notes)
+    assert not any("No intervals" in note for note in grid(rank_table(table_of(simulate_two()), Rule())).notes)
+
+
+def simulate_two() -> list[TaskScores]:
+    return simulate(np.random.default_rng(4), 2, 1)[1]
+
+
+def test_the_weight_of_the_ghost_is_told() -> None:
+    board = rank_table(table_of(simulate_two()), Rule(ghost=3.0))
+    (weights,) = (note for note in grid(board).notes if note.startswith("Weights"))
+    assert f"ghost task {board['ghost_weight']:.3f}" in weights
