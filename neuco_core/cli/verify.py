@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,18 +21,18 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("files", nargs=-1, metavar="[RECORD]...", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--all", "everything", is_flag=True, help="All records of the registry.")
-@click.option("--tolerance", type=click.FloatRange(min=0), help="Of a split's score. [default: 0.0001]")
+@click.option("--tolerance", type=float, help="Of a split's score. [default: 0.0001]")
 @click.option("--engine", default="local", show_default=True, help="local, dask (here) or dask://host:port.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
 @json_option
 def verify(
     files: Sequence[Path], everything: bool, tolerance: float | None, engine: str, jobs: int | None, as_json: bool
 ) -> None:
-    """Run scores again and compare them, split by split, with their records.
+    """Run scores again and compare every field of their records, split by split, with what comes out.
 
-    A record is "same" if no split differs at all and "close" if none differs by more than the tolerance. Records
-    are read strictly first: one that is damaged or edited is an error. The exit code is 1 if a record is not
-    confirmed: it differs, it is stale, or it cannot be scored here.
+    A record is "same" if nothing differs at all and "close" if no split differs by more than the tolerance. One
+    without a score is "not checked". Records are read strictly first: one that is damaged or edited is an error. The
+    exit code is 1 if a record differs, is stale or cannot be scored here, and if none was confirmed.
     """
     from neuco_core.errors import ScoreError
     from neuco_core.results.engines import available_cores, open_engine
@@ -42,51 +43,70 @@ def verify(
         raise click.UsageError("say which records, or --all")
     limit = TOLERANCE if tolerance is None else tolerance
     records = _records(files)
+    twice = len({record.key for record in records.values()}) < len(records)
     count = jobs or available_cores()
     checks = []
     for check in verify_records(records, open_engine(engine, count), default_limits(count), limit):
         checks.append(check)
-        click.echo(f"[{len(checks)}/{len(records)}] {_line(check)}", err=True)
-    checks.sort(key=lambda check: check.record.key)
+        click.echo(f"[{len(checks)}/{len(records)}] {_line(check, twice)}", err=True)
+    checks.sort(key=lambda check: (check.record.key, str(check.path)))
     if as_json:
         echo_json({"tolerance": limit, "checks": [check.to_json() for check in checks]})
     else:
-        _show(checks, limit)
-    bad = [check for check in checks if not check.confirmed]
+        _show(checks, limit, twice)
+    bad = [check for check in checks if check.confirmed is False]
     if bad:
-        raise ScoreError(f"{len(bad)} of {len(checks)} records are not confirmed", got=_line(bad[0]))
+        first = bad[0].record
+        told = shlex.join(["neuco", "explain", first.method, first.task, "--protocol", first.protocol])
+        what = f"{len(bad)} of {len(checks)} records are not confirmed"
+        raise ScoreError(what, got=_line(bad[0], twice), hint=f"Run `{told}`")
+    if not any(check.confirmed for check in checks):
+        hint = "Run `neuco score --all --retry` to try again what failed"
+        raise ScoreError("nothing was confirmed: no record has a score", got=_line(checks[0], twice), hint=hint)
 
 
-def _records(files: Sequence[Path]) -> list[Record]:
+def _records(files: Sequence[Path]) -> dict[Path, Record]:
     from neuco_core.catalog import list_tasks
+    from neuco_core.errors import DataError
     from neuco_core.paths import registry_dir
-    from neuco_core.results.record import read_all, read_record
+    from neuco_core.results.record import read_all, read_record, record_path
 
     if files:
-        return [read_record(path, expect_place=False) for path in files]
-    return read_all(registry_dir(), tasks={task.id for task in list_tasks()})
+        return {path: read_record(path, expect_place=False) for path in files}
+    registry = registry_dir()
+    found = read_all(registry, tasks={task.id for task in list_tasks()})
+    if not found:
+        hint = "Run `neuco score --all`, or set NEUCO_REGISTRY to a registry that has records"
+        raise DataError("no records to verify", where=registry / "results", hint=hint)
+    return {record_path(registry, *record.key): record for record in found}
 
 
-def _line(check: Check) -> str:
+def _line(check: Check, with_file: bool) -> str:
     name = f"{check.verdict} {check.record.method} on {check.record.task}"
+    name += f" in {check.path}" if with_file else ""
     difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
     return name + difference + (f": {check.reason}" if check.reason else "")
 
 
-def _show(checks: Sequence[Check], tolerance: float) -> None:
+def _show(checks: Sequence[Check], tolerance: float, with_file: bool) -> None:
+    """A table; files are named where two are of one cell."""
     rows = [
         [
             *check.record.key,
             check.verdict,
             "" if check.difference is None else f"{check.difference:.2g}",
+            *([str(check.path)] if with_file else []),
             check.reason,
         ]
         for check in checks
     ]
-    if rows:
-        head = ["method", "task", "protocol", "verdict", "difference", "reason"]
-        click.echo(table(head, rows, right=(4,)))
-    click.echo(f"{sum(check.confirmed for check in checks)} of {len(checks)} confirmed, tolerance {tolerance:g}")
+    head = ["method", "task", "protocol", "verdict", "difference", *(["file"] if with_file else []), "reason"]
+    click.echo(table(head, rows, right=(4,)))
+    open_ones = sum(check.confirmed is None for check in checks)
+    left = f", {open_ones} not checked (without a score)" if open_ones else ""
+    click.echo(
+        f"{sum(check.confirmed is True for check in checks)} of {len(checks)} confirmed{left}, tolerance {tolerance:g}"
+    )
 
 
 @click.command()

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 
-import pytest
-
 from neuco_core.results.record import read_record, record_bytes, summary
-from neuco_core.results.verify import compare
-from tests.results.examples import scored
 from tests.results.helpers import PROTOCOL, World
 
 
@@ -57,24 +54,21 @@ def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
     assert bare["state"] == "not-applicable"
 
 
+def test_an_edited_record_is_called_edited_and_commands_can_be_pasted(world: World) -> None:
+    words = ["--protocol", PROTOCOL]
+    assert (
+        world.neuco("score", "--all", "--method", "toy_one", "--task", "toy_a", *words, registry="a b").returncode == 0
+    )
+    path = world.folder / "a b" / "results" / "toy_one" / f"toy_a@{PROTOCOL}.json"
+    told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
+    command = told.splitlines()[-1].removeprefix("next: ")
+    assert shlex.split(command) == ["neuco", "verify", str(path)]
+    path.write_bytes(path.read_bytes().replace(b'"dim": 2', b'"dim": 3'))
+    told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
+    assert ": stale (there is a file, and it cannot be used)" in told
+    assert "the record's digest does not match: it was edited after it was written" in told
+    assert "input changed" not in told
+
+
 def test_verify_wants_to_know_what(world: World) -> None:
     assert "say which records, or --all" in world.neuco("verify").stderr
-
-
-@pytest.mark.parametrize(
-    ("shift", "hash_", "verdict"),
-    [(0.0, "0a" * 32, "same"), (5e-5, "0a" * 32, "close"), (0.0, "0b" * 32, "close"), (2e-4, "0a" * 32, "differs")],
-)
-def test_how_close_is_close(shift: float, hash_: str, verdict: str) -> None:
-    record = scored()
-    splits = [value + shift for value in record.per_split if value is not None]
-    result = {"status": "ok", "per_split": splits, "labels": "0a" * 32, "embeddings": hash_}
-    assert compare(record, result).verdict == verdict
-
-
-def test_a_run_that_fails_or_has_other_splits_confirms_nothing() -> None:
-    record = scored()
-    assert not compare(record, {"status": "failed", "failure": "crash", "reason": "gone"}).confirmed
-    same = {"status": "ok", "labels": "0a" * 32, "embeddings": "0a" * 32}
-    assert compare(record, {**same, "per_split": [0.5]}).verdict == "differs"
-    assert compare(record, {**same, "per_split": [None] * 5}).verdict == "differs"
