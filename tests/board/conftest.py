@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from neuco_core.leaderboard.site.write import write_site
-from tests.board.site_source import all_sources
+from tests.board.site_source import all_sources, odd_source
 from tests.parts import missing
 
 FLAGS = (
@@ -76,3 +76,19 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
     context.close()
     assert found.troubles == []
     assert all(url.startswith((f"file://{site}/", "data:", "blob:")) for url in found.requests), found.requests
+
+
+@pytest.fixture(scope="session")
+def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("odd")
+    write_site([odd_source("odd", 3), odd_source("one", 1)], folder)
+    return folder
+
+
+@pytest.fixture
+def odd_reader(browser: Any, odd: Path) -> Iterator[Reader]:
+    context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
+    found = Reader(context, odd)
+    yield found
+    context.close()
+    assert found.troubles == []

@@ -11,12 +11,14 @@ from neuco_core.leaderboard.build import Board, rank_table
 from neuco_core.leaderboard.published import list_published
 from neuco_core.leaderboard.ranking import Rule
 from neuco_core.leaderboard.site.source import BoardSource, Histogram, Words, from_published
-from neuco_core.leaderboard.table import Cell, Table
+from neuco_core.leaderboard.table import Cell, Entrant, Table
 from neuco_core.leaderboard.uncertainty import TaskScores
+from neuco_core.results.record import summary
 from tests.board.helpers import simulate, table_of
 
 IMAGE = "<img src=x onerror=alert(1)>"
 MARKUP = "__#bold|[e]"
+LONG = "Averylongnamewithoutanyspace" * 8
 CARD = f"""# m000
 
 A card with **bold**, `code` and a [link](https://example.org/x), and {IMAGE}.
@@ -72,3 +74,20 @@ def all_sources(root: Path) -> list[BoardSource]:
 
 
 __all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "finish", "made_source", "without_scores"]
+
+
+def odd_source(name: str, tasks: int) -> BoardSource:
+    """A method called "constructor", long names, and a last task where less is better and classes are told apart."""
+    _, scores = simulate(np.random.default_rng(5), 4, tasks, splits=8)
+    made = table_of(scores)
+    last = replace(made.events[-1], kind="classification", greater_is_better=False)
+    cells = {}
+    for (method, task), cell in made.cells.items():
+        q = summary(list(cell.splits), False)[2] if task == last.id else cell.q  # type: ignore[index]
+        cells["constructor" if method == "m003" else method, task] = replace(cell, q=q)
+    table = Table((*made.events[:-1], last), (*made.entrants[:-1], Entrant("constructor", dim=8)), cells)
+    board = finish(rank_table(table, Rule(), replicates=50), name)
+    words = Words(title=LONG, description=LONG, tags=(LONG,), citation=LONG)
+    return BoardSource(
+        id=name, title=LONG, board=board, table=table, methods={"m001": words}, tasks={"t00": Words(title=LONG)}
+    )
