@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import functools
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from neuco_core.cli.output import echo_json
+from neuco_core.cli.score_again import MANNER, resume_command, retry_command
 
 if TYPE_CHECKING:
     from neuco_core.results.plan import Plan, PlannedCell
@@ -30,6 +33,12 @@ def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int
     return int(float(found[1]) * UNITS[found[2].lower()])
 
 
+def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g} is no number of seconds above 0", ctx, param)
+    return value
+
+
 OPTIONS = (
     click.option(
         "--all",
@@ -44,15 +53,25 @@ OPTIONS = (
     click.option("--jobs", type=click.IntRange(min=1), help="With --all: worker processes. [default: one per core]"),
     click.option(
         "--time-limit",
-        type=click.FloatRange(min=0, min_open=True),
+        type=float,
         metavar="SECONDS",
-        help="With --all: of one score. [default: 3600]",
+        callback=_seconds,
+        help="With --all: of each step, which is one score, or making a method's embeddings of one dataset."
+        " [default: 3600 for a score, 86400 for embeddings]",
+    ),
+    click.option(
+        "--embed-time-limit",
+        type=float,
+        metavar="SECONDS",
+        callback=_seconds,
+        help="With --all: of making embeddings, where that may take longer than a score. [default: --time-limit]",
     ),
     click.option(
         "--memory-limit",
         metavar="SIZE",
         callback=_bytes,
-        help="With --all: of one worker, as 4GB. [default: its share of 80 % of the machine]",
+        help="With --all: of one worker and the processes that it starts, as 4GB."
+        " [default: its share of 80 % of the machine]",
     ),
 )
 
@@ -62,11 +81,11 @@ def matrix_options(command: F) -> F:
 
     @functools.wraps(command)
     def either(*, everything: bool, **given: Any) -> Any:
-        own = {name: given.pop(name) for name in ("retry", "engine", "jobs", "time_limit", "memory_limit")}
         if everything:
-            return score_all(**own, **given)
+            return score_all(**given)
+        own = {name: given.pop(name) for name in ("retry", *MANNER)}
         if any(value for name, value in own.items() if name != "engine") or own["engine"] != "local":
-            raise click.UsageError("--retry, --engine, --jobs, --time-limit and --memory-limit need --all")
+            raise click.UsageError(f"--retry, {', '.join(MANNER.values())} need --all")
         return command(**given)
 
     for option in reversed(OPTIONS):
@@ -74,56 +93,57 @@ def matrix_options(command: F) -> F:
     return either  # type: ignore[return-value]
 
 
-def score_all(
-    *,
-    retry: bool,
-    engine: str,
-    jobs: int | None,
-    time_limit: float | None,
-    memory_limit: int | None,
-    methods: Sequence[str],
-    files: Sequence[Any],
-    tasks: Sequence[str],
-    suite: str | None,
-    kind: str | None,
-    tags: Sequence[str],
-    dataset: str | None,
-    protocol: str | None,
-    dry_run: bool,
-    as_json: bool,
-    strict: bool = False,
-    threads: int | None = None,
-    **settings: Any,
-) -> None:
-    """Plan, run, and end with an error that names what failed."""
-    from neuco_core.catalog import list_methods
-    from neuco_core.cli.options import choose_protocol, choose_tasks
+def score_all(**given: Any) -> None:
+    """Plan, run, and end with an error that names what failed. ``given`` are the options, as click has them."""
     from neuco_core.paths import registry_dir
-    from neuco_core.results.engines import available_cores, open_engine
-    from neuco_core.results.matrix import default_limits, run_matrix
-    from neuco_core.results.plan import make_plan
+    from neuco_core.results.steps import EngineError
 
-    if files or strict or threads:
+    if given["files"] or given["strict"] or given["threads"]:
         raise click.UsageError("--embeddings, --strict and --threads do not go together with --all")
-    chosen = choose_tasks(tasks, suite, kind, tags, dataset)
-    rules = choose_protocol(protocol, suite, **settings)
-    registry = registry_dir()
-    plan = make_plan(list_methods(*methods), chosen, rules, registry, retry=retry)
+    plan, as_json = _plan(given), given["as_json"]
     if not as_json:
         click.echo(describe_plan(plan))
     records: list[Record] = []
-    if not dry_run:
-        count = jobs or available_cores()
-        runner = open_engine(engine, count)
-        for record in run_matrix(plan, registry, runner, default_limits(count, time_limit, memory_limit)):
-            records.append(record)
-            click.echo(f"[{len(records)}/{len(plan.work)}] {describe(record)}", err=True)
+    if not given["dry_run"]:
+        try:
+            _run(plan, given, records)
+        except EngineError as error:
+            command = resume_command(given, plan.protocol.name)
+            error.hint += f"{'. Then go' if error.hint else 'Go'} on with: {command}"
+            raise
     if as_json:
         echo_json({**plan.to_json(), "records": [record.to_json() for record in records]})
-    if not dry_run:
+    if not given["dry_run"]:
         if not as_json:
-            click.echo(f"{sum(record.ok for record in records)} scored, records in {registry / 'results'}")
-        _end(plan, records)
+            click.echo(f"{sum(record.ok for record in records)} scored, records in {registry_dir() / 'results'}")
+        _end(plan, records, given)
+
+
+def _plan(given: Mapping[str, Any]) -> Plan:
+    from neuco_core.catalog import list_methods
+    from neuco_core.cli.options import choose_protocol, choose_tasks
+    from neuco_core.paths import registry_dir
+    from neuco_core.results.plan import make_plan
+
+    chosen = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
+    settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
+    rules = choose_protocol(given["protocol"], given["suite"], **settings)
+    return make_plan(list_methods(*given["methods"]), chosen, rules, registry_dir(), retry=given["retry"])
+
+
+def _run(plan: Plan, given: Mapping[str, Any], records: list[Record]) -> None:
+    """Run the plan and tell of each record, which is then in ``records``, too."""
+    from neuco_core.paths import registry_dir
+    from neuco_core.results.engines import available_cores, open_engine
+    from neuco_core.results.matrix import default_limits, run_matrix
+
+    count = given["jobs"] or available_cores()
+    limits = default_limits(count, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
+    # Closed at once when interrupted, so that the workers end before the last word is said.
+    with closing(run_matrix(plan, registry_dir(), open_engine(given["engine"], count), limits)) as results:
+        for record in results:
+            records.append(record)
+            click.echo(f"[{len(records)}/{len(plan.work)}] {describe(record)}", err=True)
 
 
 def describe_plan(plan: Plan) -> str:
@@ -151,10 +171,9 @@ def describe(record: Record) -> str:
     return f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}"
 
 
-def _end(plan: Plan, records: Sequence[Record]) -> None:
+def _end(plan: Plan, records: Sequence[Record], given: Mapping[str, Any]) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
     from neuco_core.errors import ScoreError
-    from neuco_core.results.matrix import retry_command
 
     failed = [(r.method, r.task, str(r.failure)) for r in records if r.status == "failed"]
     failed += [(c.method.id, c.task.id, str(c.head and c.head.failure)) for c in plan.cells if c.state == "failed"]
@@ -162,5 +181,5 @@ def _end(plan: Plan, records: Sequence[Record]) -> None:
         return
     names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
     shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-    command = retry_command([(method, task) for method, task, _ in failed], plan.protocol.name)
+    command = retry_command(given, plan.protocol.name, [(method, task) for method, task, _ in failed])
     raise ScoreError(f"{len(failed)} of {len(plan.cells)} cells failed: {shown}", hint=f"Try again: {command}")

@@ -6,29 +6,28 @@ steps, so that limits hold, a crash costs one cell, and the numbers are the same
 
 from __future__ import annotations
 
-import threading
+import logging
+import os
+import secrets
+import signal
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from multiprocessing import resource_tracker
 from typing import Any
 
-from neuco_core.errors import DependencyError, NeucoError
-from neuco_core.results.process import WorkerProcess
+from neuco_core.errors import DependencyError
+from neuco_core.results.process import START_SECONDS
 from neuco_core.results.schedule import Schedule
-from neuco_core.results.steps import Group, Limits, Result, Step, failure
+from neuco_core.results.steps import EngineError, Group, Limits, Result, Step, failure
 
 TRIES = 3  # of a step whose dask worker dies
-CONNECT_SECONDS = 30.0
+CONNECT_SECONDS = 10.0
 LOOK_SECONDS = 1.0
-GRACE_SECONDS = 120.0  # for everything but the step itself: start of a process, transport, scheduling
-PLUGIN = "neuco"
-GO_ON = "Run the same command again to go on"
-
-
-class EngineError(NeucoError):
-    """The cluster cannot be reached, or no longer does anything. What was saved stays."""
+GRACE_SECONDS = 120.0  # for everything but the step itself and the start of its process: transport, scheduling
+log = logging.getLogger(__name__)
 
 
 def _distributed() -> Any:
@@ -40,46 +39,9 @@ def _distributed() -> Any:
     return distributed
 
 
-class ProcessPool:
-    """The worker processes of one dask worker: one for each step that it runs at the same time."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
-        self._idle: list[WorkerProcess] = []
-        self._all: list[WorkerProcess] = []
-        self._lock = threading.Lock()
-
-    def run(self, step: Step) -> Result:
-        with self._lock:
-            # The one used last, or one that holds the method's embeddings already.
-            fits = [item for item in self._idle if item.last == (step.method, step.dataset)]
-            worker = (fits or self._idle or [WorkerProcess(self.limits)])[-1]
-            if worker in self._idle:
-                self._idle.remove(worker)
-            else:
-                self._all.append(worker)
-        try:
-            return worker.run(step)
-        finally:
-            with self._lock:
-                self._idle.append(worker)
-
-    def close(self) -> None:
-        for worker in self._all:
-            worker.kill()
-
-
-def _plugin(limits: Limits) -> Any:
-    """The pool as a plugin of dask's workers, made when distributed is known to be there."""
-    from neuco_core.results.dask_plugin import PoolPlugin
-
-    return PoolPlugin(limits)
-
-
-def _run_on_worker(step: dict[str, str]) -> Result:
-    """Called by dask on its worker."""
-    pool: ProcessPool = _distributed().get_worker().plugins[PLUGIN].pool
-    return pool.run(Step(**step))
+def _where(address: str) -> str:
+    """The engine as it is written on the command line."""
+    return f"dask://{address}" if address else "dask"
 
 
 @dataclass(frozen=True)
@@ -101,25 +63,86 @@ class DaskEngine:
         self.address, self.jobs = address, jobs
 
     def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
-        if groups:
-            with self._client() as client:
-                client.register_plugin(_plugin(limits), name=PLUGIN)
-                yield from _Run(client, limits).results(Schedule(groups))
+        if not groups:
+            return
+        with _quiet(), self._client() as client, _gone(self.address), _plugin(client, limits) as plugin:
+            yield from _Run(client, limits, plugin, self.address).results(Schedule(groups))
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
         distributed = _distributed()
-        if self.address:
-            try:
-                client = distributed.Client(f"tcp://{self.address}", timeout=CONNECT_SECONDS)
-            except OSError as error:
-                raise EngineError(f"no dask scheduler: {error}", where=f"dask://{self.address}") from error
-            with client:
+        if not self.address:
+            with _local_cluster(self.jobs) as cluster, distributed.Client(cluster) as client:
                 yield client
             return
-        options = {"n_workers": self.jobs, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
-        with distributed.LocalCluster(**options) as cluster, distributed.Client(cluster) as client:
+        try:
+            client = distributed.Client(f"tcp://{self.address}", timeout=CONNECT_SECONDS)
+        except OSError as error:
+            port = self.address.rpartition(":")[2]
+            hint = f"Start it there with `dask scheduler --port {port}`, or stay on this machine with --engine local"
+            raise EngineError(f"no dask scheduler: {error}", where=_where(self.address), hint=hint) from error
+        with client:
             yield client
+
+
+def _local_cluster(jobs: int) -> Any:
+    """A cluster on this machine, whose processes leave it to us what an interrupt from the keyboard means."""
+    options = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
+    # A blocked signal stays so in the threads and processes that are started meanwhile, and in those that they start.
+    resource_tracker.ensure_running()  # which would lift the block where it is started
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return _distributed().LocalCluster(**options, silence_logs=logging.CRITICAL)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _plugin(client: Any, limits: Limits) -> Iterator[str]:
+    """The name under which the dask workers have this run's processes: runs that share a scheduler must not clash."""
+    from neuco_core.results.dask_plugin import PoolPlugin
+
+    name = f"neuco-{secrets.token_hex(8)}"
+    try:
+        try:
+            client.register_plugin(PoolPlugin(limits), name=name)
+        except ImportError as error:
+            hint = "Install neuco, and the plugins that are scored, where the workers are"
+            raise EngineError(f"the dask workers cannot run neuco: {error}", hint=hint) from error
+        yield name
+    finally:
+        if client.status == "running":
+            with suppress(Exception):  # a worker that died meanwhile has no processes either
+                client.unregister_worker_plugin(name)
+
+
+@contextmanager
+def _gone(address: str) -> Iterator[None]:
+    """Whatever dask raises when the connection breaks is one error."""
+    try:
+        yield
+    except (OSError, CancelledError) as error:
+        port = address.rpartition(":")[2]
+        hint = f"Start it again with `dask scheduler --port {port}`" if address else ""
+        raise EngineError("the scheduler is gone", where=_where(address), hint=hint) from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep dask's own words off the terminal: what they mean for the run is said in one line of ours."""
+    if os.environ.get("NEUCO_DEBUG"):
+        yield
+        return
+    names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
+    loggers = [logging.getLogger(name) for name in (*names, "asyncio")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
 
 
 class _Run:
@@ -129,11 +152,12 @@ class _Run:
     another; the second time, one whose worker does nothing else, so that no step is blamed for its neighbour.
     """
 
-    def __init__(self, client: Any, limits: Limits) -> None:
-        self.client, self.limits = client, limits
+    def __init__(self, client: Any, limits: Limits, plugin: str, address: str) -> None:
+        self.client, self.limits, self.plugin, self.address = client, limits, plugin, address
         self.sent: dict[Any, _Sent] = {}
         self.again: list[_Sent] = []
         self.last_sign = time.monotonic()
+        self.alone = False
 
     def results(self, schedule: Schedule) -> Iterator[tuple[Step, Result]]:
         while True:
@@ -167,7 +191,9 @@ class _Run:
         return _Sent(step, address) if step else None
 
     def _submit(self, sent: _Sent) -> Any:
-        return self.client.submit(_run_on_worker, sent.step.to_json(), pure=False, workers=[sent.address])
+        from neuco_core.results.dask_plugin import run_step
+
+        return self.client.submit(run_step, self.plugin, sent.step.to_json(), pure=False, workers=[sent.address])
 
     def _ended(self, workers: Mapping[str, int]) -> list[tuple[Any, _Sent]]:
         """What ended, or lost its worker; an error if nothing has happened for longer than any step may take."""
@@ -186,16 +212,33 @@ class _Run:
 
     def _check_life(self, workers: Mapping[str, int]) -> None:
         silent = time.monotonic() - self.last_sign
+        if not workers and silent > GRACE_SECONDS:
+            hint = f"Start one where neuco and the data are: `{self._start_worker}`" if self.address else ""
+            raise EngineError(f"no dask worker for {silent:.0f} seconds", where=_where(self.address), hint=hint)
         longest = max([self.limits.seconds_of(sent.step) for sent in self.sent.values()], default=0.0)
-        if silent > (longest + GRACE_SECONDS if workers else GRACE_SECONDS):
-            what = f"nothing was heard for {silent:.0f} seconds" if workers else "no worker is left"
-            raise EngineError(f"dask: {what}", hint=GO_ON)
+        if workers and silent > longest + START_SECONDS + GRACE_SECONDS:
+            what = f"nothing was heard for {silent:.0f} seconds"
+            raise EngineError(what, where=_where(self.address), hint="See what its workers log")
+
+    @property
+    def _start_worker(self) -> str:
+        return f"dask worker tcp://{self.address}"
 
     def _workers(self) -> dict[str, int]:
         """The addresses of the dask workers, and how many threads each has."""
         if self.client.status != "running":
-            raise EngineError("dask: the scheduler is gone", hint=GO_ON)
+            raise CancelledError
         found = self.client.scheduler_info(n_workers=-1)["workers"]
+        if self.address and not found and not self.alone:
+            log.warning(
+                "%s has no worker: waiting %.0f seconds for one. Start it where neuco and the data are: `%s`",
+                _where(self.address),
+                GRACE_SECONDS,
+                self._start_worker,
+            )
+        self.alone = not found
+        if any(item["metrics"].get("task_counts", {}).get("ready") for item in found.values()):
+            self.last_sign = time.monotonic()  # another run on this scheduler is before us: to wait is no bad sign
         return {address: int(item["nthreads"]) for address, item in found.items()}
 
     def _result(self, future: Any, sent: _Sent) -> Result | None:

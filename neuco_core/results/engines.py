@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from urllib.parse import urlsplit
 
 from neuco_core.errors import UsageError
 from neuco_core.results.steps import Engine
@@ -19,7 +20,21 @@ def open_engine(name: str, jobs: int) -> Engine:
 
         return LocalEngine(jobs)
     if name == "dask" or name.startswith("dask://"):
+        address = "" if name == "dask" else _address(name)
         from neuco_core.results.dask_engine import DaskEngine
 
-        return DaskEngine(name.removeprefix("dask").removeprefix("://"), jobs)
+        return DaskEngine(address, jobs)
     raise UsageError("no such engine", expected="local, dask or dask://host:port", got=repr(name))
+
+
+def _address(name: str) -> str:
+    """host:port of a scheduler."""
+    try:
+        parts = urlsplit(name)
+        complete = bool(parts.hostname and parts.port) and name == f"dask://{parts.netloc}" and "@" not in name
+    except ValueError:  # a port that is no number, or too large
+        complete = False
+    if not complete:
+        hint = "Without :// it is a cluster on this machine: --engine dask"
+        raise UsageError("no address of a dask scheduler", expected="e.g. dask://127.0.0.1:8786", got=name, hint=hint)
+    return name.removeprefix("dask://")

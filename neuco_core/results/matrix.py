@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from neuco_core.results.identity import Identity
 from neuco_core.results.ledger import exclusive, read_head, unwritable
 from neuco_core.results.plan import Plan, PlannedCell
 from neuco_core.results.record import (
-    DEFAULT_PROTOCOL,
     Record,
     fingerprint,
     record_bytes,
@@ -30,7 +29,7 @@ CHANGED = "its code or data changed while it was scored; the next run will score
 MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
 
 
-def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Iterator[Record]:
+def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Generator[Record, None, None]:
     """Run what the plan says is to be run, and yield each record after it was written.
 
     Cells that are skipped or not applicable get a record that says so. Ending the iteration early ends the
@@ -65,12 +64,17 @@ def groups_of(cells: Sequence[PlannedCell], protocol: str) -> list[Group]:
     return [Group(*place, tuple(found)) for place, found in steps.items()]
 
 
-def default_limits(jobs: int, seconds: float | None = None, memory: int | None = None) -> Limits:
-    """The limits that were given, and for memory, if none was, each worker's share of the machine."""
+def default_limits(
+    jobs: int, seconds: float | None = None, memory: int | None = None, embed_seconds: float | None = None
+) -> Limits:
+    """The limits that were given; ``seconds`` holds for every step, unless embeddings have a limit of their own.
+
+    Where no memory is given, each worker has its share of the machine.
+    """
     whole = machine_memory()
     if memory is None and whole is not None:
         memory = int(whole * MEMORY_SHARE / max(jobs, 1))
-    return Limits(memory=memory) if seconds is None else Limits(seconds, max(seconds, Limits.embed_seconds), memory)
+    return Limits(seconds or Limits.seconds, embed_seconds or seconds or Limits.embed_seconds, memory)
 
 
 def save(record: Record, registry: Path) -> Record:
@@ -177,14 +181,4 @@ def _origin(spec: Spec) -> str:
     return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
 
 
-def retry_command(failed: Iterable[tuple[str, str]], protocol: str) -> str:
-    """The command that runs the failed (method, task) cells again."""
-    failed = list(failed)
-    methods, tasks = sorted({method for method, _ in failed}), sorted({task for _, task in failed})
-    words = ["neuco score --all --retry"]
-    if len(methods) <= 3 and len(tasks) <= 3:
-        words += [f"--method {name}" for name in methods] + [f"--task {name}" for name in tasks]
-    return " ".join(words + ([f"--protocol {protocol}"] if protocol != DEFAULT_PROTOCOL else []))
-
-
-__all__ = ["default_limits", "groups_of", "make_record", "record_bytes", "retry_command", "run_matrix", "save"]
+__all__ = ["default_limits", "groups_of", "make_record", "record_bytes", "run_matrix", "save"]

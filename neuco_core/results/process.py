@@ -12,15 +12,16 @@ import time
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from neuco_core.results.memory import family, over, processes
 from neuco_core.results.steps import GIGABYTE, Limits, Result, Step, failure
 
 START_SECONDS = 300.0  # a cold start compiles; a slow disk needs its time to import
 LOOK_SECONDS = 0.05
-PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 # One thread of numerical libraries per worker: more would only stand in each other's way.
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+STOPPED = failure("crash", "it was stopped with its run")
 
 
 class WorkerProcess:
@@ -35,6 +36,7 @@ class WorkerProcess:
         self._buffer = b""
         self._ready = False
         self._deadline = 0.0
+        self._stopped = False
 
     @property
     def pid(self) -> int | None:
@@ -60,7 +62,7 @@ class WorkerProcess:
         if result is None and ended:
             result = self._post_mortem()
         if result is None:
-            result = self._over_limit()
+            result = STOPPED if self._stopped else self._over_limit()
             if result is not None:
                 self.kill()
         if result is not None:
@@ -132,7 +134,7 @@ class WorkerProcess:
         if self.step is None:
             return None
         limit = self.limits.memory
-        if limit is not None and resident(self.pid) > limit:
+        if limit is not None and self.pid is not None and over(self.pid, limit):
             return failure("memory", f"more than {limit / GIGABYTE:g} GB of memory")
         if time.monotonic() > self._deadline:
             if not self._ready:
@@ -140,24 +142,31 @@ class WorkerProcess:
             return failure("timeout", f"not done after {self.limits.seconds_of(self.step):g} seconds")
         return None
 
+    def stop(self) -> None:
+        """End the step from another thread; the one that polls puts the worker away, for its pipes may be in use."""
+        self._stopped = True
+        process = self._process
+        if process is not None:
+            _kill_group(process.pid)
+
     def kill(self) -> None:
         """End the worker and whatever it started, now."""
         if self._process is None:
             return
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        started = family(self._process.pid, processes())
+        _kill_group(self._process.pid)
+        for process in started:  # some may have left the group
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._commands)
         os.close(self._results)
         self._process, self._commands, self._results = None, -1, -1
 
 
-def resident(pid: int | None) -> int:
-    """Bytes of memory that a process holds; 0 where the system does not tell."""
-    try:
-        return int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]) * PAGE
-    except (OSError, IndexError, ValueError):
-        return 0
+def _kill_group(pid: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _path() -> str:

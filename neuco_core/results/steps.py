@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
+from neuco_core.errors import NeucoError
+
 Result: TypeAlias = dict[str, Any]
 GIGABYTE = 10**9
 
@@ -36,7 +38,10 @@ class Group:
 
 @dataclass(frozen=True)
 class Limits:
-    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit)."""
+    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
+
+    Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
+    """
 
     seconds: float = 3600.0
     embed_seconds: float = 24 * 3600.0
@@ -44,6 +49,10 @@ class Limits:
 
     def seconds_of(self, step: Step) -> float:
         return self.seconds if step.task else self.embed_seconds
+
+
+class EngineError(NeucoError):
+    """The engine cannot be reached, or no longer does anything. What was saved stays."""
 
 
 class Engine(Protocol):

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psutil
+import pytest
 
+from neuco_core.errors import UsageError
+from neuco_core.results.engines import open_engine
 from tests.results.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
@@ -35,6 +40,35 @@ def running(world: World, *words: str, **env: str) -> Iterator[subprocess.Popen[
         children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
         kill(process)
         psutil.wait_procs(children, timeout=60)
+
+
+@contextmanager
+def cluster(world: World, workers: int, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The engine of a scheduler with so many workers, and the scheduler."""
+    file = world.folder / "scheduler.json"
+    worker = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", *LOOPBACK]
+    with ExitStack() as stack:
+        words = ["scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK]
+        scheduler = stack.enter_context(running(world, *words))
+        for _ in range(workers):
+            stack.enter_context(running(world, *worker, **env))
+        yield f"dask://{address(file, scheduler)}", scheduler
+
+
+def start(words: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+# What is registered at a scheduler, asked from a client of its own.
+PLUGINS = """
+import sys
+from distributed import Client
+
+with Client(sys.argv[1].replace("dask", "tcp")) as client:
+    print(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
+"""
 
 
 def address(file: Path, process: subprocess.Popen[str]) -> str:
@@ -71,6 +105,20 @@ def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: W
     assert world.records() == world.records("here")
 
 
+def test_two_runs_share_a_scheduler(world: World) -> None:
+    with cluster(world, workers=2, TOY_SLEEP="0.1") as (place, _):
+        words = world.command(*world.score_words("--engine", place, methods=METHODS[:2]))
+        runs = [start(words, world.env(registry)) for registry in ("left", "right")]
+        said = [run.communicate(timeout=240) for run in runs]
+        names = subprocess.run(
+            [sys.executable, "-c", PLUGINS, place], env=world.env(), capture_output=True, text=True, check=True
+        ).stdout
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert len(world.records("left")) == 2 * len(TASKS)
+    assert world.records("left") == world.records("right")
+    assert "neuco" not in names, "a run that ended leaves nothing on the scheduler"
+
+
 def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: World) -> None:
     words = ["score", "--all", "--protocol", PROTOCOL, "--engine", "dask", "--jobs", "1"]
     words += ["--method", "toy_evil", "--method", "toy_one", "--task", "toy_[aef]"]
@@ -98,17 +146,62 @@ except engine.EngineError as error:
 """
 
 
-def run_briefly(world: World, place: str) -> str:
-    """What an impatient engine says in the end."""
+def run_briefly(world: World, place: str) -> tuple[str, str]:
+    """What an impatient engine says in the end, and before."""
     command = [sys.executable, "-c", PROGRAM, place]
-    return subprocess.run(command, env=world.env(), capture_output=True, text=True, timeout=120, check=True).stdout
+    done = subprocess.run(command, env=world.env(), capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout, done.stderr
 
 
 def test_a_scheduler_without_workers_is_given_up(world: World) -> None:
-    file = world.folder / "scheduler.json"
-    with running(world, "scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK) as scheduler:
-        assert "dask: no worker is left" in run_briefly(world, address(file, scheduler))
+    with cluster(world, workers=0) as (place, _):
+        out, errors = run_briefly(world, place.removeprefix("dask://"))
+    worker = place.replace("dask", "dask worker tcp")
+    assert errors.startswith(f"{place} has no worker: waiting 2 seconds for one."), "said at once, not in the end"
+    assert worker in errors
+    assert "no dask worker for 2 seconds" in out
+    assert worker in out
 
 
 def test_no_scheduler(world: World) -> None:
-    assert "no dask scheduler" in run_briefly(world, "127.0.0.1:9")
+    out, errors = run_briefly(world, "127.0.0.1:9")
+    assert out.startswith("dask://127.0.0.1:9: no dask scheduler")
+    assert "dask scheduler --port 9" in out
+    assert not errors
+
+
+def begun(world: World, run: subprocess.Popen[str]) -> None:
+    """Wait until a cell is being scored."""
+    while run.poll() is None and not any(line.startswith("cell") for line in world.logged()):
+        time.sleep(0.01)
+
+
+def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: World) -> None:
+    with cluster(world, workers=1, TOY_SLEEP="1") as (place, scheduler):
+        run = start(world.command(*world.score_words("--engine", place)), world.env())
+        begun(world, run)
+        scheduler.kill()
+        _, errors = run.communicate(timeout=60)
+    assert run.returncode == 1
+    said = [line for line in errors.splitlines() if not line.startswith("[")]
+    assert len(said) == 1, errors
+    assert f"{place}: the scheduler is gone" in said[0]
+    assert "neuco score --all" in said[0]
+    assert f"--engine {place}" in said[0]
+
+
+def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> None:
+    run = start(world.command(*world.score_words("--engine", "dask", "--jobs", "2")), world.env(TOY_SLEEP="1"))
+    begun(world, run)
+    started = psutil.Process(run.pid).children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)  # as the keyboard does: to all processes of the group
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert [line for line in errors.splitlines() if line and not line.startswith("[")] == ["neuco: interrupted"]
+    assert not psutil.wait_procs(started, timeout=60)[1]
+
+
+@pytest.mark.parametrize("place", ["dask://", "dask://127.0.0.1", "dask://:8786", "dask://h:x", "dask://h:1/x"])
+def test_an_engine_without_an_address_is_refused(place: str) -> None:
+    with pytest.raises(UsageError, match=r"expected e.g. dask://127.0.0.1:8786.*--engine dask"):
+        open_engine(place, 1)

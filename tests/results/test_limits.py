@@ -1,0 +1,123 @@
+"""Limits of time and memory hold wherever a method does its work, also in the processes that it starts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import psutil
+import pytest
+
+from neuco_core.results.matrix import default_limits
+from neuco_core.results.memory import family, over, processes
+from neuco_core.results.steps import Limits, Step
+from tests.results.helpers import PROTOCOL, World, kill
+
+SCORE, EMBED = Step("m", "d", "t"), Step("m", "d")
+
+GREEDY = '''
+"""Methods that work, or do not, in their encoder."""
+from neuco_core import Method, hookimpl
+
+def encoder(what):
+    from neuco_methods.greedy.work import Encoder
+    return Encoder(what)
+
+@hookimpl
+def neuco_methods():
+    for what in ("sleeps", "eats"):
+        yield Method(id=f"greedy_{what}", encoder=encoder, params={"what": what}, dim=2)
+'''
+WORK = """
+import os, subprocess, sys, time
+
+EATER = "import time; eaten = b'x' * 700_000_000; time.sleep(10**6)"
+
+class Encoder:
+    def __init__(self, what):
+        self.what = what
+
+    def encode(self, batch):
+        if self.what == "sleeps":
+            time.sleep(10**6)
+        child = subprocess.Popen([sys.executable, "-c", EATER], start_new_session=True)
+        with open(os.environ["TOY_LOG"], "w") as log:
+            log.write(str(child.pid))
+        child.wait()
+"""
+
+
+def test_a_share_of_memory_for_each_worker_unless_told() -> None:
+    shared, alone = default_limits(4).memory, default_limits(1).memory
+    assert shared is not None
+    assert alone is not None
+    assert shared * 4 == pytest.approx(alone, rel=0.01)
+    assert default_limits(1, 5.0, 10).memory == 10
+
+
+def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:
+    def seconds(limits: Limits) -> tuple[float, float]:
+        return limits.seconds_of(SCORE), limits.seconds_of(EMBED)
+
+    assert seconds(default_limits(1)) == (3600, 86400)
+    assert seconds(default_limits(1, 5.0)) == (5, 5)
+    assert seconds(default_limits(1, 5.0, None, 50.0)) == (5, 50)
+    assert seconds(default_limits(1, embed_seconds=50.0)) == (3600, 50)
+
+
+def test_encoders_are_stopped_and_their_processes_too(world: World) -> None:
+    world.write("neuco_methods/greedy/__init__.py", GREEDY)
+    world.write("neuco_methods/greedy/work.py", WORK)
+    words = ["--protocol", PROTOCOL, "--task", "toy_[ab]", "--method", "greedy_sleeps", "--method", "greedy_eats"]
+    limits = ["--time-limit", "8", "--memory-limit", "600MB"]
+    done = world.neuco("score", "--all", "--jobs", "2", *words, *limits)
+    assert done.returncode == 1, done.stderr
+    found = {(record["method"], record["failure"], record["reason"]) for record in map(json.loads, _texts(world))}
+    assert found == {
+        ("greedy_sleeps", "timeout", "not done after 8 seconds"),
+        ("greedy_eats", "memory", "more than 0.6 GB of memory"),
+    }
+    assert len(_texts(world)) == 4
+    assert not psutil.pid_exists(int(world.log.read_text())), "it left the worker's session, and ended all the same"
+
+
+def _texts(world: World) -> list[str]:
+    return list(world.records().values())
+
+
+FORKS = """
+import os, time
+shared = b"x" * 150_000_000
+for _ in range(3):
+    if not os.fork():
+        time.sleep(60)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+def test_pages_that_processes_share_count_once() -> None:
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    members = family(process.pid, processes())
+    held = over(process.pid, 140_000_000), over(process.pid, 350_000_000)
+    for member in members:
+        psutil.Process(member.pid).kill()
+    kill(process)
+    assert len(members) == 4
+    assert held == (True, False)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1"])
+@pytest.mark.parametrize("option", ["--time-limit", "--embed-time-limit"])
+def test_a_time_limit_is_a_number_of_seconds(world: World, option: str, value: str) -> None:
+    from click.testing import CliRunner
+
+    from neuco_core.cli import cli
+
+    done = CliRunner().invoke(cli, ["score", "--all", option, value])
+    assert done.exit_code == 2
+    assert option in done.output
+    assert "is no number of seconds above 0" in done.output
