@@ -17,6 +17,7 @@ from neuco_core.cli.score_again import MANNER, resume_command, retry_command
 if TYPE_CHECKING:
     from neuco_core.results.plan import Plan, PlannedCell
     from neuco_core.results.record import Record
+    from neuco_core.results.steps import Engine, Limits
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -96,17 +97,22 @@ def matrix_options(command: F) -> F:
 def score_all(**given: Any) -> None:
     """Plan, run, and end with an error that names what failed. ``given`` are the options, as click has them."""
     from neuco_core.paths import registry_dir
+    from neuco_core.results.engines import available_cores, open_engine
+    from neuco_core.results.matrix import default_limits
     from neuco_core.results.steps import EngineError
 
     if given["files"] or given["strict"] or given["threads"]:
         raise click.UsageError("--embeddings, --strict and --threads do not go together with --all")
+    count = given["jobs"] or available_cores()
+    engine = open_engine(given["engine"], count)  # before the plan: a wrong name costs no time
+    limits = default_limits(count, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
     plan, as_json = _plan(given), given["as_json"]
     if not as_json:
         click.echo(describe_plan(plan))
     records: list[Record] = []
     if not given["dry_run"]:
         try:
-            _run(plan, given, records)
+            _run(plan, engine, limits, records)
         except EngineError as error:
             command = resume_command(given, plan.protocol.name)
             error.hint += f"{'. Then go' if error.hint else 'Go'} on with: {command}"
@@ -131,16 +137,13 @@ def _plan(given: Mapping[str, Any]) -> Plan:
     return make_plan(list_methods(*given["methods"]), chosen, rules, registry_dir(), retry=given["retry"])
 
 
-def _run(plan: Plan, given: Mapping[str, Any], records: list[Record]) -> None:
+def _run(plan: Plan, engine: Engine, limits: Limits, records: list[Record]) -> None:
     """Run the plan and tell of each record, which is then in ``records``, too."""
     from neuco_core.paths import registry_dir
-    from neuco_core.results.engines import available_cores, open_engine
-    from neuco_core.results.matrix import default_limits, run_matrix
+    from neuco_core.results.matrix import run_matrix
 
-    count = given["jobs"] or available_cores()
-    limits = default_limits(count, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
     # Closed at once when interrupted, so that the workers end before the last word is said.
-    with closing(run_matrix(plan, registry_dir(), open_engine(given["engine"], count), limits)) as results:
+    with closing(run_matrix(plan, registry_dir(), engine, limits)) as results:
         for record in results:
             records.append(record)
             click.echo(f"[{len(records)}/{len(plan.work)}] {describe(record)}", err=True)

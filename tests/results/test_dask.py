@@ -201,6 +201,26 @@ def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> 
     assert not psutil.wait_procs(started, timeout=60)[1]
 
 
+def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
+    with cluster(world, workers=1, TOY_SLEEP="60") as (place, _):
+        run = start(world.command(*world.score_words("--engine", place)), world.env())
+        begun(world, run)
+        cells = [item for item in psutil.process_iter() if _is_worker_of(item, world)]
+        os.killpg(run.pid, signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+        assert run.returncode == 130
+        assert errors.split() == ["neuco:", "interrupted"]
+        assert len(cells) == 1
+        assert not psutil.wait_procs(cells, timeout=20)[1], "the cell that was under way is stopped"
+
+
+def _is_worker_of(process: psutil.Process, world: World) -> bool:
+    try:
+        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.results.worker" in process.cmdline()
+    except psutil.Error:  # it ended meanwhile, or is another user's
+        return False
+
+
 @pytest.mark.parametrize("place", ["dask://", "dask://127.0.0.1", "dask://:8786", "dask://h:x", "dask://h:1/x"])
 def test_an_engine_without_an_address_is_refused(place: str) -> None:
     with pytest.raises(UsageError, match=r"expected e.g. dask://127.0.0.1:8786.*--engine dask"):
