@@ -13,15 +13,14 @@ from typing import Any
 from neuco_core._validate import ID, SHA256, Frozen
 from neuco_core.errors import DataError
 from neuco_core.results.record import (
-    ANOTHER_SCHEMA,
     FAILURES,
     FIELDS,
-    REBUILD,
     SCHEMA,
     STATUSES,
     Record,
     digest,
     fingerprint,
+    rebuild,
     summary,
 )
 from neuco_core.results.strict_json import LARGEST_INT, load_object
@@ -37,10 +36,16 @@ SLACK = 1e-6  # metrics are computed in float32: an F1 of 1 may come out a littl
 
 def parse_record(data: bytes, where: object) -> Record:
     """Check the content of a record file."""
-    values = load_object(data, where, REBUILD)
+    values = load_object(data, where, rebuild(where))
     if values.get("schema") != SCHEMA:
         expected, got = f"schema {SCHEMA}", _short(values.get("schema"))
-        raise DataError("not a record of this schema", where=where, expected=expected, got=got, hint=ANOTHER_SCHEMA)
+        raise DataError(
+            "not a record of this schema",
+            where=where,
+            expected=expected,
+            got=got,
+            hint=f"If another version of neuco made it, use that one; if not: {rebuild(where)}",
+        )
     names = {*RULES, "digest"}
     for name in values:
         if name not in names:
@@ -60,7 +65,7 @@ def parse_record(data: bytes, where: object) -> Record:
 
 
 def _wrong(what: str, where: object, *, expected: object = None, got: object = None) -> DataError:
-    return DataError(what, where=where, expected=expected, got=got, hint=REBUILD)
+    return DataError(what, where=where, expected=expected, got=got, hint=rebuild(where))
 
 
 def _check_inputs(values: Mapping[str, Any], where: object) -> None:

@@ -11,12 +11,14 @@ import hashlib
 import json
 import math
 import re
+import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, TypeAlias
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
+from neuco_core._validate import ID
 from neuco_core.errors import DataError
 from neuco_core.scoring.quality import summarize
 
@@ -25,9 +27,7 @@ STATUSES = ("ok", "failed", "skipped", "not-applicable")
 FAILURES = ("data", "dependency", "method", "timeout", "memory", "crash")
 DEFAULT_PROTOCOL = "neuco-2025"
 LARGEST_FILE = 4_000_000
-REBUILD = "Delete the file and run `neuco score --all` to make it anew"
 MOVE = "Move it to where it belongs, or delete it"
-ANOTHER_SCHEMA = "If another version of neuco made it, use that one; if not: " + REBUILD[0].lower() + REBUILD[1:]
 
 # What a record repeats of the registered method and metric. It changes no score, and so it is no input.
 CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
@@ -130,6 +130,16 @@ def record_name(task: str, protocol: str) -> str:
     return f"{task}{suffix}.json"
 
 
+def rebuild(where: object) -> str:
+    """The advice for a record that cannot be used: the command that makes its cell anew, told by the file's name."""
+    path = Path(str(where))
+    task, _, protocol = unquote(path.stem).partition("@")
+    if not (ID.fullmatch(path.parent.name) and ID.fullmatch(task)):
+        return "Delete the file, and make its cell anew with `neuco score --all`"
+    chosen = ("--method", path.parent.name, "--task", task, "--protocol", protocol or DEFAULT_PROTOCOL)
+    return f"Delete the file and run `{shlex.join(('neuco', 'score', '--all', *chosen))}`"
+
+
 def read_record(path: Path, *, expect_place: bool = True) -> Record:
     """Read a record strictly: it may come from a stranger. Whatever is wrong with it is an error with the reason.
 
@@ -150,11 +160,11 @@ def _read(path: Path) -> bytes:
     try:
         if path.stat().st_size > LARGEST_FILE:
             expected = f"at most {LARGEST_FILE} bytes"
-            raise DataError("too large for a record", where=path, expected=expected, hint=REBUILD)
+            raise DataError("too large for a record", where=path, expected=expected, hint=rebuild(path))
         return path.read_bytes()
     except OSError as error:
         what = f"the record cannot be read: {error.strerror or error}"
-        raise DataError(what, where=path, hint="Make it readable, or: " + REBUILD) from error
+        raise DataError(what, where=path, hint=f"Make it readable, or: {rebuild(path)}") from error
 
 
 def write_record(record: Record, registry: Path) -> Path:

@@ -74,7 +74,9 @@ def test_a_hostile_record_is_refused_by_file_and_field(name: str, tmp_path: Path
         read_record(path)
     told = str(caught.value)
     assert told.startswith(f"{path}: {said}")
-    assert "Delete the file and run `neuco score --all`" in told
+    assert (
+        "Delete the file and run `neuco score --all --method random --task digits_class --protocol neuco-2025`" in told
+    )
     assert len(told) < 1000 + len(str(path))
     told.encode()
 
