@@ -60,8 +60,8 @@ def changes(old: Board, new: Board) -> list[Change]:
             found.append(Change("moved", name, before[name], after[name], why))
     if not found and old != new:
         # ``cells`` is a digest of all records, which names nothing; it counts only where nothing else differs.
-        bare = ({name: value for name, value in board.items() if name != "cells"} for board in (old, new))
-        found.append(Change("details", first_difference(*bare) or "cells"))
+        before_it, after_it = ({**board, "cells": None} for board in (old, new))
+        found.append(Change("details", first_difference(before_it, after_it) or "cells"))
     return found
 
 
