@@ -20,6 +20,8 @@ SLACK = 0.03
 # Noise is never taken for all there is, else every plausible board would be one great tie.
 LEAST_SIGNAL = 0.01
 TINY = 1e-12
+# What differs by less is not told apart by a board: its numbers are rounded there.
+LEVEL_BELOW = 10.0**-DIGITS
 
 
 def plausible(observed: np.ndarray, replicates: np.ndarray, splits: np.ndarray) -> np.ndarray:
@@ -37,7 +39,7 @@ def plausible(observed: np.ndarray, replicates: np.ndarray, splits: np.ndarray) 
     if methods < 2:
         return replicates
     centre, spread = observed.mean(axis=1, keepdims=True), observed.std(axis=1, ddof=1, keepdims=True)
-    spread = np.where(spread > 0, spread, 1.0)
+    spread = np.where(spread > LEVEL_BELOW, spread, 1.0)
     position = (observed - centre) / spread
     deviation = (replicates - replicates.mean(axis=0)) / spread
     deviation -= deviation.mean(axis=2, keepdims=True)
@@ -100,22 +102,30 @@ def _noise(deviation: np.ndarray, splits: np.ndarray) -> np.ndarray:
     replicates, tasks, methods = deviation.shape
     flat = deviation.transpose(1, 0, 2).reshape(tasks, -1)
     found = flat @ flat.T / (replicates * (methods - 1))
-    # Replicates have the tails of Student's t with k - 1 degrees of freedom, whose variance is (k - 1)/(k - 3).
+    # Replicates have the tails of Student's t with k - 1 degrees of freedom, whose variance is (k - 1)/(k - 3). With
+    # three splits or fewer it has none, and nothing is calibrated.
     factor = np.sqrt(np.maximum(splits - 3, 1) / (splits - 1))
     found *= np.outer(factor, factor)
-    covariance: np.ndarray = found + np.eye(tasks) * max(1e-6 * np.trace(found) / tasks, TINY)
+    covariance: np.ndarray = found + np.diag(np.maximum(1e-6 * np.diag(found), TINY))
     return covariance
 
 
 def _signal(position: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """The covariance between tasks of true Q: what is left of the observed one, the same for all (pairs of) tasks."""
+    """The covariance between tasks of true Q: what is left of the observed one, the same for all (pairs of) tasks.
+
+    A task that is mostly noise tells little of it, so it counts little: its noise, in units of its spread, is large.
+    """
     tasks, methods = position.shape
     left = position @ position.T / (methods - 1) - noise
-    variance = max(float(np.trace(left)) / tasks, 0.0)
-    between = (left.sum() - np.trace(left)) / max(tasks * (tasks - 1), 1)
-    found = np.full((tasks, tasks), np.clip(between, 0.0, variance))
-    np.fill_diagonal(found, variance)
-    return found
+    clear = 1 / (1 + np.diag(noise))
+    weights = np.outer(clear, clear)
+    own = np.eye(tasks, dtype=bool)
+    between = (weights * left)[~own].sum() / max(weights[~own].sum(), TINY)
+    # Methods that stand in one order on every task show a signal, however noisy each task; chance seldom gives more
+    # than two standard errors of the mean covariance.
+    surely = between - 2 * np.sqrt(2 / (max(tasks * (tasks - 1), 1) * (methods - 1)))
+    variance = max((weights * left)[own].sum() / weights[own].sum(), surely, 0.0)
+    return np.where(own, variance, np.clip(between, 0.0, variance))
 
 
 def _bulk(position: np.ndarray) -> float:

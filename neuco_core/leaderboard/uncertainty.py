@@ -89,7 +89,7 @@ def assess(
     if not all(task.resamples for task in tasks):
         return None
     q = replicate_board(tasks, seed=seed, replicates=replicates)
-    observed = np.stack([observed_q(task) for task in tasks])
+    observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
     shown = rank(observed, rule, baselines)
     # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
     spread = observed.std(axis=1)
