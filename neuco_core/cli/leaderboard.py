@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
     from neuco_core.leaderboard.build import Board
@@ -91,13 +91,13 @@ def check(suites: Sequence[str]) -> None:
     if not suites:
         for path in orphans(registry_dir(), [suite.id for suite, _ in computed]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
-            click.echo(str(problems[-1]), err=True)
+            click.echo(clean(str(problems[-1])), err=True)
     for suite, board in computed:
         try:
             check_board(registry_dir(), board)
         except DataError as error:
             problems.append(error)
-            click.echo(f"{suite.id}: {error}", err=True)
+            click.echo(clean(f"{suite.id}: {error}"), err=True)
         else:
             click.echo(f"{suite.id}: is what the records give, {len(board['rows'])} methods ranked")
     if problems:

@@ -39,9 +39,9 @@ VARIANTS = {
 }
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
-    "Nadeau and Bengio; intervals of ranks hold the true one for 95 % of a board's methods, after its Q are pulled "
-    "together by as much as noise has spread them; groups judge all pairs at once, so methods of one group may have "
-    "intervals that do not meet"
+    "Nadeau and Bengio; an interval of ranks is made to hold the rank on 95 % of plausible boards, on average over the "
+    "methods (plausible boards are replicates, pulled together by as much as noise has spread the board); groups judge "
+    "all pairs at once, so methods of one group may have intervals that do not meet"
 )
 
 

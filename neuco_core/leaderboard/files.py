@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from neuco_core.errors import DataError
 from neuco_core.leaderboard.build import SCHEMA, Board
 from neuco_core.leaderboard.canonical import digest, dump
-from neuco_core.leaderboard.history import broken, changes, extend
+from neuco_core.leaderboard.history import broken, changes, extend, is_change
 from neuco_core.results.ledger import unwritable
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 64_000_000
 HISTORY = ".history.json"
+# What comparing with a board may raise whose inside is not that of a board, however right its outside.
+DAMAGED = (AttributeError, KeyError, TypeError, ValueError)
 LOST_HISTORY = "Restore it from version control, or remove it: a new history begins then"
 
 
@@ -51,7 +53,9 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     history = _read(path) if path.exists() else []
     needed = {"version": int, "board": str, "ranks": dict, "changes": list, "previous": str}
     if not isinstance(history, list) or not all(
-        isinstance(entry, dict) and all(isinstance(entry.get(name), kind) for name, kind in needed.items())
+        isinstance(entry, dict)
+        and all(isinstance(entry.get(name), kind) for name, kind in needed.items())
+        and all(map(is_change, entry["changes"]))
         for entry in history
     ):
         raise DataError("not a history of a board", where=path, hint=LOST_HISTORY)
@@ -81,6 +85,10 @@ def write_board(registry: Path, board: Board) -> Sequence[str]:
     path, history_file = board_path(registry, suite), history_path(registry, suite)
     old, trouble = _old_board(path)
     history = read_history(history_file)
+    try:
+        said = [str(change) for change in changes(old, board)] if old else []
+    except DAMAGED as error:
+        old, said, trouble = None, [], f"what was there was damaged ({type(error).__name__}: {error})"
     longer = extend(history, old, board)
     if old is not None and path.read_bytes() == dump(board) and longer == history:
         return []
@@ -90,7 +98,7 @@ def write_board(registry: Path, board: Board) -> Sequence[str]:
         write_atomic(path, dump(board))
     except OSError as error:
         raise unwritable(path, error) from error
-    said = [trouble] * bool(trouble) + [str(change) for change in (changes(old, board) if old else ())]
+    said = [trouble] * bool(trouble) + said
     if old is not None and not history:
         said.append("its history was missing and begins anew")
     elif old is None and not trouble:
@@ -116,7 +124,10 @@ def check_board(registry: Path, board: Board) -> None:
     again = f"Run `neuco leaderboard build {suite}` and commit the result"
     old = read_board(path)
     if path.read_bytes() != dump(board):
-        said = [str(change) for change in changes(old, board)] or ["its layout differs"]
+        try:
+            said = [str(change) for change in changes(old, board)] or ["its layout differs"]
+        except DAMAGED:
+            said = ["it is damaged"]
         what = "; ".join(said[:5]) + "; …" * (len(said) > 5)
         raise DataError(f"the board is not what the records give: {what}", where=path, hint=again)
     history = read_history(history_path(registry, suite))

@@ -12,6 +12,19 @@ Board = Mapping[str, Any]
 RULES = ("new-task", "gone-task", "task-version", "rule")
 
 
+WORDS = {
+    "new-method": "{subject} is new, at rank {after}",
+    "gone-method": "{subject}, at rank {before} before, is no longer ranked",
+    "moved": "{subject} moves from rank {before} to {after}",
+    "rescored": "{subject} has new scores",
+    "new-task": "task {subject} is new",
+    "gone-task": "task {subject} is no longer used",
+    "task-version": "task {subject} is now version {after}, was {before}",
+    "rule": "the rule of ranking is another",
+    "details": "no rank changed, but {subject} did",
+}
+
+
 @dataclass(frozen=True)
 class Change:
     """One change: ``kind`` is new-method, gone-method, new-task, gone-task, task-version, rule, rescored or moved.
@@ -26,21 +39,19 @@ class Change:
     why: str = ""
 
     def __str__(self) -> str:
-        words = {
-            "new-method": f"{self.subject} is new, at rank {self.after}",
-            "gone-method": f"{self.subject}, at rank {self.before} before, is no longer ranked",
-            "moved": f"{self.subject} moves from rank {self.before} to {self.after}",
-            "rescored": f"{self.subject} has new scores",
-            "new-task": f"task {self.subject} is new",
-            "gone-task": f"task {self.subject} is no longer used",
-            "task-version": f"task {self.subject} is now version {self.after}, was {self.before}",
-            "rule": "the rule of ranking is another",
-            "details": f"no rank changed, but {self.subject} did",
-        }[self.kind]
+        words = WORDS[self.kind].format(**vars(self))
         return clean(f"{words}: {self.why}" if self.why else words)
 
     def to_json(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if value not in (None, "")}
+
+
+def is_change(value: object) -> bool:
+    """Whether it is what ``to_json`` gives: read from a file, it may be anything."""
+    if not isinstance(value, dict) or not {"kind", "subject"} <= value.keys() <= set(vars(Change("", ""))):
+        return False
+    texts = all(isinstance(value.get(name, ""), str) for name in ("kind", "subject", "why"))
+    return texts and value["kind"] in WORDS and all(isinstance(value.get(n, 0), int) for n in ("before", "after"))
 
 
 def changes(old: Board, new: Board) -> list[Change]:

@@ -125,7 +125,8 @@ def _signal(position: np.ndarray, noise: np.ndarray) -> np.ndarray:
     # than two standard errors of the mean covariance.
     surely = between - 2 * np.sqrt(2 / (max(tasks * (tasks - 1), 1) * (methods - 1)))
     variance = max((weights * left)[own].sum() / weights[own].sum(), surely, 0.0)
-    return np.where(own, variance, np.clip(between, 0.0, variance))
+    found: np.ndarray = np.where(own, variance, np.clip(between, 0.0, variance))
+    return found
 
 
 def _bulk(position: np.ndarray) -> float:

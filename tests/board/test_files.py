@@ -57,6 +57,40 @@ def test_rows_without_their_fields_are_no_board(tmp_path: Path) -> None:
         read_board(path)
 
 
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("ranking", {"weights": "all"}),
+        ("suite", {}),
+        ("rows", [{"method": [], "rank": 1, "scores": {}}]),
+        ("rows", [{"method": "alpha", "rank": 1, "scores": {"first": {}}}]),
+        ("rows", [{"method": "alpha", "rank": 1, "scores": 5}]),
+        ("tasks", [{"id": [], "version": 1}]),
+        ("incomplete", [{"method": "alpha", "lacks": {"first": {}}}]),
+    ],
+)
+def test_a_board_that_is_damaged_inside_is_made_anew(tmp_path: Path, field: str, value: Any) -> None:
+    board, other = boards()
+    write_board(tmp_path, board)
+    path = board_path(tmp_path, "made")
+    path.write_bytes(dump({**board, field: value}))
+    with pytest.raises(DataError, match="not what the records give"):
+        check_board(tmp_path, other)
+    assert write_board(tmp_path, other)
+    check_board(tmp_path, other)
+
+
+CHANGES = ['["x"]', '[{"kind": "zap", "subject": "x"}]', '[{"kind": "moved", "subject": 5}]', '[{"kind": "moved"}]']
+
+
+@pytest.mark.parametrize("said", CHANGES)
+def test_a_change_that_is_none(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "x.history.json"
+    path.write_text(f'[{{"version": 1, "board": "", "ranks": {{}}, "previous": "", "changes": {said}}}]')
+    with pytest.raises(DataError, match="not a history"):
+        read_history(path)
+
+
 @pytest.mark.parametrize("text", ["{", "{}", '[{"evil": 1}]', '[{"version": 1, "board": "", "ranks": {}}]'])
 def test_a_damaged_history_is_not_written_over(tmp_path: Path, text: str) -> None:
     board, _ = boards()

@@ -115,8 +115,9 @@ def _apart(board: Board) -> str:
 def _ranks_words(how: Mapping[str, Any]) -> str:
     """What the bars beside the ranks mean, and P(best)."""
     return (
-        f"The bar beside a rank spans the ranks that are plausible for the method: it holds the true one for "
-        f"{how['level']:.0%} of the methods of a board, and for each with at least {how['level'] - SLACK:.0%}. "
+        f"The bar beside a rank spans the ranks that are plausible for the method: it is made to hold its rank on "
+        f"{how['level']:.0%} of plausible boards on average, and for each method on at least "
+        f"{how['level'] - SLACK:.0%}. "
         "P(best) is how often the method is first on a plausible board."
     )
 
