@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import json
 import re
+from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,6 +15,7 @@ import pytest
 from neuco_core.catalog import load_task
 from neuco_core.leaderboard.site.board_page import _heat, board_page, view_data
 from neuco_core.leaderboard.site.charts import Scale, scale, strip
+from neuco_core.leaderboard.site.folder import LIST, _read
 from neuco_core.leaderboard.site.item_pages import method_page, scales, task_page
 from neuco_core.leaderboard.site.source import BoardSource, label_histogram
 from neuco_core.leaderboard.site.write import write_site
@@ -182,14 +185,14 @@ def test_one_method_alone() -> None:
     page = board_page(made_source(methods=2, tasks=1))
     assert "1 ranked method, 1 task" in page
     assert "Only one method is ranked" in page
-    for words in ("told apart.", "changes no order", "1 methods", "plausible boards"):
+    for words in ("told apart.", "changes no order", "1 methods", "of plausible boards)"):
         assert words not in page
 
 
 def test_words_about_chance() -> None:
     source = made_source(methods=6, tasks=3)
     page = board_page(source)
-    assert "holds the true one for 95% of the methods of a board, and for each with at least 92%" in page
+    assert "made to hold its rank on 95% of plausible boards on average, and for each method on at least 92%" in page
     assert "How often it is first on a plausible board" in page
     assert "of plausible boards" in method_page(source, source.board["rows"][0], scales(source))
     assert "of replicates" not in page
@@ -250,3 +253,34 @@ def test_a_list_that_was_edited_removes_nothing_outside(tmp_path: Path, name: st
     assert outside.exists()
     (out / ".neuco-site.json").write_text("[", encoding="utf-8")
     write_site([made_source(methods=3, tasks=1)], out)
+
+
+@pytest.mark.parametrize(
+    "name", [".git/HEAD", "boards/made/notes.html", "assets/x/y.css", "boards/../.git/HEAD", "x" * 300, "index.html\n"]
+)
+def test_a_list_that_was_edited_removes_nothing_that_no_site_writes(tmp_path: Path, name: str) -> None:
+    content = b"ref: refs/heads/main\n"
+    path = tmp_path / name
+    if len(name) < 256:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "boards").mkdir(exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / LIST).write_text(json.dumps({name: sha256(content).hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1, name="other")], tmp_path)
+    assert len(name) > 255 or path.read_bytes() == content
+
+
+def test_a_list_that_names_a_whole_path_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "site" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_bytes(b"mine")
+    (tmp_path / "site" / LIST).write_text(json.dumps({str(mine): sha256(b"mine").hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], Path("site"))
+    assert mine.exists()
+
+
+def test_the_list_knows_every_file_of_a_site(tmp_path: Path, root: Path) -> None:
+    write_site(some_sites(root), tmp_path)
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert _read(tmp_path / LIST).keys() == files - {LIST}

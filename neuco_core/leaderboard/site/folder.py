@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
+from neuco_core._validate import ID
+
 LIST = ".neuco-site.json"
+# The names of all files that a site can have.
+NAMES = re.compile(
+    rf"index\.html|\.nojekyll|assets/[a-z][a-z0-9_-]{{0,63}}\.(css|js|svg)|boards/{ID.pattern}/"
+    rf"(index\.html|board\.json|board\.csv|(method|task)/{ID.pattern}\.html)"
+)
 
 
 class Folder:
@@ -37,7 +45,7 @@ class Folder:
 
     def _remove(self, name: str) -> None:
         path = self.path / name
-        # The list is a file like any other, and may have been edited: nothing outside of the folder is removed.
+        # A folder may have become a link: nothing outside of this one is removed.
         if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(self.path.resolve()):
             return
         if sha256(path.read_bytes()).hexdigest() != self.before[name]:
@@ -50,9 +58,14 @@ class Folder:
 
 
 def _read(path: Path) -> dict[str, str]:
-    """The list of the build before; what cannot be read lists nothing, and then nothing is removed."""
+    """The list of the build before; what cannot be read lists nothing, and then nothing is removed.
+
+    The list is a file like any other, and may have been edited: what no site can have written is left out.
+    """
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {str(name): str(value) for name, value in found.items()} if isinstance(found, dict) else {}
+    if not isinstance(found, dict):
+        return {}
+    return {name: str(value) for name, value in found.items() if NAMES.fullmatch(name)}
