@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from neuco_core.cli.output import echo_json
+from neuco_core.cli.output import clean, echo_json
 from neuco_core.cli.score_again import MANNER, resume_command, retry_command
 
 if TYPE_CHECKING:
@@ -164,14 +164,14 @@ def describe_plan(plan: Plan) -> str:
     for (state, _), (first, *others) in alike.items():
         more = f" and {len(others)} more" if others else ""
         lines.append(f"{state} {first.method.id} on {first.task.id}{more}: {first.reason}")
-    return "\n".join([head, *lines])
+    return "\n".join(map(clean, [head, *lines]))
 
 
 def describe(record: Record) -> str:
     name = f"{record.method} on {record.task}"
     if record.mean is not None:
         return f"ok {name}: {record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
-    return f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}"
+    return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
 def _end(plan: Plan, records: Sequence[Record], given: Mapping[str, Any]) -> None:

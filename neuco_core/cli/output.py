@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 
 import click
 
+from neuco_core.leaderboard import canonical
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -19,7 +21,13 @@ def json_option(command: F) -> F:
 
 def echo_json(value: object) -> None:
     """Print a value as JSON that is the same every time; NaN is refused, it is no JSON."""
-    click.echo(json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True))
+    lines = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
+    click.echo("\n".join(line if line.isprintable() else _escaped(line) for line in lines))
+
+
+def _escaped(line: str) -> str:
+    """The same JSON; what is not printable is inside of a text, and JSON itself escapes only some of it."""
+    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
@@ -33,7 +41,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collecti
 
 def clean(text: str) -> str:
     """Names and descriptions come from strangers: no control characters, no second line."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return canonical.clean("".join(" " if char.isspace() else char for char in text))
 
 
 def _width(text: str) -> int:

@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
     from neuco_core.results.record import Record
@@ -85,7 +85,7 @@ def _line(check: Check, with_file: bool) -> str:
     name = f"{check.verdict} {check.record.method} on {check.record.task}"
     name += f" in {check.path}" if with_file else ""
     difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
-    return name + difference + (f": {check.reason}" if check.reason else "")
+    return clean(name + difference + (f": {check.reason}" if check.reason else ""))
 
 
 def _show(checks: Sequence[Check], tolerance: float, with_file: bool) -> None:
@@ -124,19 +124,19 @@ def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
     if as_json:
         echo_json(found.to_json())
         return
-    click.echo(f"{found.method} on {found.task} under {found.protocol}: {found.state} ({found.meaning})")
+    click.echo(clean(f"{found.method} on {found.task} under {found.protocol}: {found.state} ({found.meaning})"))
     if found.reason:
-        click.echo(found.reason)
-    click.echo(f"record: {found.record or 'none'}")
+        click.echo(clean(found.reason))
+    click.echo(clean(f"record: {found.record or 'none'}"))
     if not found.record and (others := _protocols(registry_dir(), method, task)):
-        click.echo(f"there are records under {', '.join(others)}: give --protocol")
+        click.echo(clean(f"there are records under {', '.join(others)}: give --protocol"))
     rows = [
         [name, _short(then), _short(now), _changed(name, then, now, bool(found.record))]
         for name, then, now in found.inputs
     ]
     click.echo(table(["input", "recorded", "now", ""], rows))
     if found.command:
-        click.echo(f"next: {found.command}")
+        click.echo(clean(f"next: {found.command}"))
 
 
 def _protocols(registry: Path, method: str, task: str) -> list[str]:

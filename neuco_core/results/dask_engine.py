@@ -7,7 +7,6 @@ steps, so that limits hold, a crash costs one cell, and the numbers are the same
 from __future__ import annotations
 
 import logging
-import os
 import secrets
 import signal
 import time
@@ -18,6 +17,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from typing import Any
 
+from neuco_core._validate import switched_on
 from neuco_core.errors import DependencyError
 from neuco_core.results.process import START_SECONDS
 from neuco_core.results.schedule import Schedule
@@ -130,7 +130,7 @@ def _gone(address: str) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep dask's own words off the terminal: what they mean for the run is said in one line of ours."""
-    if os.environ.get("NEUCO_DEBUG"):
+    if switched_on("NEUCO_DEBUG"):
         yield
         return
     names = [name for name in logging.root.manager.loggerDict if name.partition(".")[0] in ("distributed", "tornado")]
@@ -149,7 +149,7 @@ class _Run:
     """The steps that are under way on a cluster, never more than it has threads.
 
     Each is bound to one dask worker, the one that has the embeddings. When that one dies the step is given to
-    another; the second time, one whose worker does nothing else, so that no step is blamed for its neighbour.
+    another; the second time to one that does nothing else meanwhile, so that no step is blamed for its neighbour.
     """
 
     def __init__(self, client: Any, limits: Limits, plugin: str, address: str) -> None:
@@ -181,12 +181,13 @@ class _Run:
                 self.sent[self._submit(sent)] = sent
 
     def _next(self, schedule: Schedule, address: str) -> _Sent | None:
+        here = [sent for sent in self.sent.values() if sent.address == address]
+        if any(sent.deaths > 1 for sent in here):
+            return None
         for sent in self.again:
-            if sent.deaths == 1 or not self.sent:
+            if sent.deaths == 1 or not here:
                 self.again.remove(sent)
                 return replace(sent, address=address)
-        if any(sent.deaths > 1 for sent in self.sent.values()):
-            return None
         step = schedule.next(address)
         return _Sent(step, address) if step else None
 

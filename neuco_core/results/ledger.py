@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from neuco_core.errors import UsageError
-from neuco_core.results.record import CLAIMS, FIELDS, Scalar, canonical
+from neuco_core.results.record import CLAIMS, FIELDS, LARGEST_FILE, Scalar, canonical
 
 # Where the fields are in a file: one per line, in alphabetical order, after a line with a bracket.
 _LINE = {name: number for number, name in enumerate(sorted(("digest", *FIELDS)), start=1)}
@@ -23,6 +24,7 @@ _NAMES = frozenset((*CLAIMS, "failure", "reason", "status"))
 _WANTED = sorted(_LINE[name] for name in (*_NAMES, "inputs"))
 _UNSIGNED = sorted((_LINE["digest"], _LINE["provenance"]), reverse=True)
 _SCALARS = frozenset((str, int, float, bool, type(None)))
+NO_FILE = "the record is not a file of its own, but a link, a folder or a device"
 STRANGE = "the record is not one that neuco wrote"
 EDITED = "the record's digest does not match: it was edited after it was written"
 
@@ -55,8 +57,13 @@ def read_heads(registry: Path) -> dict[tuple[str, str], Head]:
 def read_head(path: str) -> Head:
     """The head of one record; never raises."""
     try:
-        with open(path, "rb") as file:  # noqa: PTH123 - a Path for each of 100,000 files costs a second
-            lines = file.read().split(b"\n")
+        file_is = os.lstat(path)
+        if not stat.S_ISREG(file_is.st_mode):
+            return Head("", problem=NO_FILE)
+        if file_is.st_size > LARGEST_FILE:
+            return Head("", problem=f"the record has more than {LARGEST_FILE} bytes")
+        with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 100,000 files costs a second
+            lines = file.read(file_is.st_size).split(b"\n")
         if len(lines) != len(_LINE) + 3:
             return Head("", problem=STRANGE)
         text = b"{" + b",".join([lines[place].removesuffix(b",") for place in _WANTED]) + b"}"

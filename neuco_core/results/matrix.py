@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import logging
 import secrets
 from collections.abc import Generator, Sequence
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from neuco_core.catalog import load_metric, load_protocol
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.results.identity import Identity
 from neuco_core.results.ledger import exclusive, read_head, unwritable
+from neuco_core.results.memory import can_measure
 from neuco_core.results.plan import Plan, PlannedCell
 from neuco_core.results.record import (
     Record,
@@ -22,11 +24,12 @@ from neuco_core.results.record import (
     summary,
     write_record,
 )
-from neuco_core.results.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
+from neuco_core.results.steps import Engine, Group, Limits, Result, Step, failure, machine_memory, one_line
 from neuco_core.specs import Spec
 
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
 MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
+log = logging.getLogger(__name__)
 
 
 def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Generator[Record, None, None]:
@@ -71,6 +74,8 @@ def default_limits(
 
     Where no memory is given, each worker has its share of the machine.
     """
+    if memory is not None and not can_measure():
+        log.warning("the memory limit is not kept by workers on this machine: it has no /proc to tell what they hold")
     whole = machine_memory()
     if memory is None and whole is not None:
         memory = int(whole * MEMORY_SHARE / max(jobs, 1))
@@ -144,7 +149,7 @@ def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
     mean, std, q = summary(splits, greater_is_better) or (None, None, None)
     return {
         "status": result["status"],
-        "reason": result.get("reason", ""),
+        "reason": one_line(result.get("reason", "")),  # an engine or a plugin may have put anything there
         "failure": result.get("failure"),
         "per_split": splits,
         "mean": mean,

@@ -22,6 +22,11 @@ class Process(NamedTuple):
     resident: int
 
 
+def can_measure() -> bool:
+    """Whether the system tells how much memory a process holds, as Linux does; elsewhere no limit can be kept."""
+    return (PROC / "self" / "statm").exists()
+
+
 def processes() -> tuple[Process, ...]:
     """All processes that this one may see; none where the system does not tell."""
     try:

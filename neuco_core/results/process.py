@@ -12,6 +12,7 @@ import time
 from multiprocessing.connection import wait
 from pathlib import Path
 
+from neuco_core._validate import switched_on
 from neuco_core.results.memory import family, over, processes
 from neuco_core.results.steps import GIGABYTE, Limits, Result, Step, failure
 
@@ -79,6 +80,7 @@ class WorkerProcess:
                 return result
 
     def _start(self) -> None:
+        errors = None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL
         child_reads, self._commands = os.pipe()
         self._results, child_writes = os.pipe()
         os.set_blocking(self._results, False)
@@ -88,7 +90,7 @@ class WorkerProcess:
                 pass_fds=(child_reads, child_writes),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=None if os.environ.get("NEUCO_DEBUG") else subprocess.DEVNULL,
+                stderr=errors,
                 env={**os.environ, **ONE_THREAD, "PYTHONPATH": _path()},
                 start_new_session=True,  # an interrupt from the keyboard goes to the owner alone
             )
@@ -146,18 +148,22 @@ class WorkerProcess:
         """End the step from another thread; the one that polls puts the worker away, for its pipes may be in use."""
         self._stopped = True
         process = self._process
-        if process is not None:
+        if process is not None and process.returncode is None:
             _kill_group(process.pid)
 
     def kill(self) -> None:
         """End the worker and whatever it started, now."""
         if self._process is None:
             return
-        started = family(self._process.pid, processes())
-        _kill_group(self._process.pid)
-        for process in started:  # some may have left the group
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.kill(process.pid, signal.SIGKILL)
+        pid = self._process.pid
+        started = family(pid, processes())
+        # The number of a worker that was waited for is given anew only when nobody of its group or session is left.
+        reused = self._process.returncode is not None and any(process.pid == pid for process in started)
+        if not reused:
+            _kill_group(pid)
+            for process in started:  # some may have left the group
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(process.pid, signal.SIGKILL)
         self._process.wait()
         os.close(self._commands)
         os.close(self._results)
@@ -165,7 +171,8 @@ class WorkerProcess:
 
 
 def _kill_group(pid: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
+    # Some systems refuse to signal a group of which only a process is left that nobody has waited for.
+    with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(pid, signal.SIGKILL)
 
 

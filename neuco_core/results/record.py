@@ -12,6 +12,7 @@ import json
 import math
 import re
 import shlex
+import stat
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -158,13 +159,18 @@ def read_record(path: Path, *, expect_place: bool = True) -> Record:
 
 def _read(path: Path) -> bytes:
     try:
-        if path.stat().st_size > LARGEST_FILE:
-            expected = f"at most {LARGEST_FILE} bytes"
-            raise DataError("too large for a record", where=path, expected=expected, hint=rebuild(path))
-        return path.read_bytes()
+        # A device or a pipe says that it has 0 bytes, and may never end.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise DataError("not a record", where=path, expected="a file", hint="Name a record's file")
+        with path.open("rb") as file:
+            data = file.read(LARGEST_FILE + 1)
     except OSError as error:
         what = f"the record cannot be read: {error.strerror or error}"
         raise DataError(what, where=path, hint=f"Make it readable, or: {rebuild(path)}") from error
+    if len(data) > LARGEST_FILE:
+        expected = f"at most {LARGEST_FILE} bytes"
+        raise DataError("too large for a record", where=path, expected=expected, hint=rebuild(path))
+    return data
 
 
 def write_record(record: Record, registry: Path) -> Path:
@@ -182,7 +188,8 @@ def write_record(record: Record, registry: Path) -> Path:
 def record_files(registry: Path) -> Iterator[Path]:
     """All record files, by method and task. Hidden files are not records: a killed run may leave one half-written.
 
-    Whatever else is there is refused: a record with a wrong name would otherwise be missing without a word.
+    Whatever else is there is refused: a record with a wrong name would otherwise be missing without a word. So is a
+    link: what it leads to may be elsewhere tomorrow, or be no file at all.
     """
     root = registry / "results"
     if not root.exists():
@@ -191,7 +198,7 @@ def record_files(registry: Path) -> Iterator[Path]:
         if not folder.is_dir():
             raise _stray(folder, "METHOD/TASK.json")
         for file in _visible(folder):
-            if file.suffix != ".json" or not file.is_file():
+            if file.suffix != ".json" or file.is_symlink() or not file.is_file():
                 raise _stray(file, f"{folder.name}/TASK.json")
             yield file
 

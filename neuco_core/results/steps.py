@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 from neuco_core.errors import NeucoError
+from neuco_core.leaderboard.canonical import clean
 
 Result: TypeAlias = dict[str, Any]
 GIGABYTE = 10**9
+LONGEST_REASON = 2000
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,12 @@ class Engine(Protocol):
     name: str
 
     def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]: ...
+
+
+def one_line(text: str) -> str:
+    """A reason as records hold it: short, and nothing in it that would steer a terminal."""
+    text = clean(" ".join(text.split()))
+    return text if len(text) <= LONGEST_REASON else text[: LONGEST_REASON - 1] + "…"
 
 
 def failure(kind: str, reason: str) -> Result:

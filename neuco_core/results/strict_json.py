@@ -37,8 +37,12 @@ def load_object(data: bytes, where: object, hint: str) -> dict[str, Any]:
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         values = dict(pairs)
         if len(values) != len(pairs):
-            names = [name for name, _ in pairs]
-            values[next(name for name in names if names.count(name) > 1)] = reject("a field that is there twice")
+            seen: set[str] = set()
+            for name, _ in pairs:
+                if name in seen:
+                    values[name] = reject("a field that is there twice")
+                    break
+                seen.add(name)
         return values
 
     try:

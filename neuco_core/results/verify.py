@@ -178,7 +178,8 @@ class Explanation:
 def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
     """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
     path = record_path(registry, method.id, task.id, protocol.name)
-    heads = {(method.id, path.name): read_head(str(path))} if path.exists() else {}
+    there = path.exists() or path.is_symlink()
+    heads = {(method.id, path.name): read_head(str(path))} if there else {}
     cell = Planner(protocol, heads).cell(method, task)
     then = cell.head.inputs if cell.head else {}
     names = sorted(then.keys() | cell.inputs.keys())
@@ -197,7 +198,7 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
         cell.state,
         "there is a file, and it cannot be used" if unusable and cell.state == "stale" else STATES[cell.state],
         cell.reason,
-        str(path) if path.exists() else "",
+        str(path) if there else "",
         tuple((name, then.get(name), cell.inputs.get(name)) for name in names),
         shlex.join(words) if goes_on else "",
     )

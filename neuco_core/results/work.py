@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuco_core import __version__, catalog
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
-from neuco_core.results.steps import Result, Step, failure
+from neuco_core.results.steps import Result, Step, failure, one_line
 from neuco_core.specs import Task
 
 if TYPE_CHECKING:
@@ -134,8 +134,7 @@ def _clean(text: str) -> str:
     for folder, name in ((cache_dir(), "CACHE"), (PACKAGE.parent, "."), (Path.cwd(), "."), (Path.home(), "~")):
         if len(folder.parts) > 1:
             text = text.replace(str(folder), name)
-    text = " ".join(text.split())
-    return text if len(text) <= 2000 else text[:1999] + "…"
+    return one_line(text)
 
 
 def environment() -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -16,7 +17,10 @@ import psutil
 import pytest
 
 from neuco_core.errors import UsageError
+from neuco_core.results.dask_engine import _quiet, _Run, _Sent
 from neuco_core.results.engines import open_engine
+from neuco_core.results.schedule import Schedule
+from neuco_core.results.steps import Group, Limits, Step
 from tests.results.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
@@ -225,3 +229,34 @@ def _is_worker_of(process: psutil.Process, world: World) -> bool:
 def test_an_engine_without_an_address_is_refused(place: str) -> None:
     with pytest.raises(UsageError, match=r"expected e.g. dask://127.0.0.1:8786.*--engine dask"):
         open_engine(place, 1)
+
+
+def test_a_step_under_which_two_workers_died_has_the_next_one_for_itself() -> None:
+    """Its neighbour on the same dask worker would die with it; others go on meanwhile."""
+    steps = tuple(Step("m", "d", f"t{i}", "p") for i in range(3))
+    schedule = Schedule([Group("m", "d", steps)])
+    embed = schedule.next("left")
+    assert embed == Step("m", "d")
+    list(schedule.ended(embed, {"status": "ok"}))
+    run = _Run(None, Limits(), "", "")
+    run.sent = {1: _Sent(Step("n", "d", "t"), "left")}
+    bad, weak = _Sent(Step("bad", "d", "t"), "gone", 2), _Sent(Step("weak", "d", "t"), "gone", 1)
+    run.again = [bad, weak]
+    assert run._next(schedule, "left") == _Sent(weak.step, "left", 1), "the worker that is busy gets something else"
+    alone = run._next(schedule, "right")
+    assert alone == _Sent(bad.step, "right", 2)
+    run.sent[2] = alone
+    run.again = [weak]
+    assert run._next(schedule, "right") is None, "nothing beside it"
+    run.again = []
+    assert run._next(schedule, "right") is None
+    assert run._next(schedule, "left") == _Sent(steps[0], "left")
+
+
+@pytest.mark.parametrize(("word", "level"), [("0", logging.CRITICAL + 1), ("1", logging.INFO)])
+def test_dask_is_heard_if_debugging_is_switched_on(word: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("distributed.of_a_test")
+    logger.setLevel(logging.INFO)
+    monkeypatch.setenv("NEUCO_DEBUG", word)
+    with _quiet():
+        assert logger.level == level

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,15 +12,33 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from neuco_core.catalog import load_method, load_protocol, load_task
 from neuco_core.cli import cli
+from neuco_core.cli.matrix import describe
+from neuco_core.cli.verify import _line
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.results.ledger import read_head, read_heads
-from neuco_core.results.record import digest, read_all, read_record, record_bytes, write_record
-from tests.results.examples import scored
+from neuco_core.results.ledger import NO_FILE, read_head, read_heads
+from neuco_core.results.matrix import make_record
+from neuco_core.results.plan import make_plan
+from neuco_core.results.record import (
+    LARGEST_FILE,
+    digest,
+    read_all,
+    read_record,
+    record_bytes,
+    record_path,
+    write_record,
+)
+from neuco_core.results.steps import failure
+from neuco_core.results.strict_json import load_object
+from neuco_core.results.verify import Check
+from neuco_core.results.work import explain_error
+from tests.results.examples import scored, unscored
 
 HUGE = "1" + "0" * 400
 DEEP = "[" * 900 + "]" * 900
 HALF = '"\\ud800"'
+STEERS = "\x1b]0;owned\x07 \x9b2J \u202etxt.exe\x7f"  # a title, a cleared screen, an order of reading
 
 
 def text_of(**changes: str) -> str:
@@ -162,3 +181,94 @@ def test_every_refusal_says_what_to_do(name: str, tmp_path: Path) -> None:
     with pytest.raises(NeucoError) as caught:
         read_all(tmp_path)
     assert "elete" in caught.value.hint
+
+
+def test_a_field_that_is_there_twice_among_many_is_found() -> None:
+    names = [*(f"n{i}" for i in range(100_000)), "n99999"]
+    data = ("{" + ",".join(f'"{name}": 1' for name in names) + "}").encode()
+    with pytest.raises(DataError, match="bad n99999: a field that is there twice"):
+        load_object(data, "x.json", "")
+
+
+def a_pipe(path: Path, true: Path) -> None:
+    os.mkfifo(path)
+
+
+def a_link(path: Path, true: Path) -> None:
+    path.symlink_to(true)
+
+
+def a_link_to_a_device(path: Path, true: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+def a_link_to_nothing(path: Path, true: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+@pytest.mark.parametrize("make", [a_link, a_link_to_nothing, a_pipe, a_link_to_a_device])
+def test_what_is_no_file_of_its_own_is_never_read(
+    make: Callable[[Path, Path], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = write_record(scored(), tmp_path / "other")
+    path = record_path(tmp_path, *scored().key)
+    path.parent.mkdir(parents=True)
+    make(path, true)
+    assert [head.problem for head in read_heads(tmp_path).values()] == [NO_FILE]
+    with pytest.raises(DataError, match="not a record, in the folder of records"):
+        read_all(tmp_path)
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    told = CliRunner().invoke(cli, ["explain", "random", "digits_class"])
+    assert ": stale (there is a file, and it cannot be used)" in told.output
+    assert NO_FILE in told.output
+
+
+def test_a_pipe_or_a_device_that_is_to_be_verified_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.json")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        with pytest.raises(DataError, match="not a record; expected a file"):
+            read_record(path)
+
+
+def test_a_file_too_large_for_a_record_is_not_read_for_a_plan(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(record_bytes(scored()))
+    assert not read_head(str(path)).problem
+    os.truncate(path, LARGEST_FILE + 1)
+    assert read_head(str(path)).problem == "the record has more than 4000000 bytes"
+
+
+def test_nothing_that_steers_a_terminal_is_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Somebody may sign what the strict reader would refuse, and a plan shows its reason."""
+    method, task, protocol = load_method("random"), load_task("digits_class"), load_protocol("neuco-2025")
+    cell = make_plan([method], [task], protocol, tmp_path).cells[0]
+    record = make_record(cell, failure("crash", "HERE"), "local")
+    path = write_record(record, tmp_path)
+    path.write_bytes(record_bytes(type(record)(**{**vars(record), "reason": STEERS})))
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    plan = ["score", "--all", "--dry-run", "--method", "random", "--task", "digits_class"]
+    explain = ["explain", "random", "digits_class"]
+    for words in (plan, explain):
+        said = CliRunner().invoke(cli, words).output
+        assert "]0;owned" in said
+        assert said.replace("\n", "").isprintable()
+        as_json = CliRunner().invoke(cli, [*words, "--json"]).output
+        assert as_json.replace("\n", "").isprintable()
+        assert json.dumps(STEERS)[1:-1].lower() in as_json.lower(), "the same value, escaped"
+    for line in (_line(Check(record, "differs", STEERS), True), describe(unscored(reason=STEERS))):
+        assert line.isprintable()
+
+
+def test_reasons_of_failures_are_recorded_without_what_steers_a_terminal(tmp_path: Path) -> None:
+    cell = make_plan([load_method("random")], [load_task("digits_class")], load_protocol("neuco-2025"), tmp_path)
+    results = (
+        explain_error(DataError(STEERS)),
+        explain_error(ModuleNotFoundError(STEERS)),
+        failure("crash", STEERS * 999),
+    )
+    for result in results:
+        record = make_record(cell.cells[0], result, "local")
+        assert record.reason.isprintable()
+        assert "]0;owned" in record.reason
+        assert read_record(write_record(record, tmp_path)) == record
+    assert explain_error(DataError("two\u00a0words\n next line"))["reason"] == "two words next line"

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import psutil
 import pytest
 
+from neuco_core.errors import UsageError
+from neuco_core.results import memory, process
 from neuco_core.results.matrix import default_limits
-from neuco_core.results.memory import family, over, processes
+from neuco_core.results.memory import Process, can_measure, family, over, processes
+from neuco_core.results.process import WorkerProcess
 from neuco_core.results.steps import Limits, Step
-from tests.results.helpers import PROTOCOL, World, kill
+from tests.results.helpers import PROTOCOL, World, kill, needs_proc
 
 SCORE, EMBED = Step("m", "d", "t"), Step("m", "d")
 
@@ -56,6 +63,81 @@ def test_a_share_of_memory_for_each_worker_unless_told() -> None:
     assert default_limits(1, 5.0, 10).memory == 10
 
 
+def test_a_memory_limit_that_cannot_be_kept_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            default_limits(2)
+            default_limits(2, 5.0, 10**9)
+        return caplog.messages
+
+    if can_measure():
+        assert warnings() == []
+    monkeypatch.setattr(memory, "PROC", tmp_path)
+    [said] = warnings()
+    assert "the memory limit is not kept" in said
+
+
+@pytest.fixture
+def ended() -> WorkerProcess:
+    """A worker whose process ended and was waited for."""
+    worker = WorkerProcess(Limits())
+    worker._process = subprocess.Popen([sys.executable, "-c", ""])
+    worker._process.wait()
+    worker._commands, worker._results = os.pipe()
+    return worker
+
+
+@pytest.mark.parametrize("reused", [True, False])
+def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
+    reused: bool, ended: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, killed = ended.pid or 0, []
+    left = [Process(pid + 1, 1, pid, 0)]
+    stranger = [Process(pid, 1, 5, 0), Process(pid + 2, pid, 5, 0)]
+    monkeypatch.setattr(process, "processes", lambda: stranger if reused else left)
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append(-pid))
+    ended.stop()
+    ended.kill()
+    assert killed == ([] if reused else [-pid, pid + 1])
+
+
+def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(pid: int, number: signal.Signals) -> None:
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    process._kill_group(1)
+
+
+@pytest.mark.parametrize(("word", "shown"), [("0", False), ("off", False), ("1", True)])
+def test_what_workers_print_is_shown_if_debugging_is_switched_on(
+    word: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {}
+
+    class Popen:
+        def __init__(self, words: list[str], **options: object) -> None:
+            given.update(options)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    monkeypatch.setenv("NEUCO_DEBUG", word)
+    worker = WorkerProcess(Limits())
+    worker._start()
+    os.close(worker._commands)
+    os.close(worker._results)
+    assert given["stderr"] == (None if shown else subprocess.DEVNULL)
+
+
+def test_a_word_that_is_no_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_DEBUG", "maybe")
+    with pytest.raises(UsageError, match="neither yes nor no"):
+        WorkerProcess(Limits()).give(SCORE)
+
+
 def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:
     def seconds(limits: Limits) -> tuple[float, float]:
         return limits.seconds_of(SCORE), limits.seconds_of(EMBED)
@@ -66,6 +148,7 @@ def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() ->
     assert seconds(default_limits(1, embed_seconds=50.0)) == (3600, 50)
 
 
+@needs_proc
 def test_encoders_are_stopped_and_their_processes_too(world: World) -> None:
     world.write("neuco_methods/greedy/__init__.py", GREEDY)
     world.write("neuco_methods/greedy/work.py", WORK)
@@ -97,6 +180,7 @@ time.sleep(60)
 """
 
 
+@needs_proc
 def test_pages_that_processes_share_count_once() -> None:
     process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
