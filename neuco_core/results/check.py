@@ -12,6 +12,7 @@ from typing import Any
 
 from neuco_core._validate import ID, SHA256, Frozen
 from neuco_core.errors import DataError
+from neuco_core.leaderboard.canonical import clean
 from neuco_core.results.record import (
     FAILURES,
     FIELDS,
@@ -56,6 +57,7 @@ def parse_record(data: bytes, where: object) -> Record:
     for name, (fits, expected) in RULES.items():
         if not fits(values[name]):
             raise _wrong(f"bad {name}", where, expected=expected, got=_short(values[name]))
+    _check_legible(values, where)
     _check_inputs(values, where)
     _check_outcome(values, where)
     _check_splits(values, where)
@@ -66,6 +68,16 @@ def parse_record(data: bytes, where: object) -> Record:
 
 def _wrong(what: str, where: object, *, expected: object = None, got: object = None) -> DataError:
     return DataError(what, where=where, expected=expected, got=got, hint=rebuild(where))
+
+
+def _check_legible(values: Mapping[str, Any], where: object) -> None:
+    """Texts that are printed have no characters that steer a terminal or turn the order of reading."""
+    for field in ("reason", "inputs", "metrics", "samples", "folds"):
+        value = values[field]
+        texts = [value] if isinstance(value, str) else [*value, *value.values()]
+        for text in texts:
+            if isinstance(text, str) and clean(text) != text:
+                raise _wrong(f"bad {field}", where, expected="text without control characters", got=_short(text))
 
 
 def _check_inputs(values: Mapping[str, Any], where: object) -> None:
@@ -177,7 +189,9 @@ def _text(value: object) -> bool:
 
 
 def _protocol(value: object) -> bool:
-    return isinstance(value, str) and 0 < len(value) <= 200 and ID.fullmatch(value.partition("+")[0]) is not None
+    if not isinstance(value, str) or not 0 < len(value) <= 200 or not value.isprintable():
+        return False
+    return ID.fullmatch(value.partition("+")[0]) is not None
 
 
 def _mapping(item: Callable[[object], bool]) -> Callable[[object], bool]:
