@@ -68,14 +68,19 @@ class Reader:
         return self.page
 
 
-@pytest.fixture
-def reader(browser: Any, site: Path) -> Iterator[Reader]:
+def reading(browser: Any, site: Path) -> Iterator[Reader]:
+    """A page of a site; when the test has ended, nothing was complained of and nothing was asked from elsewhere."""
     context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
     found = Reader(context, site)
     yield found
     context.close()
     assert found.troubles == []
     assert all(url.startswith((f"file://{site}/", "data:", "blob:")) for url in found.requests), found.requests
+
+
+@pytest.fixture
+def reader(browser: Any, site: Path) -> Iterator[Reader]:
+    yield from reading(browser, site)
 
 
 @pytest.fixture(scope="session")
@@ -87,8 +92,4 @@ def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def odd_reader(browser: Any, odd: Path) -> Iterator[Reader]:
-    context = browser.new_context(viewport={"width": 1300, "height": 900}, accept_downloads=True)
-    found = Reader(context, odd)
-    yield found
-    context.close()
-    assert found.troubles == []
+    yield from reading(browser, odd)

@@ -106,11 +106,15 @@ def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
 
 
 def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
     def refuse(pid: int, number: signal.Signals) -> None:
+        asked.append(pid)
         raise PermissionError
 
     monkeypatch.setattr(os, "killpg", refuse)
     process._kill_group(1)
+    assert asked == [1]
 
 
 @pytest.mark.parametrize(("word", "shown"), [("0", False), ("off", False), ("1", True)])
