@@ -19,17 +19,17 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.leaderboard.build import rank_table
-from neuco_core.leaderboard.canonical import dump
-from neuco_core.leaderboard.ranking import Rule
-from neuco_core.leaderboard.site.source import BoardSource
-from neuco_core.leaderboard.site.write import write_site
-from neuco_core.leaderboard.table import from_records
-from neuco_core.leaderboard.uncertainty import REPLICATES, TaskScores
-from neuco_core.results.record import read_all, write_record
-from tests.board.conftest import FLAGS
-from tests.board.helpers import make_record, make_suite, simulate, table_of
-from tests.board.site_source import finish
+from neuco_core.boards.build import rank_table
+from neuco_core.boards.stats.ranking import Rule
+from neuco_core.boards.stats.uncertainty import REPLICATES, TaskScores
+from neuco_core.boards.table import from_records
+from neuco_core.boards.views.site.source import BoardSource
+from neuco_core.boards.views.site.write import write_site
+from neuco_core.jsonio import dump
+from neuco_core.records.record import read_all, write_record
+from tests.boards.conftest import FLAGS
+from tests.boards.helpers import make_record, make_suite, simulate, table_of
+from tests.boards.site_source import finish
 
 
 def main() -> None:

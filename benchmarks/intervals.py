@@ -13,8 +13,8 @@ import argparse
 
 import numpy as np
 
-from neuco_core.leaderboard.ranking import Rule, rank
-from neuco_core.leaderboard.uncertainty import TaskScores, assess, mean_interval
+from neuco_core.boards.stats.ranking import Rule, rank
+from neuco_core.boards.stats.uncertainty import TaskScores, assess, mean_interval
 from neuco_core.scoring.quality import EPSILON
 
 LATENT, SPLITS, TASKS = 12, 40, 4

@@ -15,9 +15,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from neuco_core.catalog import load_protocol
-from neuco_core.results.identity import Identity
-from neuco_core.results.record import Record, fingerprint, record_bytes, record_path, summary
+from neuco_core.plugins.catalog import load_protocol
+from neuco_core.records.identity import Identity
+from neuco_core.records.record import Record, fingerprint, record_bytes, record_path, summary
 from neuco_core.specs import Method, Remote, Task
 
 TASKS = 11

@@ -8,7 +8,7 @@ import time
 
 import numpy as np
 
-from neuco_core.data.cubes import batches
+from neuco_core.cubes.cubes import batches
 from neuco_tasks.mini.cubes import MiniCubes
 from neuco_tasks.mini.test import TRUE_MEANS
 

@@ -48,8 +48,8 @@ def scaled(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def run_score(x: np.ndarray, y: np.ndarray, threads: int, **changes: Any) -> Any:
     from neuco_core import load_protocol, score
-    from neuco_core.data.embeddings import Embeddings
-    from neuco_core.data.labels import Labels
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
 
     ids = tuple(map(str, range(len(x))))
     rules = load_protocol("neuco-2025").with_(**changes)
@@ -137,7 +137,7 @@ def stage_loaders(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def first_split(n: int) -> tuple[np.ndarray, np.ndarray]:
-    from neuco_core.scoring.protocol import load_protocol
+    from neuco_core.protocol import load_protocol
     from neuco_core.scoring.splits import shuffle
 
     return shuffle(n, load_protocol("neuco-2025").with_(k=1))[0]

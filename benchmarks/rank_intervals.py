@@ -16,10 +16,10 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.leaderboard.ranking import Rule, rank
-from neuco_core.leaderboard.uncertainty import assess
-from tests.board.helpers import simulate
-from tests.board.test_uncertainty import NOISE, expected_q
+from neuco_core.boards.stats.ranking import Rule, rank
+from neuco_core.boards.stats.uncertainty import assess
+from tests.boards.helpers import simulate
+from tests.boards.test_uncertainty import NOISE, expected_q
 
 # Methods, tasks, splits, and the spread of true scores; the noise of a split is 0.05.
 BOARDS = (

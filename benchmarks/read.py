@@ -26,7 +26,7 @@ READERS = ("pyarrow csv", "neuco csv", "neuco parquet", "neuco npz", "neuco npy"
 def make(folder: Path, rows: int, dim: int) -> None:
     import numpy as np
 
-    from neuco_core.data.embeddings import make_embeddings, write_embeddings
+    from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
     for name, n in (("warm", 3), ("data", rows)):
         values = np.random.default_rng(n).standard_normal((n, dim), dtype=np.float32)
@@ -47,7 +47,7 @@ def read(path: Path, reader: str) -> object:
         import pyarrow.csv
 
         return pyarrow.csv.read_csv(path)
-    from neuco_core.data.embeddings import read_embeddings
+    from neuco_core.tables.embeddings import read_embeddings
 
     return read_embeddings(path)
 

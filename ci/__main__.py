@@ -43,7 +43,7 @@ def score_pr(base: Path, head: Path, since: str, out: Path, seconds: float, memo
     from ci.comment import summary
     from ci.sandbox import Limits
     from ci.score_pr import score_pr as run
-    from neuco_core.data.cache import write_atomic
+    from neuco_core.files import write_atomic
 
     report = run(base, head, since, Limits(seconds=seconds, memory=memory << 20))
     write_atomic(out.absolute(), report.to_bytes())

@@ -16,12 +16,12 @@ from pathlib import Path
 from ci.inside import write_json
 from ci.report import parse
 from neuco_core.errors import NeucoError
-from neuco_core.results.record import Key, Record
+from neuco_core.records.record import Key, Record
 
 
 def apply(registry: Path, reports: Iterable[bytes]) -> list[str]:
     """Change a copy of the registry; returns what was done, line by line."""
-    from neuco_core.results.record import read_all, record_path, write_record
+    from neuco_core.records.record import read_all, record_path, write_record
 
     old = {record.key: record for record in read_all(registry)}
     new = {record.key: record for data in reports for record in parse(data)[1]}
@@ -40,7 +40,7 @@ def apply(registry: Path, reports: Iterable[bytes]) -> list[str]:
 
 def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record], list[str]]:
     """The records to write. One that is there and still true is never replaced by the same or by a lack of one."""
-    from neuco_core.results.plan import stale_records
+    from neuco_core.runs.plan import stale_records
 
     stale = stale_records(new.values())
     lines = [f"left out {method} on {task}: {reason}" for (method, task, _), reason in stale.items()]
@@ -60,7 +60,7 @@ def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record
 
 def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     """Records whose method or task is no longer registered; and those where that may be for want of a package."""
-    from neuco_core.catalog import catalog
+    from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import Method, Task
 
     methods, tasks = catalog().all(Method), catalog().all(Task)
@@ -77,8 +77,8 @@ def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]
 
 def rebuild(registry: Path, site: Path | None) -> list[str]:
     """Boards, and the site if it is wanted."""
-    from neuco_core.leaderboard.current import current
-    from neuco_core.leaderboard.files import write_board
+    from neuco_core.boards.current import current
+    from neuco_core.boards.store import write_board
 
     now = current(registry)
     lines = []
@@ -86,8 +86,8 @@ def rebuild(registry: Path, site: Path | None) -> list[str]:
         changes = write_board(registry, now.board(suite))
         lines.append(f"board {suite.id}: {'; '.join(changes) if changes else 'unchanged'}")
     if site is not None:
-        from neuco_core.leaderboard.site.source import gather
-        from neuco_core.leaderboard.site.write import write_site
+        from neuco_core.boards.views.site.source import gather
+        from neuco_core.boards.views.site.write import write_site
 
         lines.append(f"site: {write_site(gather(registry, ()), site)} pages")
     return lines

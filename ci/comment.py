@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ci.report import Finding, PluginReport, Report, plain
-from neuco_core.catalog import read_suite
 from neuco_core.errors import NeucoError
-from neuco_core.results.record import Key, Record, read_all
+from neuco_core.plugins.catalog import read_suite
+from neuco_core.records.record import Key, Record, read_all
 from neuco_core.specs import Suite
 
 MARK = "<!-- neuco: the score of this pull request -->"
@@ -152,7 +152,7 @@ def _suites(registry: Path) -> list[Suite]:
 
 
 def _board(records: list[Record], suite: Suite) -> Mapping[str, Any]:
-    from neuco_core.leaderboard.build import build_board
+    from neuco_core.boards.build import build_board
 
     chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
     return build_board(chosen, suite) if chosen else {}

@@ -15,16 +15,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from neuco_core.catalog import catalog, list_methods, list_suites, list_tasks, load_protocol
-from neuco_core.contrib.contract import Finding, run_checks
-from neuco_core.contrib.subjects import MethodSubject, TaskSubject
+from neuco_core.contract.contract import Finding, run_checks
+from neuco_core.contract.subjects import MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.paths import registry_dir
-from neuco_core.results.engines import open_engine
-from neuco_core.results.identity import Identity, embeddings_key, labels_key
-from neuco_core.results.matrix import default_limits, run_matrix
-from neuco_core.results.plan import Plan, Planner
-from neuco_core.results.record import DEFAULT_PROTOCOL, Record, fingerprint, record_bytes, write_record
+from neuco_core.plugins.catalog import catalog, list_methods, list_suites, list_tasks, load_protocol
+from neuco_core.records.identity import Identity, embeddings_key, labels_key
+from neuco_core.records.record import DEFAULT_PROTOCOL, Record, fingerprint, record_bytes, write_record
+from neuco_core.runs.engines import open_engine
+from neuco_core.runs.matrix import default_limits, run_matrix
+from neuco_core.runs.plan import Plan, Planner
 from neuco_core.specs import Dataset, Method, Task
 
 Job = Mapping[str, Any]

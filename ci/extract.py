@@ -16,8 +16,8 @@ from ci.inside import export_cubes
 from ci.overlay import NOUNS, own_sources, read_json, rebuild
 from ci.report import Finding
 from ci.sandbox import OUT, TREE, Limits
-from neuco_core.catalog import list_datasets
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.plugins.catalog import list_datasets
 from neuco_core.specs import Method, Remote, Task, to_json
 
 BATCHES = (64, 5)  # an encoder must give the same for both
@@ -129,7 +129,7 @@ class Extractor:
 
     def _files(self, work: Work) -> None:
         """Fetch what the plugin declares, out here where there is a network, so that its sha256 is checked by us."""
-        from neuco_core.data.fetch import fetch
+        from neuco_core.fetch.fetch import fetch
 
         for row in work.rows:
             for remote in own_sources(work.touched.tree, work.touched.name, row):
@@ -211,7 +211,7 @@ class Extractor:
     ) -> dict[str, Any]:
         import numpy as np
 
-        from neuco_core.data.embeddings import make_embeddings, write_embeddings
+        from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
         method = rebuild("method", spec)
         if not isinstance(method, Method):

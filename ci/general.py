@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ci.changed import Changes, Touched
 from ci.report import Finding
-from neuco_core.catalog import list_datasets, list_suites, list_tasks
+from neuco_core.plugins.catalog import list_datasets, list_suites, list_tasks
 from neuco_core.specs import Dataset, Task
 
 SHOWN = 20  # of each kind; a pull request with more is not read anyway

@@ -17,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuco_core.discovery import BrokenPlugin
 from neuco_core.errors import PluginError
-from neuco_core.plugins import Plugin, Plugins
+from neuco_core.plugins.discovery import BrokenPlugin
+from neuco_core.plugins.loading import Plugin, Plugins
 from neuco_core.specs import Dataset, Method, Task, to_json
 
 
@@ -44,7 +44,7 @@ def _inside_tree(place: str) -> str:
 
 def describe(out: Path, package: str, name: str) -> None:
     """Write what the plugin registers, as JSON; of functions only that they are there, and a hash of their code."""
-    from neuco_core.results.identity import method_part, task_code
+    from neuco_core.records.identity import method_part, task_code
 
     rows = []
     for noun, spec in plugin(package, name).specs:
@@ -93,7 +93,7 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str) -> No
     import numpy as np
 
     from ci.overlay import FileCubes
-    from neuco_core.data.encode import encode_dataset
+    from neuco_core.encode.run import encode_dataset
 
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.id == method_id]
     source = FileCubes(Path("/cubes") if Path("/cubes").is_dir() else out.parent / "cubes", dataset)

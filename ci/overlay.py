@@ -16,7 +16,7 @@ from neuco_core.errors import DataError, NeucoError
 from neuco_core.specs import Baseline, Dataset, Method, Remote, Task
 
 if TYPE_CHECKING:
-    from neuco_core.data.cubes import CubeBatch
+    from neuco_core.cubes.cubes import CubeBatch
 
 LARGEST = 5_000_000
 DESCRIPTION = "_describe.json"
@@ -60,7 +60,7 @@ class FileCubes:
     def read(self, ids: Sequence[str]) -> CubeBatch:
         import numpy as np
 
-        from neuco_core.data.cubes import CubeBatch
+        from neuco_core.cubes.cubes import CubeBatch
 
         array = np.load(self._path, mmap_mode="r", allow_pickle=False)
         place = {name: row for row, name in enumerate(self._ids)}

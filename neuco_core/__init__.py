@@ -8,7 +8,9 @@ TYPE_CHECKING = False  # typing takes longer to import than all the rest here; c
 if TYPE_CHECKING:
     from typing import Any
 
-    from neuco_core.catalog import (
+    from neuco_core.errors import NeucoError
+    from neuco_core.hookspecs import hookimpl
+    from neuco_core.plugins.catalog import (
         list_datasets,
         list_methods,
         list_protocols,
@@ -20,12 +22,10 @@ if TYPE_CHECKING:
         load_suite,
         load_task,
     )
-    from neuco_core.data.embeddings import read_embeddings
-    from neuco_core.errors import NeucoError
-    from neuco_core.hookspecs import hookimpl
-    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score, score
     from neuco_core.specs import Baseline, Dataset, Method, Metric, Probe, Remote, Splitter, Suite, Task
+    from neuco_core.tables.embeddings import read_embeddings
 
 __version__ = "0.1.0"
 
@@ -48,13 +48,13 @@ _HOME = {
             "load_suite",
             "load_task",
         ),
-        "neuco_core.catalog",
+        "neuco_core.plugins.catalog",
     ),
     "NeucoError": "neuco_core.errors",
-    "Protocol": "neuco_core.scoring.protocol",
+    "Protocol": "neuco_core.protocol",
     "Score": "neuco_core.scoring.scorer",
     "hookimpl": "neuco_core.hookspecs",
-    "read_embeddings": "neuco_core.data.embeddings",
+    "read_embeddings": "neuco_core.tables.embeddings",
     "score": "neuco_core.scoring.scorer",
 }
 

@@ -1,28 +1,16 @@
-"""Small checks: of the specs, which raise a SpecError that names the field, and of switches in the environment."""
+"""Small checks of the specs, which raise a SpecError that names the field."""
 
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from neuco_core.errors import SpecError, UsageError
+from neuco_core.errors import SpecError
 
 ID = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
-SWITCH = {**dict.fromkeys(("1", "true", "yes", "on"), True), **dict.fromkeys(("", "0", "false", "no", "off"), False)}
-
-
-def switched_on(variable: str, values: Mapping[str, str] | None = None) -> bool:
-    """Whether a variable of the environment is switched on; a word that means neither yes nor no is refused."""
-    word = (os.environ if values is None else values).get(variable, "")
-    if word.strip().lower() not in SWITCH:
-        expected = "1, true, yes or on, or 0, false, no or off"
-        hint = f"Correct or unset {variable}"
-        raise UsageError("neither yes nor no", where=variable, expected=expected, got=repr(word), hint=hint)
-    return SWITCH[word.strip().lower()]
 
 
 class Frozen(Mapping[str, Any]):

@@ -21,9 +21,9 @@ def pytest_collection_modifyitems(session: pytest.Session, config: pytest.Config
 
 
 def _checks(session: pytest.Session, name: str) -> list[pytest.Item]:
-    from neuco_core.catalog import catalog
-    from neuco_core.contrib.contract import all_checks
+    from neuco_core.contract.contract import all_checks
     from neuco_core.errors import NeucoError
+    from neuco_core.plugins.catalog import catalog
 
     try:
         nouns = [noun for noun in ("task", "method") if catalog().plugins.find(noun, name) is not None]

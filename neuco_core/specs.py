@@ -17,9 +17,9 @@ from neuco_core import _validate as v
 if TYPE_CHECKING:
     import xarray
 
-    from neuco_core.data.cubes import CubeSource
-    from neuco_core.data.embeddings import Embeddings
-    from neuco_core.data.labels import Labels
+    from neuco_core.cubes.cubes import CubeSource
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
 
 KINDS = ("regression", "classification")
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
@@ -152,12 +152,12 @@ class Dataset(Content):
 
     def open(self, sample_id: str) -> xarray.DataArray:
         """One sample as (season, band, y, x) with named seasons, bands and modalities."""
-        from neuco_core.data.cubes import open_sample
+        from neuco_core.cubes.cubes import open_sample
 
         return open_sample(self, sample_id)
 
     def __iter__(self) -> Iterator[xarray.DataArray]:
-        from neuco_core.data.cubes import iterate
+        from neuco_core.cubes.cubes import iterate
 
         return iterate(self)
 
@@ -195,7 +195,7 @@ class Task(Content):
 
     def labels(self) -> Labels:
         """Fetch, verify and read the labels."""
-        from neuco_core.data.labels import load_labels
+        from neuco_core.tables.labels import load_labels
 
         return load_labels(self)
 
@@ -230,7 +230,7 @@ class Method(Content):
 
     def embeddings(self, dataset: str, **params: Any) -> Embeddings:
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
-        from neuco_core.data.encode import method_embeddings
+        from neuco_core.encode.run import method_embeddings
 
         return method_embeddings(self, dataset, params)
 

@@ -15,15 +15,15 @@ from functools import cache
 
 import pytest
 
-from neuco_core.contrib.contract import FAILED, SKIPPED, Check, all_checks, run_check
-from neuco_core.contrib.subjects import MethodSubject, Subject, TaskSubject
+from neuco_core.contract.contract import FAILED, SKIPPED, Check, all_checks, run_check
+from neuco_core.contract.subjects import MethodSubject, Subject, TaskSubject
 from neuco_core.specs import Method, Task
 
 
 @cache
 def subject(noun: str, name: str) -> Subject:
     """A task or method with its data; kept, because all tests of a contract look at the same one."""
-    from neuco_core.catalog import catalog
+    from neuco_core.plugins.catalog import catalog
 
     if noun == "task":
         return TaskSubject(catalog().load(Task, name))

@@ -4,6 +4,6 @@ A folder ``neuco_tasks`` elsewhere on the Python path, without an ``__init__.py`
 that a task can be tried from anywhere: ``PYTHONPATH=my_folder neuco tasks``.
 """
 
-from neuco_core.discovery import extended
+from neuco_core.plugins.discovery import extended
 
 __path__ = extended(__path__, __name__)

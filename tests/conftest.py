@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core import catalog as catalog_module
+from neuco_core.plugins import catalog as catalog_module
 
 
 @pytest.fixture(scope="session", autouse=True)

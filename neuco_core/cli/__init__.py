@@ -13,8 +13,8 @@ try:
     import click
 
     from neuco_core import __version__
-    from neuco_core._validate import switched_on
     from neuco_core.cli.output import clean
+    from neuco_core.env import switched_on
     from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
 except KeyboardInterrupt:
     # These imports are most of the time before main(), which would say the same.
@@ -24,7 +24,7 @@ except KeyboardInterrupt:
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from neuco_core.discovery import BrokenPlugin
+    from neuco_core.plugins.discovery import BrokenPlugin
 
 # Command → where it is. The modules import nothing heavier than click before a command runs.
 COMMANDS = {
@@ -77,7 +77,7 @@ class LazyGroup(click.Group):
 
 
 def _strangers() -> dict[str, list[EntryPoint]]:
-    from neuco_core.discovery import installed_entry_points
+    from neuco_core.plugins.discovery import installed_entry_points
 
     found: dict[str, list[EntryPoint]] = {}
     for entry in sorted(installed_entry_points()[0].select(group="neuco.commands"), key=lambda entry: entry.name):
@@ -91,7 +91,7 @@ def _sources(found: list[EntryPoint]) -> str:
 
 def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
     """The commands of other packages with where each is from, and those that cannot be used; all are imported."""
-    from neuco_core.discovery import BrokenPlugin
+    from neuco_core.plugins.discovery import BrokenPlugin
 
     working, broken = {}, []
     for name, found in _strangers().items():
@@ -104,7 +104,7 @@ def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
 
 
 def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
-    from neuco_core.plugins import hooks_of, say
+    from neuco_core.plugins.loading import hooks_of, say
 
     sources = _sources(found)
     if name in COMMANDS:
@@ -133,7 +133,7 @@ def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
 def cli(ctx: click.Context, debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
     if ctx.invoked_subcommand != "doctor":  # which tells of it beside all else that is wrong
-        from neuco_core.data.cache import cache_dir
+        from neuco_core.fetch.cache import cache_dir
 
         cache_dir()  # raises now, and not when an hour of scoring is to be stored
 

@@ -20,12 +20,12 @@ from neuco_core.cli.options import (
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.data.labels import Labels
     from neuco_core.errors import NeucoError
-    from neuco_core.scoring.ablate import Point
-    from neuco_core.scoring.protocol import Protocol
-    from neuco_core.scoring.sources import Source
+    from neuco_core.protocol import Protocol
+    from neuco_core.runs.sources import Source
     from neuco_core.specs import Task
+    from neuco_core.studies.ablate import Point
+    from neuco_core.tables.labels import Labels
 
 WIDE = 4  # with more tasks than that the table gets too wide for a terminal
 
@@ -86,14 +86,14 @@ def ablate(
     All tasks must be of one dataset. Bits are counted on what a coder really wrote, with all that the decoder needs.
     """
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.scoring.ablate import ablate as run
-    from neuco_core.scoring.ablate import plan
-    from neuco_core.scoring.rates import expand
+    from neuco_core.studies.ablate import ablate as run
+    from neuco_core.studies.ablate import plan
+    from neuco_core.studies.rates import expand
 
     if (method is None) == (embeddings is None):
         raise UsageError("give either --method ID or --embeddings FILE")
     if plot:
-        from neuco_core.scoring.ablate_plot import check_target
+        from neuco_core.studies.ablate_plot import check_target
 
         check_target(plot)
     rules = choose_protocol(protocol, suite, **settings)
@@ -115,8 +115,8 @@ def ablate(
 
 
 def _source(method: str | None, path: Path | None, rules: Protocol) -> Source:
-    from neuco_core.catalog import load_method
-    from neuco_core.scoring.sources import FileSource, MethodSource
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.runs.sources import FileSource, MethodSource
 
     if path is not None:
         return FileSource(path, dim=rules.embedding_dim)
@@ -126,7 +126,7 @@ def _source(method: str | None, path: Path | None, rules: Protocol) -> Source:
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
     """The tasks that the source has something for; they must be of one dataset."""
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.scoring.cells import load_all_labels, told
+    from neuco_core.runs.cells import load_all_labels, told
 
     labels = load_all_labels(tasks)
     reasons = {task.id: _why_not(source, task, labels[task.id]) for task in tasks}
@@ -142,7 +142,7 @@ def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[Task], list[str
 
 def _why_not(source: Source, task: Task, labels: Labels | NeucoError) -> str:
     from neuco_core.errors import NeucoError
-    from neuco_core.scoring.cells import why_skip
+    from neuco_core.runs.cells import why_skip
 
     try:
         return why_skip(source, task, labels)
@@ -151,7 +151,7 @@ def _why_not(source: Source, task: Task, labels: Labels | NeucoError) -> str:
 
 
 def _show(points: Sequence[Point], source: Source, rules: Protocol, notes: list[str], as_json: bool) -> None:
-    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.jsonio import jsonable
     from neuco_core.specs import to_json
 
     if as_json:
@@ -182,8 +182,8 @@ def _name(point: Point) -> str:
 
 
 def _draw(points: Sequence[Point], name: str, rules: Protocol, path: Path) -> None:
-    from neuco_core.bench.plots import save
-    from neuco_core.scoring.ablate_plot import ablation_figure
+    from neuco_core.compat.neuco_bench.plots import save
+    from neuco_core.studies.ablate_plot import ablation_figure
 
     save(ablation_figure(points, f"{name}, protocol {rules.name}"), path)
     click.echo(f"plot in {path}", err=True)

@@ -12,8 +12,8 @@ from neuco_core.cli.options import progress_bar, prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.bench.leaderboard import Leaderboard
-    from neuco_core.bench.run import BenchResult
+    from neuco_core.compat.neuco_bench.leaderboard import Leaderboard
+    from neuco_core.compat.neuco_bench.run import BenchResult
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -53,8 +53,8 @@ def bench(
     Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
     OUTPUT_DIR/PHASE/METHOD_NAME_<time>/.
     """
-    from neuco_core.bench.config import read_config
-    from neuco_core.bench.run import BenchJob, run_bench, update_leaderboard
+    from neuco_core.compat.neuco_bench.config import read_config
+    from neuco_core.compat.neuco_bench.run import BenchJob, run_bench, update_leaderboard
     from neuco_core.errors import ScoreError
 
     job = BenchJob(
@@ -86,7 +86,7 @@ def _note(notes: Sequence[str]) -> None:
 
 
 def _show(result: BenchResult, as_json: bool) -> None:
-    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.jsonio import jsonable
 
     if as_json:
         echo_json(jsonable({"folder": str(result.folder), "failed": result.failed, **result.summary}))

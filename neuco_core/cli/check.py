@@ -14,15 +14,15 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.contrib.contract import Finding
-    from neuco_core.contrib.subjects import Subject
+    from neuco_core.contract.contract import Finding
+    from neuco_core.contract.subjects import Subject
 
 
 class ContractHelp(click.Command):
     """Help that lists what is really run: it is made from the list of checks itself."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from neuco_core.contrib.contract import all_checks
+        from neuco_core.contract.contract import all_checks
 
         with formatter.section("Checks"):
             formatter.write_dl([(item.id, item.asks) for item in all_checks()])
@@ -39,7 +39,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
 
     Ends with 1 if a check failed, or if there was nothing that could be checked.
     """
-    from neuco_core.contrib.contract import run_checks
+    from neuco_core.contract.contract import run_checks
     from neuco_core.errors import UsageError
 
     if bool(names) == everything or not all(names):
@@ -58,7 +58,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
 
 
 def _known(only: Sequence[str]) -> None:
-    from neuco_core.contrib.contract import all_checks
+    from neuco_core.contract.contract import all_checks
     from neuco_core.errors import UnknownIdError
 
     known = [item.id for item in all_checks()]
@@ -69,9 +69,9 @@ def _known(only: Sequence[str]) -> None:
 
 def _subjects(name: str) -> list[tuple[str, Subject]]:
     """The tasks and methods behind an id or a plugin's directory; all of them for an empty name."""
-    from neuco_core.catalog import catalog
-    from neuco_core.contrib.subjects import MethodSubject, TaskSubject
+    from neuco_core.contract.subjects import MethodSubject, TaskSubject
     from neuco_core.errors import PluginError, UnknownIdError
+    from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import Method, Task
 
     tasks, methods = catalog().all(Task), catalog().all(Method)
@@ -106,7 +106,7 @@ def _print(name: str, findings: Sequence[Finding]) -> None:
 
 
 def _end(findings: Sequence[Finding], subjects: int) -> None:
-    from neuco_core.contrib.contract import passed
+    from neuco_core.contract.contract import passed
 
     counts = {status: sum(f.status == status for f in findings) for status in ("ok", "warning", "skipped", "failed")}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)

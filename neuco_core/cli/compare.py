@@ -19,8 +19,8 @@ from neuco_core.cli.options import (
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.scoring.pairs import Pair
-    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.protocol import Protocol
+    from neuco_core.studies.pairs import Pair
 
 
 @click.command()
@@ -58,8 +58,8 @@ def compare(
     resampled t-test, which knows that splits overlap; "p (Holm)" also accounts for looking at several tasks.
     """
     from neuco_core.errors import ScoreError
-    from neuco_core.scoring.pairs import compare_tasks, problem
-    from neuco_core.scoring.sources import open_source
+    from neuco_core.runs.sources import open_source
+    from neuco_core.studies.pairs import compare_tasks, problem
 
     rules = choose_protocol(protocol, suite, **settings)
     chosen = choose_tasks(tasks, suite, kind, tags, dataset)
@@ -83,8 +83,8 @@ def compare(
 
 
 def _show(pairs: Sequence[Pair], names: tuple[str, str], rules: Protocol, confidence: float, as_json: bool) -> None:
-    from neuco_core.scoring.cells import told
-    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.jsonio import jsonable
+    from neuco_core.runs.cells import told
     from neuco_core.specs import to_json
 
     if as_json:

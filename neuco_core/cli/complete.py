@@ -11,7 +11,7 @@ def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[
     """A completer for the ids of some nouns, e.g. ``ids_of("task", "method")``."""
 
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-        from neuco_core.catalog import catalog
+        from neuco_core.plugins.catalog import catalog
 
         found: set[str] = set()
         for noun in nouns:

@@ -10,15 +10,15 @@ from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import ChecksumError
 
 if TYPE_CHECKING:
-    from neuco_core.data.cache import Entry
+    from neuco_core.fetch.cache import Entry
 
 
 @click.command()
 @json_option
 def ls(as_json: bool) -> None:
     """List the cache: files, and what uses them."""
-    from neuco_core.data.cache import cache_dir, entries
-    from neuco_core.data.usage import users
+    from neuco_core.fetch.cache import cache_dir, entries
+    from neuco_core.fetch.usage import users
 
     used = users()
     found = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
@@ -37,7 +37,7 @@ def verify(as_json: bool) -> None:
 
     Corrupt ones are removed: the next fetch brings them again. Ends with exit code 4 if there was any.
     """
-    from neuco_core.data.cache import discard, entries
+    from neuco_core.fetch.cache import discard, entries
 
     found = [(item, _describe(item), item.intact()) for item in entries()]
     for item, _, intact in found:
@@ -64,7 +64,7 @@ def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
     That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.
     """
-    from neuco_core.data.usage import prunable, remove
+    from neuco_core.fetch.usage import prunable, remove
 
     paths = prunable(everything=everything)
     size = sum(path.stat().st_size for path in paths)

@@ -51,7 +51,7 @@ def raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
 
 def choose(tasks: Sequence[str], suite: str | None) -> list[Task]:
     """The tasks by id, pattern or suite. None at all is a slip, not a wish for everything."""
-    from neuco_core.catalog import list_tasks
+    from neuco_core.plugins.catalog import list_tasks
 
     if not tasks and not suite:
         raise UsageError("no task is named", hint="Name tasks, or a suite with --suite; `neuco tasks` lists them")
@@ -65,7 +65,7 @@ def _of_tasks(tasks: Sequence[str], suite: str | None, others: bool) -> Iterator
 
 
 def _of_methods(methods: Sequence[str]) -> Iterator[Wanted]:
-    from neuco_core.catalog import load_method
+    from neuco_core.plugins.catalog import load_method
 
     for name in methods:
         method = load_method(name)
@@ -78,8 +78,8 @@ def _of_methods(methods: Sequence[str]) -> Iterator[Wanted]:
 
 
 def _fetch(dataset: str, remote: Remote) -> dict[str, Any]:
-    from neuco_core.data.fetch import cached, fetch, is_local
-    from neuco_core.data.links import linked_file
+    from neuco_core.fetch.fetch import cached, fetch, is_local
+    from neuco_core.fetch.links import linked_file
 
     path = linked_file(dataset, remote)
     state = "linked" if path else "local" if is_local(remote.url) else "cached" if cached(remote) else "fetched"

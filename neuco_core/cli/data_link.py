@@ -22,13 +22,13 @@ def link(dataset: str | None, folder: Path | None, remove: bool, as_json: bool) 
     Links the copy of DATASET in FOLDER; without arguments, lists the links. Files are looked for by their path in
     the dataset. The variable NEUCO_DATASET_<ID> does the same for one run, and wins.
     """
-    from neuco_core.data import links
+    from neuco_core.fetch import links
 
     if dataset and remove:
         if not links.remove_link(dataset):
             raise UsageError(f"{dataset!r} is not linked", hint="`neuco data link` lists the links")
     elif dataset and folder:
-        from neuco_core.catalog import load_dataset
+        from neuco_core.plugins.catalog import load_dataset
 
         links.add_link(load_dataset(dataset).id, folder)
     elif dataset or remove:

@@ -11,7 +11,7 @@ from neuco_core.cli.output import echo_json, json_option
 from neuco_core.specs import KINDS
 
 if TYPE_CHECKING:
-    from neuco_core.data.package import Package
+    from neuco_core.tables.package import Package
 
 
 @click.command()
@@ -40,8 +40,8 @@ def package(
     The same labels always give the same bytes, whatever the order of the rows and the writing of the numbers. Labels
     that another task has already are refused.
     """
-    from neuco_core.catalog import list_tasks
-    from neuco_core.data.package import package_labels
+    from neuco_core.plugins.catalog import list_tasks
+    from neuco_core.tables.package import package_labels
 
     made = package_labels(
         labels,

@@ -13,7 +13,7 @@ from neuco_core.cli.output import echo_json, json_option
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
-    from neuco_core.data.pinning import PinReport
+    from neuco_core.tables.pinning import PinReport
 
 
 @click.command()
@@ -30,7 +30,7 @@ def pin(tasks: Sequence[str], suite: str | None, replace: bool, as_json: bool) -
     into registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
     """
     from neuco_core.cli.data_fetch import choose, raise_for
-    from neuco_core.data.pinning import pin_task
+    from neuco_core.tables.pinning import pin_task
 
     reports: dict[str, PinReport | NeucoError] = {}
     for task in choose(tasks, suite):

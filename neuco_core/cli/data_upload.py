@@ -19,7 +19,7 @@ def upload(file: Path, target: str, as_json: bool) -> None:
     The server verifies the sha256, and the file is read back anonymously to prove that others can. Credentials and
     endpoint come from the usual AWS settings. A target that ends with / is a folder.
     """
-    from neuco_core.data.upload import upload as put
+    from neuco_core.fetch.upload import upload as put
     from neuco_core.specs import to_json
 
     stored = put(file, target)

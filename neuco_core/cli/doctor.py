@@ -51,8 +51,8 @@ def doctor(as_json: bool) -> None:
 
 def _environment() -> Iterator[Finding]:
     from neuco_core import __version__, paths
-    from neuco_core.data.cache import cache_dir
-    from neuco_core.data.pins import shipped_file, user_file
+    from neuco_core.fetch.cache import cache_dir
+    from neuco_core.fetch.pins import shipped_file, user_file
 
     yield "neuco", "ok", f"{__version__} in {paths.PACKAGE.parent}"
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
@@ -64,7 +64,7 @@ def _environment() -> Iterator[Finding]:
 
 
 def _pins(path: Path) -> str:
-    from neuco_core.data.pins import read_pins
+    from neuco_core.fetch.pins import read_pins
 
     return f"{len(read_pins(path))} in {path}"
 
@@ -104,8 +104,8 @@ def _satisfied(need: Requirement) -> bool:
 
 
 def _plugins() -> Iterator[Finding]:
-    from neuco_core.catalog import catalog
     from neuco_core.cli import survey_commands
+    from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
     yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} things registered"
@@ -114,7 +114,7 @@ def _plugins() -> Iterator[Finding]:
 
 
 def _suites() -> Iterator[Finding]:
-    from neuco_core.catalog import catalog, load_protocol
+    from neuco_core.plugins.catalog import catalog, load_protocol
 
     def tasks(name: str) -> str:
         suite = catalog().suite(name)

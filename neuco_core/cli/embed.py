@@ -43,9 +43,9 @@ def embed(
     that were made before, from the same data, method, parameters and code, are taken from the cache.
     """
     check_target(out, force)
-    from neuco_core.catalog import load_method
-    from neuco_core.data.embeddings import write_embeddings
-    from neuco_core.data.encode import method_embeddings
+    from neuco_core.encode.run import method_embeddings
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.tables.embeddings import write_embeddings
 
     method = load_method(method_id)
     given = parse_params(params)
@@ -69,9 +69,9 @@ def validate(ctx: click.Context, file: Path, dataset_id: str, dim: int, as_json:
 
     Rows whose id the dataset does not know are counted and are no fault. The exit code is 4 if the file will not do.
     """
-    from neuco_core.catalog import load_dataset
-    from neuco_core.data.encode_validate import one_line, validate_file
+    from neuco_core.encode.validate import one_line, validate_file
     from neuco_core.errors import DataError
+    from neuco_core.plugins.catalog import load_dataset
 
     validation = validate_file(file, load_dataset(dataset_id), dim)
     problems = validation.problems()

@@ -12,9 +12,9 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.leaderboard.build import Board
-    from neuco_core.leaderboard.published import Published
-    from neuco_core.leaderboard.ranking import Rule
+    from neuco_core.boards.build import Board
+    from neuco_core.boards.published import Published
+    from neuco_core.boards.stats.ranking import Rule
     from neuco_core.specs import Suite
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -30,10 +30,10 @@ def leaderboard() -> None:
 @json_option
 def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
-    from neuco_core.catalog import list_suites
-    from neuco_core.leaderboard.files import board_path
-    from neuco_core.leaderboard.published import list_published
+    from neuco_core.boards.published import list_published
+    from neuco_core.boards.store import board_path
     from neuco_core.paths import registry_dir
+    from neuco_core.plugins.catalog import list_suites
 
     registry = registry_dir()
     rows: list[dict[str, Any]] = []
@@ -55,8 +55,8 @@ def list_boards(as_json: bool) -> None:
 
 def _ranked(path: Path) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
+    from neuco_core.boards.store import read_board
     from neuco_core.errors import DataError
-    from neuco_core.leaderboard.files import read_board
 
     try:
         return len(read_board(path)["rows"]) if path.exists() else None
@@ -68,7 +68,7 @@ def _ranked(path: Path) -> int | str | None:
 @SUITES
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
-    from neuco_core.leaderboard.files import board_path, write_board
+    from neuco_core.boards.store import board_path, write_board
     from neuco_core.paths import registry_dir
 
     for suite, board in _computed(suites):
@@ -82,8 +82,8 @@ def build(suites: Sequence[str]) -> None:
 @SUITES
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
+    from neuco_core.boards.store import check_board, orphans
     from neuco_core.errors import DataError
-    from neuco_core.leaderboard.files import check_board, orphans
     from neuco_core.paths import registry_dir
 
     problems = []
@@ -161,10 +161,10 @@ def show(
     details: bool,
 ) -> None:
     """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`)."""
+    from neuco_core.boards.stats.ranking import Rule
+    from neuco_core.boards.views import report
+    from neuco_core.boards.views.details import details as report_details
     from neuco_core.errors import UsageError
-    from neuco_core.leaderboard import report
-    from neuco_core.leaderboard.details import details as report_details
-    from neuco_core.leaderboard.ranking import Rule
 
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
@@ -196,8 +196,8 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
     Without NEW, OLD is compared with what the records give now.
     """
-    from neuco_core.leaderboard.files import read_board
-    from neuco_core.leaderboard.history import changes
+    from neuco_core.boards.history import changes
+    from neuco_core.boards.store import read_board
 
     before = read_board(old)
     after = read_board(new) if new else _computed([before["suite"]["id"]])[0][1]
@@ -216,11 +216,11 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 @json_option
 def history(name: str, as_json: bool) -> None:
     """List the versions of a suite's board, the newest last: what changed, and why."""
-    from neuco_core.catalog import Catalog
+    from neuco_core.boards.history import Change
+    from neuco_core.boards.store import history_path, read_history
     from neuco_core.errors import DataError, UnknownIdError
-    from neuco_core.leaderboard.files import history_path, read_history
-    from neuco_core.leaderboard.history import Change
     from neuco_core.paths import registry_dir
+    from neuco_core.plugins.catalog import Catalog
 
     suites = Catalog(registry=registry_dir()).suites()
     if name not in suites:
@@ -244,9 +244,9 @@ def history(name: str, as_json: bool) -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
 def plot(name: str, kind: str, out: Path) -> None:
     """Draw a board: heat map, differences with groups that cannot be told apart, or ranks over its versions."""
-    from neuco_core.leaderboard.files import history_path, read_history
-    from neuco_core.leaderboard.plots import draw
-    from neuco_core.leaderboard.ranking import Rule
+    from neuco_core.boards.stats.ranking import Rule
+    from neuco_core.boards.store import history_path, read_history
+    from neuco_core.boards.views.plots import draw
     from neuco_core.paths import registry_dir
 
     board, _ = _one(name, Rule(), "complete", ())
@@ -261,8 +261,8 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    from neuco_core.leaderboard.site.source import gather
-    from neuco_core.leaderboard.site.write import write_site
+    from neuco_core.boards.views.site.source import gather
+    from neuco_core.boards.views.site.write import write_site
     from neuco_core.paths import registry_dir
 
     pages = write_site(gather(registry_dir(), suites), out)
@@ -270,8 +270,8 @@ def site(out: Path, suites: Sequence[str]) -> None:
 
 
 def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
+    from neuco_core.boards.current import current
     from neuco_core.errors import DataError
-    from neuco_core.leaderboard.current import current
     from neuco_core.paths import registry_dir
 
     now = current(registry_dir())
@@ -283,10 +283,10 @@ def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
 
 def _one(name: str, rule: Rule, coverage: str, only: Sequence[str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
     """A suite's board, or a published one, and the titles of its methods."""
+    from neuco_core.boards.current import current
+    from neuco_core.boards.published import list_published
+    from neuco_core.boards.stats.ranking import Rule
     from neuco_core.errors import UnknownIdError, UsageError
-    from neuco_core.leaderboard.current import current
-    from neuco_core.leaderboard.published import list_published
-    from neuco_core.leaderboard.ranking import Rule
     from neuco_core.paths import registry_dir
 
     published: dict[str, Published] = {item.id: item for item in list_published(registry_dir())}

@@ -31,7 +31,7 @@ def tasks(
     as_json: bool,
 ) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
-    from neuco_core.catalog import list_tasks
+    from neuco_core.plugins.catalog import list_tasks
 
     found = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
     rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in found]
@@ -44,7 +44,7 @@ def tasks(
 @json_option
 def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None:
     """List methods."""
-    from neuco_core.catalog import list_methods
+    from neuco_core.plugins.catalog import list_methods
 
     found = list_methods(*patterns, tag=tags)
     rows = [
@@ -58,7 +58,7 @@ def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None
 @json_option
 def datasets(as_json: bool) -> None:
     """List datasets."""
-    from neuco_core.catalog import list_datasets
+    from neuco_core.plugins.catalog import list_datasets
 
     found = list_datasets()
     rows = [
@@ -72,8 +72,8 @@ def datasets(as_json: bool) -> None:
 @json_option
 def suites(as_json: bool) -> None:
     """List suites: frozen lists of task versions that are compared together."""
-    from neuco_core._validate import switched_on
-    from neuco_core.catalog import catalog
+    from neuco_core.env import switched_on
+    from neuco_core.plugins.catalog import catalog
 
     good, bad = catalog().survey_suites()
     if switched_on("NEUCO_STRICT"):
@@ -89,7 +89,7 @@ def suites(as_json: bool) -> None:
 @json_option
 def protocols(as_json: bool) -> None:
     """List protocols: the rules of scoring."""
-    from neuco_core.catalog import list_protocols
+    from neuco_core.plugins.catalog import list_protocols
 
     found = list_protocols()
     rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in found]
@@ -100,8 +100,8 @@ def protocols(as_json: bool) -> None:
 @json_option
 def plugins(as_json: bool) -> None:
     """List plugins, and say of each broken one where and why."""
-    from neuco_core.catalog import catalog
     from neuco_core.cli import survey_commands
+    from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
     commands, broken_commands = survey_commands()
@@ -136,7 +136,7 @@ def plugins(as_json: bool) -> None:
 
 
 def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
-    from neuco_core.catalog import catalog
+    from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import to_json
 
     if as_json:
@@ -150,9 +150,9 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
 
 def _state(task: Task) -> str:
     """Whether labels can be had: inside the package, pinned by a checksum, from a linked folder, or not yet."""
-    from neuco_core.data.links import linked_file
-    from neuco_core.data.pins import find_pin
     from neuco_core.errors import NeucoError
+    from neuco_core.fetch.links import linked_file
+    from neuco_core.fetch.pins import find_pin
 
     source = task.source
     with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for

@@ -15,9 +15,9 @@ from neuco_core.cli.output import clean, echo_json
 from neuco_core.cli.score_again import MANNER, resume_command, retry_command
 
 if TYPE_CHECKING:
-    from neuco_core.results.plan import Plan, PlannedCell
-    from neuco_core.results.record import Record
-    from neuco_core.results.steps import Engine, Limits
+    from neuco_core.records.record import Record
+    from neuco_core.runs.plan import Plan, PlannedCell
+    from neuco_core.runs.steps import Engine, Limits
 
 F = TypeVar("F", bound=Callable[..., Any])
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
@@ -96,10 +96,11 @@ def matrix_options(command: F) -> F:
 
 def score_all(**given: Any) -> None:
     """Plan, run, and end with an error that names what failed. ``given`` are the options, as click has them."""
+    from neuco_core.env import available_cores
     from neuco_core.paths import registry_dir
-    from neuco_core.results.engines import available_cores, open_engine
-    from neuco_core.results.matrix import default_limits
-    from neuco_core.results.steps import EngineError
+    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.matrix import default_limits
+    from neuco_core.runs.steps import EngineError
 
     if given["files"] or given["strict"] or given["threads"]:
         raise click.UsageError("--embeddings, --strict and --threads do not go together with --all")
@@ -126,10 +127,10 @@ def score_all(**given: Any) -> None:
 
 
 def _plan(given: Mapping[str, Any]) -> Plan:
-    from neuco_core.catalog import list_methods
     from neuco_core.cli.options import choose_protocol, choose_tasks
     from neuco_core.paths import registry_dir
-    from neuco_core.results.plan import make_plan
+    from neuco_core.plugins.catalog import list_methods
+    from neuco_core.runs.plan import make_plan
 
     chosen = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
     settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
@@ -140,7 +141,7 @@ def _plan(given: Mapping[str, Any]) -> Plan:
 def _run(plan: Plan, engine: Engine, limits: Limits, records: list[Record]) -> None:
     """Run the plan and tell of each record, which is then in ``records``, too."""
     from neuco_core.paths import registry_dir
-    from neuco_core.results.matrix import run_matrix
+    from neuco_core.runs.matrix import run_matrix
 
     # Closed at once when interrupted, so that the workers end before the last word is said.
     with closing(run_matrix(plan, registry_dir(), engine, limits)) as results:
@@ -151,7 +152,7 @@ def _run(plan: Plan, engine: Engine, limits: Limits, records: list[Record]) -> N
 
 def describe_plan(plan: Plan) -> str:
     """Counts by state; and each reason with its number of cells and the first of them."""
-    from neuco_core.results.plan import STATES
+    from neuco_core.runs.plan import STATES
 
     head = f"{len(plan.cells)} cells under {plan.protocol.name}"
     lines = [f"  {count:6} {state:15} {STATES[state]}" for state, count in plan.counts.items()]

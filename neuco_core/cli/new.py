@@ -58,9 +58,9 @@ def task(
     package: bool,
 ) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
-    from neuco_core.contrib.metadata import check_citation, check_license
-    from neuco_core.contrib.new_task import new_task
-    from neuco_core.contrib.scaffold import Words
+    from neuco_core.contract.metadata import check_citation, check_license
+    from neuco_core.contract.new_task import new_task
+    from neuco_core.contract.scaffold import Words
 
     check_license(license)
     check_citation(citation)
@@ -94,9 +94,9 @@ def method(
     package: bool,
 ) -> None:
     """Make a method from a file of embeddings, or an encoder that already works, to be made your own."""
-    from neuco_core.contrib.metadata import check_citation, check_license
-    from neuco_core.contrib.new_method import new_method
-    from neuco_core.contrib.scaffold import Words
+    from neuco_core.contract.metadata import check_citation, check_license
+    from neuco_core.contract.new_method import new_method
+    from neuco_core.contract.scaffold import Words
     from neuco_core.errors import UsageError
 
     if (embeddings is None) != encoder:

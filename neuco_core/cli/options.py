@@ -15,8 +15,8 @@ import click
 from neuco_core.cli.complete import ids_of
 
 if TYPE_CHECKING:
-    from neuco_core.scoring.cells import Progress
-    from neuco_core.scoring.protocol import Protocol
+    from neuco_core.protocol import Protocol
+    from neuco_core.runs.cells import Progress
     from neuco_core.specs import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -66,8 +66,8 @@ def choose_tasks(
     tasks: Sequence[str], suite: str | None, kind: str | None, tags: Sequence[str], dataset: str | None
 ) -> list[Task]:
     """The tasks for which all the conditions hold."""
-    from neuco_core.catalog import list_tasks
     from neuco_core.errors import UsageError
+    from neuco_core.plugins.catalog import list_tasks
 
     found = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
     if not found:
@@ -82,8 +82,8 @@ def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
 
 def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Protocol:
     """The protocol by name, or the suite's, with what was given on the command line changed."""
-    from neuco_core.catalog import load_protocol, load_suite
     from neuco_core.errors import SpecError, UsageError
+    from neuco_core.plugins.catalog import load_protocol, load_suite
 
     try:
         protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))

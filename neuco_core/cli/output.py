@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from neuco_core.leaderboard import canonical
+from neuco_core import text as canonical
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -23,9 +23,9 @@ from neuco_core.cli.options import (
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.scoring.cells import Cell
-    from neuco_core.scoring.protocol import Protocol
-    from neuco_core.scoring.sources import Source
+    from neuco_core.protocol import Protocol
+    from neuco_core.runs.cells import Cell
+    from neuco_core.runs.sources import Source
 
 
 @click.command()
@@ -66,7 +66,7 @@ def score(
     exit code is 1 if a score failed, if a task given by its id was skipped, or if nothing was scored.
     """
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.scoring.cells import plan_cells, score_cells, verdict
+    from neuco_core.runs.cells import plan_cells, score_cells, verdict
 
     if not methods and not files:
         raise UsageError("nothing to score", hint="Say --method ID or --embeddings FILE; see `neuco methods`")
@@ -88,8 +88,8 @@ def score(
 
 
 def _sources(methods: Sequence[str], files: Sequence[Path], strict: bool, rules: Protocol) -> list[Source]:
-    from neuco_core.catalog import load_method
-    from neuco_core.scoring.sources import FileSource, MethodSource
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.runs.sources import FileSource, MethodSource
 
     found: list[Source] = [MethodSource(load_method(name)) for name in dict.fromkeys(methods)]
     names = [path.name for path in dict.fromkeys(files)]
@@ -100,8 +100,8 @@ def _sources(methods: Sequence[str], files: Sequence[Path], strict: bool, rules:
 
 
 def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_json: bool) -> None:
-    from neuco_core.scoring.cells import told
-    from neuco_core.scoring.jsonable import jsonable
+    from neuco_core.jsonio import jsonable
+    from neuco_core.runs.cells import told
     from neuco_core.specs import to_json
 
     if as_json:
@@ -155,7 +155,7 @@ def _row(cell: Cell) -> list[str]:
 
 
 def _baseline(cell: Cell) -> str:
-    from neuco_core.scoring.cells import baseline_check
+    from neuco_core.runs.cells import baseline_check
 
     check = baseline_check(cell.task, cell.source, cell.score) if cell.score else None
     if check is None:

@@ -25,9 +25,9 @@ def show(name: str, as_json: bool) -> None:
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     """One name may stand for several nouns, e.g. a dataset and the suite of its tasks."""
-    from neuco_core.catalog import PROTOCOLS, catalog
-    from neuco_core.discovery import NOUNS
     from neuco_core.errors import UnknownIdError
+    from neuco_core.plugins.catalog import PROTOCOLS, catalog
+    from neuco_core.plugins.discovery import NOUNS
     from neuco_core.specs import to_json
 
     found: list[tuple[str, Any]] = [(noun, catalog().plugins.find(noun, name)) for noun in NOUNS]

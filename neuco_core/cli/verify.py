@@ -14,8 +14,8 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.results.record import Record
-    from neuco_core.results.verify import Check
+    from neuco_core.records.record import Record
+    from neuco_core.runs.verify import Check
 
 
 @click.command()
@@ -34,10 +34,11 @@ def verify(
     without a score is "not checked". Records are read strictly first: one that is damaged or edited is an error. The
     exit code is 1 if a record differs, is stale or cannot be scored here, and if none was confirmed.
     """
+    from neuco_core.env import available_cores
     from neuco_core.errors import ScoreError
-    from neuco_core.results.engines import available_cores, open_engine
-    from neuco_core.results.matrix import default_limits
-    from neuco_core.results.verify import TOLERANCE, verify_records
+    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.matrix import default_limits
+    from neuco_core.runs.verify import TOLERANCE, verify_records
 
     if everything == bool(files):
         raise click.UsageError("say which records, or --all")
@@ -66,10 +67,10 @@ def verify(
 
 
 def _records(files: Sequence[Path]) -> dict[Path, Record]:
-    from neuco_core.catalog import list_tasks
     from neuco_core.errors import DataError
     from neuco_core.paths import registry_dir
-    from neuco_core.results.record import read_all, read_record, record_path
+    from neuco_core.plugins.catalog import list_tasks
+    from neuco_core.records.record import read_all, read_record, record_path
 
     if files:
         return {path: read_record(path, expect_place=False) for path in files}
@@ -116,9 +117,9 @@ def _show(checks: Sequence[Check], tolerance: float, with_file: bool) -> None:
 @json_option
 def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
     """Say why a method's score on a task is cached, stale, failed, skipped or not there."""
-    from neuco_core.catalog import load_method, load_protocol, load_task
     from neuco_core.paths import registry_dir
-    from neuco_core.results.verify import explain_cell
+    from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+    from neuco_core.runs.verify import explain_cell
 
     found = explain_cell(load_method(method), load_task(task), load_protocol(protocol), registry_dir())
     if as_json:

@@ -1,0 +1,1 @@
+"""Scoring: from embeddings and labels to a score. Pure: no files, no network."""

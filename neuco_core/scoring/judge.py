@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.errors import PluginError
+from neuco_core.protocol import Protocol
 from neuco_core.scoring import metrics as m
 from neuco_core.scoring.probes import Fit, Split
-from neuco_core.scoring.protocol import Protocol
 from neuco_core.specs import Metric
 
 # Metrics that judge all epochs in one go; others are called once per epoch.

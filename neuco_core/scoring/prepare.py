@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuco_core.data.embeddings import Embeddings
-from neuco_core.data.labels import Labels
 from neuco_core.errors import DataError, ScoreError
-from neuco_core.scoring.protocol import Protocol
+from neuco_core.protocol import Protocol
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 
 @dataclass(frozen=True)

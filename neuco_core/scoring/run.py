@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -12,12 +11,13 @@ from threading import Event
 
 import numpy as np
 
-from neuco_core import catalog
+from neuco_core.env import available_cores
 from neuco_core.errors import DataError, ScoreError, UsageError
+from neuco_core.plugins import catalog
+from neuco_core.protocol import Protocol
 from neuco_core.scoring.judge import Outcome, Truth, judge
 from neuco_core.scoring.prepare import Table
 from neuco_core.scoring.probes import Split
-from neuco_core.scoring.protocol import Protocol
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import Metric
 
@@ -59,10 +59,6 @@ def run_splits(
                 collect(2 * count)
             collect(0)
     return outcomes, used
-
-
-def available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 @contextmanager

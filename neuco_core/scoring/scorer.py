@@ -9,16 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core import catalog
-from neuco_core.data.embeddings import Embeddings
-from neuco_core.data.labels import Labels
 from neuco_core.errors import ScoreError
+from neuco_core.plugins import catalog
+from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.scoring.judge import Outcome
 from neuco_core.scoring.prepare import join
-from neuco_core.scoring.protocol import Protocol, load_protocol
 from neuco_core.scoring.quality import summarize
 from neuco_core.scoring.run import run_splits
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 FURTHER = {"regression": ("r2", "mse", "mae"), "classification": ("f1", "accuracy", "precision", "recall", "roc_auc")}
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from neuco_core.errors import ScoreError
-from neuco_core.scoring.protocol import Protocol
+from neuco_core.protocol import Protocol
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 

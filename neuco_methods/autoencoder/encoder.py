@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import (
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import (
     check_seasons,
     encode_each,
     fit_standardizer,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import encode_each, fit_standardizer, region, resize
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import encode_each, fit_standardizer, region, resize
 from neuco_core.errors import UsageError
 
 VARIANTS = ("paper", "notebook")

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.ndimage import zoom
 
-from neuco_core.data.encode_bands import PUBLISHED_STATISTICS, resize
-from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encoders import PUBLISHED_STATISTICS, resize
 from neuco_core.errors import UsageError
 from neuco_methods.averaging import make_encoder
 from neuco_methods.averaging.encoder import channel_matrix

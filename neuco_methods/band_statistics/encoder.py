@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import check_seasons, encode_each, fit_standardizer, over_seasons
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import check_seasons, encode_each, fit_standardizer, over_seasons
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 

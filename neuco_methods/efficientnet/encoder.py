@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import (
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import (
     check_seasons,
     encode_each,
     fit_standardizer,
@@ -40,7 +40,7 @@ class EfficientNetEncoder:
         self.size = size
 
     def fit(self, source: CubeSource) -> None:
-        from neuco_core.data.fetch import fetch
+        from neuco_core.fetch.fetch import fetch
         from neuco_methods.efficientnet.model import load
 
         self.model = load(str(fetch(self.weights)))

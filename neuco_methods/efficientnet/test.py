@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from neuco_core.data.encode import one_thread
-from neuco_core.data.encode_bands import resize, shrink
-from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, SSL4EO_BANDS, TinyCubes, check_encoder
-from neuco_core.data.fetch import fetch
+from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, SSL4EO_BANDS, TinyCubes, check_encoder
+from neuco_core.encode.run import one_thread
+from neuco_core.encoders import resize, shrink
 from neuco_core.errors import UsageError
+from neuco_core.fetch.fetch import fetch
 from neuco_methods.efficientnet import WEIGHTS, make_encoder
 from neuco_methods.efficientnet.encoder import composites
 from neuco_methods.efficientnet.model import Conv, EfficientNetLite0, load

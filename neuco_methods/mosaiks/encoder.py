@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from torch.nn.functional import unfold
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import check_seasons, encode_each, fit_standardizer, over_seasons, spread_ids
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import check_seasons, encode_each, fit_standardizer, over_seasons, spread_ids
 from neuco_core.errors import DataError, UsageError
 
 PATCH_SAMPLES = 256

@@ -6,8 +6,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import encode_each, fit_standardizer, shrink
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import encode_each, fit_standardizer, shrink
 from neuco_core.errors import DataError, UsageError
 
 

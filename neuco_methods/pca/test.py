@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.decomposition import IncrementalPCA
 
-from neuco_core.data.encode_bands import shrink
-from neuco_core.data.encode_check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encoders import shrink
 from neuco_core.errors import DataError
 from neuco_methods.pca import make_encoder
 from neuco_methods.pca.encoder import Components, split_evenly

@@ -6,7 +6,7 @@ import hashlib
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch
 
 
 class RandomEncoder:

@@ -9,10 +9,10 @@ from urllib.error import URLError
 import numpy as np
 import torch
 
-from neuco_core.data.cubes import CubeBatch, CubeSource
-from neuco_core.data.encode_bands import check_seasons, encode_each, over_seasons
-from neuco_core.data.settings import Settings
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encoders import check_seasons, encode_each, over_seasons
 from neuco_core.errors import ChecksumError, FetchError, OfflineError, PluginError, UsageError
+from neuco_core.fetch.settings import Settings
 
 HEADS = ("fc.", "head.")  # the classifier of the pre-training, which a feature extractor has no use for
 

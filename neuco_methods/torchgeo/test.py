@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import nn
 
-from neuco_core.data.encode import check_bands
-from neuco_core.data.encode_check import LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_core.encode.run import check_bands
 from neuco_core.errors import ChecksumError, DataError, FetchError, OfflineError, PluginError, UsageError
 from neuco_methods.torchgeo import NETWORKS, make_encoder, neuco_methods
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
-    from neuco_core.data.cubes import CubeSource
+    from neuco_core.cubes.cubes import CubeSource
 
 LICENSE = "CC-BY-4.0"
 CITATION = "Alpaydin, E. and Kaynak, C. (1998): Optical Recognition of Handwritten Digits, doi:10.24432/C50P49"

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.errors import ChecksumError, DataError
 
 # scikit-learn may not change its copy unnoticed: labels are matched to images by their position.

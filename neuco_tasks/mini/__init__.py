@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
-    from neuco_core.data.cubes import CubeSource
+    from neuco_core.cubes.cubes import CubeSource
 
 L1C = ("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B8A", "B09", "B10", "B11", "B12")
 BANDS = ("s1/VV", "s1/VH", *(f"s2l1c/{b}" for b in L1C), *(f"s2l2a/{b}" for b in L1C if b != "B10"))

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.errors import DataError
 from neuco_tasks.mini.render import render
 from neuco_tasks.mini.scene import POOLS, SAMPLES, Scene, make_scene

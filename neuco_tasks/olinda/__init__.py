@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
 
 if TYPE_CHECKING:
-    from neuco_core.data.cubes import CubeSource
+    from neuco_core.cubes.cubes import CubeSource
 
 LABELS = Remote(
     "pkg://neuco_tasks.olinda/labels.csv",

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch
-from neuco_core.data.fetch import fetch
+from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.errors import DataError
+from neuco_core.fetch.fetch import fetch
 from neuco_core.specs import Remote
 
 CUBES = Remote(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from neuco_core import load_dataset, load_task, score
-from neuco_core.data.embeddings import make_embeddings
 from neuco_core.errors import DataError
+from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.testing import contract
 from neuco_tasks.olinda.cubes import OlindaCubes
 

@@ -9,12 +9,12 @@ from neuco_core import Dataset, hookimpl
 from neuco_tasks.ssl4eo_s12_downstream import common
 
 if TYPE_CHECKING:
-    from neuco_core.data.cubes import CubeSource
+    from neuco_core.cubes.cubes import CubeSource
 
 
 def open_cubes() -> CubeSource:
-    from neuco_core.data.links import dataset_root, variable
     from neuco_core.errors import DataError
+    from neuco_core.fetch.links import dataset_root, variable
 
     root = dataset_root(common.DATASET)
     if root is None:
@@ -24,7 +24,7 @@ def open_cubes() -> CubeSource:
             hint=f"Download {common.HOME} and run `neuco data link {common.DATASET} FOLDER`, "
             f"or set {variable(common.DATASET)}",
         )
-    from neuco_core.data.ssl4eo import SSL4EOCubes
+    from neuco_core.cubes.ssl4eo import SSL4EOCubes
 
     return SSL4EOCubes(root)
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from neuco_core import load_task
-from neuco_core.data.links import variable
 from neuco_core.errors import UnpinnedError
+from neuco_core.fetch.links import variable
 from neuco_tasks.ssl4eo_s12_downstream import common, fake
 
 if TYPE_CHECKING:
@@ -61,4 +61,4 @@ def _isolate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"NEUCO_{name}", str(tmp_path / name.lower()))
     monkeypatch.delenv(variable(common.DATASET), raising=False)
     # Pins that a user has made in this checkout are the user's; these tests ask what happens before that.
-    monkeypatch.setattr("neuco_core.data.pins.shipped_file", lambda: tmp_path / "no-pins.json")
+    monkeypatch.setattr("neuco_core.fetch.pins.shipped_file", lambda: tmp_path / "no-pins.json")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.contrib.helpers import METHOD, TASK, TEST, write_good
+from tests.contract.helpers import METHOD, TASK, TEST, write_good
 
 Change = Callable[[Path], None]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from neuco_core import list_suites, list_tasks, load_protocol, load_suite, load_task
-from neuco_core.catalog import catalog
+from neuco_core.plugins.catalog import catalog
 
 # The columns of Table 4 of the NeuCo-Bench paper.
 RANKED = {

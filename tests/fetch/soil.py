@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.catalog import catalog
+from neuco_core.plugins.catalog import catalog
 from tests.fetch.helpers import sha256
 
 PH = b"id,label,extra\n" + b"".join(b"s%d,%d.5,x\n" % (i, i) for i in range(30)) + b"s98,,x\n"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from neuco_core.cli import main
-from neuco_core.data.cache import entries
+from neuco_core.fetch.cache import entries
 from tests.fetch.helpers import files_below, sha256
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server

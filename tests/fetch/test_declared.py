@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.data.fetch import fetch
 from neuco_core.errors import OfflineError
+from neuco_core.fetch.fetch import fetch
 from tests.fetch.helpers import BODY, remote
 from tests.fetch.http_server import FileServer
 
@@ -24,7 +24,7 @@ import neuco_methods, neuco_tasks
 for package in (neuco_tasks, neuco_methods):  # only the copy
     package.__path__ = [str(Path(sys.argv[1], package.__name__))]
 from neuco_core import Remote, list_methods, list_tasks
-from neuco_core.data.fetch import fetch
+from neuco_core.fetch.fetch import fetch
 from neuco_core.errors import ChecksumError
 
 remotes = {task.source for task in list_tasks()}

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.data.fetch import fetch, file_name
-from neuco_core.data.settings import Settings
-from neuco_core.data.transfer import CHUNK, Sink
-from neuco_core.data.transport_http import accept, read_http
 from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
+from neuco_core.fetch.fetch import fetch, file_name
+from neuco_core.fetch.http import accept, read_http
+from neuco_core.fetch.settings import Settings
+from neuco_core.fetch.transfer import CHUNK, Sink
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import HALF, FileServer
 

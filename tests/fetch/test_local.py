@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.data import links
-from neuco_core.data.fetch import fetch
-from neuco_core.data.pins import write_pin
 from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
+from neuco_core.fetch import links
+from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.pins import write_pin
 from neuco_core.specs import Remote
 from tests.fetch.helpers import files_below, remote, sha256
 

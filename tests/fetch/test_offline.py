@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from neuco_core.data.fetch import fetch, fetch_unverified
 from neuco_core.errors import OfflineError, UsageError
+from neuco_core.fetch.fetch import fetch, fetch_unverified
 from neuco_core.specs import Remote
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import FileServer

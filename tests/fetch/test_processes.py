@@ -9,15 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.data.cache import leftovers, write_atomic
-from neuco_core.data.fetch import fetch
+from neuco_core.fetch.cache import leftovers
+from neuco_core.fetch.fetch import fetch
+from neuco_core.files import write_atomic
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import FileServer
 
 FETCH = """
 import sys
 from neuco_core.specs import Remote
-from neuco_core.data.fetch import fetch
+from neuco_core.fetch.fetch import fetch
 print(fetch(Remote(sys.argv[1], sha256=sys.argv[2])), flush=True)
 """
 

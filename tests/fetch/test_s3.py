@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from neuco_core.data.fetch import fetch
-from neuco_core.data.transfer import Sink
-from neuco_core.data.upload import upload
 from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineError, UsageError
+from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.transfer import Sink
+from neuco_core.fetch.upload import upload
 from tests.fetch.helpers import BODY, files_below, remote, sha256
 from tests.fetch.s3_server import KEY, SECRET, S3Server
 
@@ -192,7 +192,7 @@ def test_bytes_that_change_on_the_way_are_refused_by_the_server(
     owner: S3Server, public: str, labels: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The checksum is declared from other bytes than are sent, as if a bit had flipped in between."""
-    monkeypatch.setattr("neuco_core.data.upload.hash_file", lambda path: sha256(SECOND))
+    monkeypatch.setattr("neuco_core.fetch.upload.hash_file", lambda path: sha256(SECOND))
     with pytest.raises(ChecksumError, match="the server received other bytes"):
         upload(labels, f"s3://{public}/flipped.csv")
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.data.embeddings import Embeddings, make_embeddings
-from neuco_core.data.labels import Labels
+from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.tables.labels import Labels
 
 
 def names(n: int) -> tuple[str, ...]:

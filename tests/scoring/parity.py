@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.data.embeddings import Embeddings
-from neuco_core.data.labels import Labels
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 SAMPLES, DIM, RANK = 700, 48, 6
 EXPECTED: dict[str, Any] = json.loads((Path(__file__).parent / "parity.json").read_text())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from neuco_core import load_task
-from neuco_core.data.embeddings import make_embeddings, write_embeddings
-from neuco_core.scoring.protocol import PROTOCOLS, load_protocol
+from neuco_core.protocol import PROTOCOLS, load_protocol
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 
 def test_the_first_example(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import DataError, ScoreError, UsageError
-from neuco_core.scoring.protocol import PROTOCOLS, load_protocol
+from neuco_core.protocol import PROTOCOLS, load_protocol
 from neuco_core.scoring.scorer import score
 from tests.scoring.make import embed, label, names, problem
 

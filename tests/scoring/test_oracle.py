@@ -1,8 +1,6 @@
-"""The compiled kernel, and the plain one, against a torch loop, over sizes and settings that nobody chose."""
+"""The compiled kernel against a torch loop, over sizes and settings that nobody chose."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,16 +9,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from neuco_core.scoring import kernel, plain
-from neuco_core.scoring.protocol import Protocol
+from neuco_core.protocol import Protocol
+from neuco_core.scoring import kernel
+from neuco_core.scoring.probes.linear import BCE, MSE, SOFTMAX
 from neuco_core.scoring.splits import shuffle
 from neuco_core.scoring.stream import WordStream, linear_words
 from tests.scoring.oracle import Trained, train_splits
 
 LOSSES: dict[str, tuple[int, nn.Module]] = {
-    "regression": (plain.MSE, nn.MSELoss()),
-    "binary": (plain.BCE, nn.BCEWithLogitsLoss()),
-    "classes": (plain.SOFTMAX, nn.CrossEntropyLoss()),
+    "regression": (MSE, nn.MSELoss()),
+    "binary": (BCE, nn.BCEWithLogitsLoss()),
+    "classes": (SOFTMAX, nn.CrossEntropyLoss()),
 }
 
 
@@ -35,9 +34,7 @@ def make_data(kind: str, n: int, dim: int, outputs: int, seed: int) -> tuple[np.
     return x, signal.argmax(axis=1).astype(np.float32).reshape(-1, 1)
 
 
-def train_here(
-    fit: Callable[..., None], x: np.ndarray, y: np.ndarray, rules: Protocol, loss: int, outputs: int
-) -> list[Trained]:
+def train_here(x: np.ndarray, y: np.ndarray, rules: Protocol, loss: int, outputs: int) -> list[Trained]:
     stream, results = WordStream(rules.seed), []
     for train, test in shuffle(len(x), rules):
         words = stream.take(linear_words(x.shape[1], outputs, len(train), len(test), rules.epochs))
@@ -48,7 +45,7 @@ def train_here(
         )
         losses = np.empty((2, rules.epochs))
         parts = (train.astype(np.uint32), test.astype(np.uint32))
-        fit(
+        kernel.fit(
             x,
             y,
             *parts,
@@ -80,7 +77,6 @@ def agree(got: list[Trained], expected: list[Trained]) -> None:
         np.testing.assert_allclose(one.test_loss, other.test_loss, atol=2e-4, rtol=2e-4)
 
 
-@pytest.mark.parametrize("fit", [kernel.fit, plain.fit], ids=["compiled", "plain"])
 @settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(
     kind=st.sampled_from(sorted(LOSSES)),
@@ -94,7 +90,6 @@ def agree(got: list[Trained], expected: list[Trained]) -> None:
     seed=st.integers(0, 2**32 - 1),
 )
 def test_same_training_as_torch(
-    fit: Callable[..., None],
     kind: str,
     n: int,
     dim: int,
@@ -109,38 +104,35 @@ def test_same_training_as_torch(
     x, y = make_data(kind, n, dim, outputs, seed)
     rules = Protocol(name="case", k=k, epochs=epochs, batch_size=batch, lr=lr, seed=seed)
     expected = train_torch(x, y, rules, kind, outputs)
-    agree(train_here(fit, x, y, rules, LOSSES[kind][0], outputs), expected)
+    agree(train_here(x, y, rules, LOSSES[kind][0], outputs), expected)
 
 
-@pytest.mark.parametrize("fit", [kernel.fit, plain.fit], ids=["compiled", "plain"])
 @pytest.mark.parametrize("dim", [1, 3, 4, 5, 16, 1024])
-def test_same_training_at_the_paper_settings(fit: Callable[..., None], dim: int) -> None:
+def test_same_training_at_the_paper_settings(dim: int) -> None:
     x, y = make_data("regression", 333, dim, 1, 7)
     rules = Protocol(name="case", k=2, epochs=20)
-    agree(train_here(fit, x, y, rules, plain.MSE, 1), train_torch(x, y, rules, "regression", 1))
+    agree(train_here(x, y, rules, MSE, 1), train_torch(x, y, rules, "regression", 1))
 
 
-@pytest.mark.parametrize("fit", [kernel.fit, plain.fit], ids=["compiled", "plain"])
 @pytest.mark.parametrize("kind", sorted(LOSSES))
 @pytest.mark.parametrize("scale", [1e-30, 1e4, 1e18])
-def test_extreme_inputs_train_as_in_torch(fit: Callable[..., None], kind: str, scale: float) -> None:
+def test_extreme_inputs_train_as_in_torch(kind: str, scale: float) -> None:
     """Tiny ones vanish, huge ones overflow to infinity; either way as in torch, with no trap and no zero."""
     x, y = make_data(kind, 60, 8, 1 if kind != "classes" else 3, 3)
     x = (x * np.float32(scale)).astype(np.float32)
     outputs = 3 if kind == "classes" else 1
     rules = Protocol(name="case", k=1, epochs=3)
-    got = train_here(fit, x, y, rules, LOSSES[kind][0], outputs)[0].outputs
+    got = train_here(x, y, rules, LOSSES[kind][0], outputs)[0].outputs
     expected = train_torch(x, y, rules, kind, outputs)[0].outputs
     np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-4 * max(scale, 1))
 
 
-@pytest.mark.parametrize("fit", [kernel.fit, plain.fit], ids=["compiled", "plain"])
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_nan_stays_a_nan(fit: Callable[..., None], bad: float) -> None:
+def test_a_nan_stays_a_nan(bad: float) -> None:
     x, y = make_data("regression", 60, 8, 1, 3)
     rules = Protocol(name="case", k=1, epochs=2)
     x[shuffle(60, rules)[0][0][5], 2] = bad
-    out = train_here(fit, x, y, rules, plain.MSE, 1)[0]
+    out = train_here(x, y, rules, MSE, 1)[0]
     assert np.isnan(out.outputs).all()
     assert np.isnan(train_torch(x, y, rules, "regression", 1)[0].outputs).all()
 

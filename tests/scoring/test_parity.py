@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuco_core.scoring.protocol import load_protocol
+from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
 from tests.scoring.parity import EXPECTED, make_case
 

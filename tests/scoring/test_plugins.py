@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core import catalog
 from neuco_core.errors import PluginError, ScoreError, UnknownIdError
-from neuco_core.scoring.protocol import Protocol, load_protocol
+from neuco_core.plugins import catalog
+from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.scoring.scorer import score
 from neuco_core.specs import Remote, Task
 from tests.scoring.make import embed, label, problem

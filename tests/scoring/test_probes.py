@@ -15,13 +15,11 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import ScoreError
+from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.scoring.probes import Split
-from neuco_core.scoring.probes.linear import SlowProbeWarning
 from neuco_core.scoring.probes.ridge import RidgeProbe
-from neuco_core.scoring.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.scoring.scorer import Score, score
 from tests.scoring.make import embed, label, problem
-from tests.scoring.parity import make_case
 
 QUICK = [p.with_(k=3, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]
 
@@ -110,41 +108,6 @@ def test_ridge_against_scikit_learn(n: int, dim: int, outputs: int) -> None:
             model.fit(embeddings.values[train].astype(float), split.y[train, output].astype(float))
             distance.append(abs(model.predict(embeddings.values[test].astype(float)) - got[:, output]).max())
         assert min(distance) < 1e-6
-
-
-def test_without_a_compiler_the_same_numbers_and_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:
-    embeddings, labels = make_case()
-    rules = load_protocol("neuco-2025").with_(k=3, epochs=12, lr=0.01)
-    for name in ("beta", "gamma"):
-        fast = score(embeddings, labels[name], rules)
-        monkeypatch.setenv("NEUCO_NO_COMPILER", "1")
-        with pytest.warns(SlowProbeWarning, match="NEUCO_NO_COMPILER=1"):
-            slow = score(embeddings, labels[name], rules)
-        monkeypatch.delenv("NEUCO_NO_COMPILER")
-        assert slow.per_split == pytest.approx(fast.per_split, abs=2e-4)
-
-
-WITHOUT_NUMBA = """
-import sys, warnings
-sys.modules["numba"] = None  # as if it were not installed
-from tests.scoring.make import label, problem
-from neuco_core.scoring.scorer import score
-embeddings, signal = problem(40)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
-    print(score(embeddings, label(signal[:, 0]), "neuco-2025+k=2,epochs=2").mean)
-print([str(w.message) for w in caught])
-"""
-
-
-def test_without_numba_at_all(root: Path) -> None:
-    run = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], cwd=root, capture_output=True, text=True, check=True)
-    mean, warned = run.stdout.splitlines()
-    embeddings, signal = problem(40)
-    assert float(mean) == pytest.approx(
-        score(embeddings, label(signal[:, 0]), "neuco-2025+k=2,epochs=2").mean, abs=2e-4
-    )
-    assert "no compiled kernel" in warned
 
 
 def test_where_nothing_can_be_written_only_the_cache_is_lost(root: Path, tmp_path: Path) -> None:

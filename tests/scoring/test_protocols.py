@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import SpecError, UnknownIdError, UsageError
-from neuco_core.scoring.protocol import PROTOCOLS, Protocol, load_protocol
+from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.scoring.scorer import score
 from tests.scoring.make import embed, label, problem
 

@@ -67,7 +67,7 @@ def site(case: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def parity_tasks(site: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """The case's tasks, registered in this process for one test."""
-    from neuco_core.catalog import catalog
+    from neuco_core.plugins.catalog import catalog
 
     monkeypatch.syspath_prepend(str(site))
     catalog.cache_clear()

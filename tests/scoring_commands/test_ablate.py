@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.scoring.ablate import Reducer, Variant, plan
+from neuco_core.studies.ablate import Reducer, Variant, plan
 from tests.scoring_commands.helpers import neuco
 
 FAST = ("--k", 2, "--epochs", 2)

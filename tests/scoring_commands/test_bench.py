@@ -169,7 +169,7 @@ def test_a_run_without_any_score_leaves_no_folder_of_it(case: Path, tmp_path: Pa
 def test_two_runs_in_one_second(tmp_path: Path) -> None:
     from datetime import datetime
 
-    from neuco_core.bench.files import make_run_folder
+    from neuco_core.compat.neuco_bench.files import make_run_folder
 
     names = [make_run_folder(tmp_path, "p", "m", datetime(2026, 1, 2, 3, 4, 5)).name for _ in range(3)]
     assert names == ["m_20260102_030405", "m_20260102_030405-2", "m_20260102_030405-3"]
@@ -251,8 +251,8 @@ print(task_type)
 def test_stored_probes_load_without_us_and_predict_what_was_scored(
     case: Path, tmp_path: Path, task: str, kind: str
 ) -> None:
-    from neuco_core.data.embeddings import read_embeddings
-    from neuco_core.data.labels import read_labels
+    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.labels import read_labels
 
     config = with_config(case, tmp_path, f"enable_plots: false\nstore_probes: true\ntask_filter: [{task}]\n")
     assert bench(case, tmp_path / "out", "--config", config).code == 0

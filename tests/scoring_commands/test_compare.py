@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core.data.embeddings import make_embeddings
 from neuco_core.errors import ScoreError
-from neuco_core.scoring.compare import common, corrected_t_test, holm
+from neuco_core.studies.compare import common, corrected_t_test, holm
+from neuco_core.tables.embeddings import make_embeddings
 from tests.scoring_commands.helpers import neuco
 
 RULES = ("--k", 6, "--epochs", 3, "--lr", 0.01)

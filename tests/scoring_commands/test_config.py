@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from neuco_core.bench.config import parse_config, read_config
+from neuco_core.compat.neuco_bench.config import parse_config, read_config
 from neuco_core.errors import DataError
 
 FLAT = {

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.bench.config import SEARCH, TOP
 from neuco_core.cli.bench import bench
+from neuco_core.compat.neuco_bench.config import SEARCH, TOP
 from tests.scoring_commands.helpers import neuco
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

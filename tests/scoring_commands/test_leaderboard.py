@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.bench.leaderboard import Run, rank, read_runs, write_leaderboard
+from neuco_core.compat.neuco_bench.leaderboard import Run, rank, read_runs, write_leaderboard
 from neuco_core.errors import DataError
 from tests.scoring_commands.helpers import bench
 

@@ -121,7 +121,7 @@ def test_strangers_code_that_breaks_is_a_failed_cell(monkeypatch: pytest.MonkeyP
 
 
 def test_a_suite_brings_its_protocol() -> None:
-    from neuco_core.catalog import list_suites
+    from neuco_core.plugins.catalog import list_suites
 
     for suite in list_suites():
         ran = neuco("score", "--method", "random", "--suite", suite.id, "--dry-run", "--json")
@@ -130,7 +130,7 @@ def test_a_suite_brings_its_protocol() -> None:
 
 
 def test_ids_that_fit_two_datasets_are_not_guessed(tmp_path: Path) -> None:
-    from neuco_core.catalog import load_task
+    from neuco_core.plugins.catalog import load_task
 
     ids = [*load_task("olinda_sea_level").labels().ids[:60], *load_task("digits_class").labels().ids[:60]]
     ids = list(dict.fromkeys(ids))
@@ -162,8 +162,8 @@ def test_the_baseline_is_judged_only_for_its_own_method_and_protocol(parity_task
 def test_a_baseline_is_met_within_its_tolerance(parity_tasks: Path, mean: float, met: bool | None) -> None:
     from types import SimpleNamespace
 
-    from neuco_core.catalog import load_protocol, load_task
-    from neuco_core.scoring.cells import baseline_check
+    from neuco_core.plugins.catalog import load_protocol, load_task
+    from neuco_core.runs.cells import baseline_check
 
     score = SimpleNamespace(mean=mean, protocol=load_protocol("neuco-2025"))
     check = baseline_check(load_task("parity_alpha"), "parity_mean", score)  # type: ignore[arg-type]

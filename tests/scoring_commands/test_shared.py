@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from neuco_core.bench.leaderboard import Run, rank
+from neuco_core.compat.neuco_bench.leaderboard import Run, rank
 from tests.scoring_commands.helpers import SHARED, neuco
 from tests.scoring_commands.parity import ALONE, WHOLE
 

@@ -25,7 +25,7 @@ from neuco_core.errors import ScoreError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-    from neuco_core.scoring.protocol import Protocol as Rules
+    from neuco_core.protocol import Protocol as Rules
 
 
 @dataclass(frozen=True)

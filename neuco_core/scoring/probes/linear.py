@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-
 import numpy as np
 
-from neuco_core._validate import switched_on
 from neuco_core.errors import UsageError
-from neuco_core.scoring.plain import BCE, MSE, SOFTMAX
-from neuco_core.scoring.plain import fit as plain_fit
+from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
-from neuco_core.scoring.protocol import Protocol
 from neuco_core.scoring.stream import linear_words
 
-
-class SlowProbeWarning(UserWarning):
-    """The linear probe runs without its compiler: the same numbers, much later."""
+MSE, BCE, SOFTMAX = 0, 1, 2  # as the kernel numbers its losses
 
 
 class LinearProbe:
-    """Trains with the compiled kernel where there is a compiler, else in plain NumPy."""
+    """Trains each split in one call of the compiled kernel."""
 
     def __init__(self, protocol: Protocol) -> None:
         sigmoid = parameters(protocol, sigmoid="torchmetrics")["sigmoid"]
@@ -31,7 +23,10 @@ class LinearProbe:
             )
         self.protocol = protocol
         self._always = sigmoid == "always"
-        self._fit = _load_fit()
+        from neuco_core.scoring import kernel  # numba takes half a second to import
+
+        kernel.warm()
+        self._fit = kernel.fit
 
     def words(self, dim: int, outputs: int, train: int, test: int) -> int:
         return linear_words(dim, outputs, train, test, self.protocol.epochs)
@@ -52,25 +47,6 @@ class LinearProbe:
         elif loss == SOFTMAX:
             out = softmax(out)
         return Fit(out, losses[0], losses[1], {"weight": weights, "bias": biases})
-
-
-def _load_fit() -> Callable[..., None]:
-    """The compiled training loop, or the plain one with a warning. NEUCO_NO_COMPILER=1 asks for the plain one."""
-    reason = "NEUCO_NO_COMPILER=1"
-    if not switched_on("NEUCO_NO_COMPILER"):
-        try:
-            from neuco_core.scoring import kernel
-
-            kernel.warm()
-        # Whatever stops the compiler (a missing package, a missing library, a processor it does not know) must not
-        # stop the score: there is another way to the same number.
-        except Exception as error:
-            reason = f"{type(error).__name__}: {error}".splitlines()[0]
-        else:
-            fit: Callable[..., None] = kernel.fit
-            return fit
-    warnings.warn(f"no compiled kernel, scoring slowly ({reason})", SlowProbeWarning, stacklevel=2)
-    return plain_fit
 
 
 def two_classes(logits: np.ndarray, *, always: bool) -> np.ndarray:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuco_core.errors import DependencyError, UsageError
+from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
-from neuco_core.scoring.protocol import Protocol
 
 if TYPE_CHECKING:
     import torch

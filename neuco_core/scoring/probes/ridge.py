@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.probes.estimator import from_scores
-from neuco_core.scoring.protocol import Protocol
 
 # Strengths, relative to the number of training samples: from next to none to next to nothing left.
 STRENGTHS = np.logspace(-7, 4, 45)

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import parameters
 from neuco_core.scoring.probes.estimator import EstimatorProbe
-from neuco_core.scoring.protocol import Protocol
 
 GRID = {"degree": (2, 3), "C": (0.001, 0.01, 0.1, 1.0)}
 FOLDS = 3

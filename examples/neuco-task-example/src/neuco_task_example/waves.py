@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from neuco_core.data.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch
 
 SIZE = 16
 SAMPLES = 240

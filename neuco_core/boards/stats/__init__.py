@@ -1,0 +1,1 @@
+"""Ranking and its uncertainty, on arrays."""

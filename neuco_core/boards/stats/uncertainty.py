@@ -1,0 +1,191 @@
+"""How sure a board is: replicates of it by bootstrap, and what they say of scores, ranks and differences.
+
+What is resampled. The splits of a task, the same ones for every method: methods are compared on the same test
+sets, so what a hard split does to all of them cancels in their differences. Tasks of one dataset share the draw as
+well. The choice of tasks is taken as given; ``assess_tasks`` resamples it.
+
+Why the deviations are stretched. Splits overlap: every sample is in most training parts. The mean over K splits
+of one data set is far less variable than the mean on another data set of the same kind, so the plain bootstrap
+over splits is too sure. We take Nadeau and Bengio's estimate (Machine Learning 52, 2003) of the variance of the
+mean, s² (1/K + n_test/n_train), in place of s²/K, and Student's t with K - 1 degrees of freedom for the unknown s:
+each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν).
+
+The standard deviation over splits, which Q is divided by, differs between data sets as well, and for the same
+reason: n samples tell their own spread with a relative variance of (κ - 1)/4n, κ the kurtosis of what a sample adds
+to the score. It is added to that of K splits, 1/2(K - 1). Records do not tell κ; we take that of squared normal errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuco_core.boards.stats.ranges import plausible, rank_ranges
+from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
+from neuco_core.boards.stats.separation import pairs_apart, share_apart
+from neuco_core.scoring.quality import EPSILON
+
+KURTOSIS = 15.0  # of the square of a normal variable
+REPLICATES = 1000
+LEVEL = 0.95
+SEED = 2025
+
+
+@dataclass(frozen=True)
+class TaskScores:
+    """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
+
+    ``samples`` is the number of labelled samples, infinite if it is not known. Tasks with the same ``dataset`` are
+    resampled together: they share samples, so their errors may hang together.
+    """
+
+    splits: np.ndarray
+    test_to_train: float = 1 / 9
+    greater_is_better: bool = True
+    dataset: str = ""
+    samples: float = np.inf
+
+    @property
+    def resamples(self) -> bool:
+        """Whether there is anything to resample: at least two splits with a score for every method."""
+        return bool((np.isfinite(self.splits).sum(axis=1) >= 2).all()) if self.splits.size else False
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Lower and upper ends, by method."""
+
+    low: np.ndarray
+    high: np.ndarray
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """What the replicates say at ``LEVEL``: intervals of Q (tasks, methods), mean Q and final rank; who is best.
+
+    ``apart`` (methods, methods) tells which pairs the board as a whole can tell apart, ``apart_share`` which share
+    of all pairs each task alone can.
+    """
+
+    q: Intervals
+    mean_q: Intervals
+    rank: Intervals
+    best: np.ndarray
+    apart: np.ndarray
+    apart_share: np.ndarray
+
+
+def assess(
+    tasks: Sequence[TaskScores],
+    rule: Rule,
+    baselines: np.ndarray | None = None,
+    *,
+    seed: int = SEED,
+    replicates: int = REPLICATES,
+) -> Uncertainty | None:
+    """Rank every replicate of the board; ``None`` if there are no splits to resample."""
+    if not all(task.resamples for task in tasks):
+        return None
+    q = replicate_board(tasks, seed=seed, replicates=replicates)
+    observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
+    shown = rank(observed, rule, baselines)
+    # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
+    spread = observed.std(axis=1)
+    scale = shown.weights / np.where(spread > 0, spread, 1.0)
+    splits = np.array([task.splits.shape[1] for task in tasks])
+    final = rank(plausible(observed, q, splits), rule, baselines).final
+    low, high = rank_ranges(final, LEVEL)
+    return Uncertainty(
+        q=_quantiles(q),
+        mean_q=_quantiles(q.mean(axis=1)),
+        rank=Intervals(np.minimum(low, shown.final), np.maximum(high, shown.final)),
+        best=chance_of_first(final),
+        apart=pairs_apart(-(scale[:, None] * q).sum(axis=1), rank(q, rule, baselines).weighted, LEVEL),
+        apart_share=np.array([share_apart(observed[t], q[:, t], LEVEL) for t in range(len(tasks))]),
+    )
+
+
+def assess_tasks(ranking: Ranking, *, seed: int = SEED, replicates: int = REPLICATES) -> Intervals:
+    """The range of final ranks if other tasks of this kind had been chosen: tasks resampled, scores as they are."""
+    count = len(ranking.weights)
+    drawn = np.random.RandomState(seed).multinomial(count, np.full(count, 1 / count), size=replicates)
+    final = positions(np.round((drawn * ranking.weights) @ ranking.ranks, DIGITS))
+    low, high = np.quantile(final, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0, method="inverted_cdf")
+    return Intervals(np.minimum(low, ranking.final), np.maximum(high, ranking.final))
+
+
+def chance_of_first(final: np.ndarray) -> np.ndarray:
+    """How often each method is first in the replicates; those who share the place share the point."""
+    first = final == 1
+    chance: np.ndarray = (first / first.sum(axis=1, keepdims=True)).mean(axis=0)
+    return chance
+
+
+def observed_q(scores: TaskScores) -> np.ndarray:
+    """Q as the records have it, (methods,)."""
+    sign = 1.0 if scores.greater_is_better else -1.0
+    mean, std = np.nanmean(scores.splits, axis=1), np.nanstd(scores.splits, axis=1)
+    q: np.ndarray = 100 * EPSILON * sign * mean / (std + EPSILON)
+    return q
+
+
+def _quantiles(values: np.ndarray) -> Intervals:
+    low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
+    return Intervals(low, high)
+
+
+def mean_interval(splits: np.ndarray, test_to_train: float) -> Intervals:
+    """The interval of the mean score of each method: mean ± t · s · √(1/K + n_test/n_train)."""
+    from scipy.special import stdtrit
+
+    count = np.isfinite(splits).sum(axis=1)
+    mean = np.nanmean(splits, axis=1)
+    half = stdtrit(count - 1, (1 + LEVEL) / 2) * np.nanstd(splits, axis=1, ddof=1) * np.sqrt(1 / count + test_to_train)
+    return Intervals(mean - half, mean + half)
+
+
+def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
+    """Q of every method on replicates of a task, (replicates, methods)."""
+    k = scores.splits.shape[1]
+    known = np.isfinite(scores.splits)
+    mean = np.nanmean(scores.splits, axis=1)
+    std = np.nanstd(scores.splits, axis=1)
+    centred = np.where(known, scores.splits - mean[:, None], 0.0)
+    drawn = rng.multinomial(k, np.full(k, 1 / k), size=replicates).astype(np.float64)
+    count = np.maximum(drawn @ known.T, 1)
+    shift = drawn @ centred.T / count
+    spread = np.sqrt(np.maximum(drawn @ (centred**2).T / count - shift**2, 0.0))
+    # Turned round, as a pivot: where a resample is high, the truth is as much below what was observed. This matters
+    # for the spread, whose error is skewed. A resample of few splits may have no spread at all, hence the floor.
+    typical = spread.mean(axis=0)
+    ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), 0.2 * typical)
+    n = known.sum(axis=1)
+    stretch = np.sqrt((1 / n + scores.test_to_train) * n**2 / (n - 1))
+    student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
+    moved = mean - shift * stretch * student[:, None]
+    spread = std * ratio ** _spread_stretch(k, scores.samples)
+    sign = 1.0 if scores.greater_is_better else -1.0
+    q: np.ndarray = np.round(100 * EPSILON * sign * moved / (spread + EPSILON), DIGITS)
+    return q
+
+
+def _spread_stretch(k: int, samples: float) -> float:
+    """How much too narrow the bootstrap of a standard deviation of k values is, for normal ones, of other samples."""
+    if k < 3:
+        return 1.0
+    expected = 3 * (k - 1) / (k + 1)  # the kurtosis that k normal values show
+    from_splits, from_samples = 1 / (2 * (k - 1)), (KURTOSIS - 1) / (4 * samples)
+    return float(np.sqrt((from_splits + from_samples) * 4 * k / (expected - 1)))
+
+
+def replicate_board(tasks: Sequence[TaskScores], *, seed: int = SEED, replicates: int = REPLICATES) -> np.ndarray:
+    """Q on replicates of the whole board, (replicates, tasks, methods); one random stream for each dataset."""
+    streams: dict[tuple[str | int, int], int] = {}
+    parts = []
+    for t, task in enumerate(tasks):
+        own = streams.setdefault((task.dataset or t, task.splits.shape[1]), t)
+        # RandomState is old, and for that very reason gives the same numbers with every version of numpy.
+        parts.append(replicate_q(task, np.random.RandomState((seed, own)), replicates))
+    return np.stack(parts, axis=1)

@@ -1,0 +1,1 @@
+"""Views of a board: text, figures, the web site."""

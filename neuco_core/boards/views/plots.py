@@ -1,0 +1,135 @@
+"""Figures of a board, as SVG or PNG by the file's name: heat map, differences with groups, ranks over versions."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from neuco_core.errors import DependencyError, UsageError
+
+Board = Mapping[str, Any]
+FORMATS = (".svg", ".png")
+INK, SOFT, ACCENT = "#1d2733", "#aab4bf", "#0b7285"
+# Ten colours, then the same ones with other lines: no two of 40 methods look alike.
+COLOURS = tuple(f"C{number}" for number in range(10))
+STYLES = ("-", "--", ":", "-.")
+
+
+def heat_map(board: Board, axes: Any) -> None:
+    """Methods × tasks; colour is the rank within the task, the number is the mean score."""
+    rows, tasks = board["rows"], [task["id"] for task in board["tasks"]]
+    ranks = [[row["scores"][task]["rank"] for task in tasks] for row in rows]
+    # Only the pale half of the colours, so that the numbers stay legible on all of them.
+    axes.imshow(ranks, aspect="auto", cmap="GnBu_r", vmin=1 - len(rows), vmax=max(2, len(rows)) * 1.1)
+    for i, row in enumerate(rows):
+        for j, task in enumerate(tasks):
+            axes.text(j, i, f"{row['scores'][task]['mean']:.2f}", ha="center", va="center", fontsize=7, color=INK)
+    axes.set_xticks(range(len(tasks)), [_plain(task) for task in tasks], rotation=35, ha="right")
+    axes.set_yticks(range(len(rows)), [_plain(f"{row['rank']}  {row['method']}") for row in rows])
+    axes.tick_params(length=0)
+    axes.set_title("Mean score; the darker, the better its rank on the task", loc="left", fontsize=9)
+
+
+def differences(board: Board, axes: Any) -> None:
+    """Final ranks with their intervals; a bar joins methods that the data cannot tell apart."""
+    rows, groups = board["rows"], board.get("groups")  # standings have no scores, so no groups
+    known = groups is not None
+    place = {row["method"]: len(rows) - i for i, row in enumerate(rows)}
+    for row in rows:
+        y = place[row["method"]]
+        if known:
+            axes.plot(row["rank_interval"], [y, y], color=SOFT, linewidth=4, solid_capstyle="round", zorder=1)
+        axes.plot(row["rank"], y, "o", color=ACCENT, markersize=5, zorder=2)
+    for step, group in enumerate(groups or ()):
+        x = len(rows) + 1.2 + 0.35 * step
+        axes.plot([x, x], [place[group[0]] + 0.2, place[group[-1]] - 0.2], color=INK, linewidth=3, clip_on=False)
+    axes.set_yticks(list(place.values()), [_plain(method) for method in place])
+    axes.set_xticks(_whole(len(rows)))
+    axes.set_xlabel("final rank (dot)" + " and its interval (line)" * known)
+    sure = "Bars on the right join methods that cannot be told apart"
+    axes.set_title(sure if known else "Scores of splits are not known", loc="left", fontsize=9)
+    axes.grid(axis="x", color="#e3e7eb")
+    axes.set_axisbelow(True)
+
+
+def bump_chart(history: Sequence[Mapping[str, Any]], axes: Any) -> None:
+    """The rank of each method over the versions of a board; those who share a rank stand side by side."""
+    methods = sorted({method for entry in history for method in entry["ranks"]})
+    shared = [_side_by_side(entry["ranks"]) for entry in history]
+    ends: dict[tuple[int, int], list[str]] = {}
+    for number, method in enumerate(methods):
+        known = [index for index, entry in enumerate(history) if method in entry["ranks"]]
+        versions = [history[index]["version"] for index in known]
+        colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        places = [shared[index][method] for index in known]
+        axes.plot(versions, places, color=colour, linestyle=style, marker="o", linewidth=1.6, markersize=4)
+        ends.setdefault((versions[-1], history[known[-1]]["ranks"][method]), []).append(_plain(method))
+    for end, names in ends.items():  # methods that share a rank share a label
+        offset = {"xytext": (6, 0), "textcoords": "offset points"}
+        axes.annotate(", ".join(names), end, va="center", fontsize=7, **offset)
+    axes.invert_yaxis()
+    axes.set_yticks(_whole(max(rank for entry in history for rank in entry["ranks"].values())))
+    axes.set_xticks([entry["version"] for entry in history])
+    axes.set_xlabel("version of the board")
+    axes.set_ylabel("rank")
+
+
+def _side_by_side(ranks: Mapping[str, int]) -> dict[str, float]:
+    """Where each method is drawn: those of one rank a little apart, else one would hide the other."""
+    equal: dict[int, list[str]] = {}
+    for method in sorted(ranks):
+        equal.setdefault(ranks[method], []).append(method)
+    step = 0.25
+    return {m: rank + step * (i - (len(group) - 1) / 2) for rank, group in equal.items() for i, m in enumerate(group)}
+
+
+def _whole(last: int) -> list[int]:
+    """Ticks from 1 to the last rank, not too many."""
+    return sorted({1, *range(0, last + 1, max(1, -(-last // 15))), last} - {0})
+
+
+def _plain(text: str) -> str:
+    return text.replace("$", r"\$")  # a name is no formula
+
+
+def draw(path: Path, board: Board, history: Sequence[Mapping[str, Any]], kind: str) -> None:
+    """Draw one figure into a file; the same board gives the same SVG."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError("a figure is an SVG or a PNG", where=path, expected=" or ".join(FORMATS))
+    lacks = {"bump": not any(entry["ranks"] for entry in history), "heat": not board["tasks"], "differences": False}
+    if not board["rows"] or lacks[kind]:
+        hint = "Nobody is ranked on this board, or it has no history (bump), or no tasks (heat)"
+        raise UsageError("nothing to draw", where=path, hint=hint)
+    from neuco_core.files import write_atomic
+
+    try:
+        import matplotlib
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise DependencyError("figures need matplotlib", hint="Run `pip install 'neuco[plots]'`") from error
+    with matplotlib.rc_context({"svg.hashsalt": "neuco", "font.size": 8, "svg.fonttype": "path"}):
+        width = 3 + 0.6 * len(board["tasks"]) if kind == "heat" else 6.5
+        figure = Figure(figsize=(max(5.0, width), 1.2 + 0.24 * len(board["rows"])), layout="constrained")
+        axes = figure.subplots()
+        for side in ("top", "right"):
+            axes.spines[side].set_visible(False)
+        FIGURES[kind](board, history, axes)
+        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
+        drawn = io.BytesIO()
+        figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=160, metadata=metadata)
+    try:
+        write_atomic(path, drawn.getvalue())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(
+            f"the figure cannot be written: {reason}", where=path, hint="Give --out another place"
+        ) from error
+
+
+FIGURES: Mapping[str, Callable[[Board, Sequence[Mapping[str, Any]], Any], None]] = {
+    "bump": lambda board, history, axes: bump_chart(history, axes),
+    "differences": lambda board, history, axes: differences(board, axes),
+    "heat": lambda board, history, axes: heat_map(board, axes),
+}

@@ -1,0 +1,189 @@
+"""Small drawings as SVG, each with words for those who do not see it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from neuco_core.boards.views.site.html import Safe, join, num, tag
+from neuco_core.text import counted
+
+LONGEST_NAME = 14
+
+
+def _svg(width: float, height: float, label: str, *children: object, class_: str) -> Safe:
+    return tag(
+        "svg",
+        tag("title", label),
+        *children,
+        viewBox=f"0 0 {width:g} {height:g}",
+        width=f"{width:g}",
+        height=f"{height:g}",
+        role="img",
+        aria_label=label,
+        class_=class_,
+    )
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Safe:
+    return tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=class_)
+
+
+def rank_interval(place: int, interval: Sequence[int] | None, methods: int) -> Safe:
+    """Where a rank stands among all, and the ranks that are plausible for the method."""
+    width = 84
+
+    def x(rank: int) -> float:
+        return 6 + (rank - 1) / max(methods - 1, 1) * (width - 12)
+
+    track = _line(6, 8, width - 6, 8, "track")
+    dot = tag("circle", cx=f"{x(place):.1f}", cy="8", r="4", class_="dot")
+    if interval is None:
+        return _svg(width, 16, f"rank {place} of {methods}", track, dot, class_="ranks")
+    low, high = interval
+    bar = tag(
+        "rect", x=f"{x(low) - 3:.1f}", y="5", width=f"{x(high) - x(low) + 6:.1f}", height="6", rx="3", class_="bar"
+    )
+    return _svg(width, 16, f"rank {place}, between {low} and {high}", track, bar, dot, class_="ranks")
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From scores to places on a strip. The edges leave room for the numbers at both ends."""
+
+    low: float
+    high: float
+    width: float = 380.0
+    edge: float = 56.0
+
+    def x(self, value: float) -> float:
+        span = self.high - self.low or 1.0
+        return self.edge + (value - self.low) / span * (self.width - 2 * self.edge)
+
+    def side(self, value: float) -> int:
+        """-1 if a value lies below the axis, 1 if above, 0 if it is on it."""
+        return (value > self.high) - (value < self.low)
+
+    def on_axis(self, value: float) -> float:
+        return min(max(value, self.low), self.high)
+
+
+def bounds(values: Sequence[float], greater_is_better: bool, reach: float) -> tuple[float, float] | None:
+    """The ends of the values, but for bad ones that are more than ``reach`` interquartile ranges from the quartile.
+
+    One very bad method would otherwise press all others together. The good end is never cut.
+    """
+    sign = 1.0 if greater_is_better else -1.0
+    ordered = sorted(sign * value for value in values)
+    if not ordered:
+        return None
+    first, third = ordered[(len(ordered) + 1) // 4], ordered[(3 * len(ordered)) // 4]
+    slack = reach * (third - first) or 0.1 * abs(third) or 1.0
+    worst, best = sign * next(value for value in ordered if value >= first - slack), sign * ordered[-1]
+    return (worst, best) if greater_is_better else (best, worst)
+
+
+def scale(values: Sequence[float], greater_is_better: bool = True) -> Scale:
+    """A scale for all these scores; for what lies far on the bad side of the rest there are arrows."""
+    low, high = bounds(values, greater_is_better, 4.0) or (0.0, 1.0)
+    pad = 0.02 * (high - low) or 0.05 * abs(low) or 0.05
+    return Scale(low - pad, high + pad)
+
+
+def _ends(low: float, high: float) -> tuple[str, str]:
+    """Both ends of an axis in few characters: with three digits, or as many as tell them apart."""
+    digits = 3
+    while digits < 17 and _short(low, digits) == _short(high, digits):
+        digits += 1
+    return _short(low, digits), _short(high, digits)
+
+
+def _short(value: float, digits: int) -> str:
+    mantissa, _, power = f"{value:.{digits}g}".partition("e")
+    return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "−")
+
+
+def strip(splits: Sequence[float], mean: float, interval: Sequence[float] | None, on: Scale, words: str) -> Safe:
+    """The scores of the splits as dots, their mean, and its interval; arrows for what lies beyond the axis."""
+    height = 26
+    rows = (8, 11, 14)  # dots that lie on each other are easier to see when they are not on one line
+    inside = [value for value in splits if not on.side(value)]
+    dots = "".join(f"M{on.x(value):.1f} {rows[i % 3]}h0" for i, value in enumerate(inside))
+    low, high = _ends(on.low, on.high)
+    parts = [_line(on.edge, 22, on.width - on.edge, 22, "track")]
+    parts.append(tag("text", low, x=f"{on.edge - 9:g}", y="25", class_="axis end"))
+    parts.append(tag("text", high, x=f"{on.width - on.edge + 9:g}", y="25", class_="axis"))
+    if on.low < 0 < on.high:
+        parts.append(_line(on.x(0), 2, on.x(0), 24, "zero"))
+    if dots:
+        parts.append(tag("path", d=dots, class_="splits"))
+    if interval and on.on_axis(interval[0]) < on.on_axis(interval[1]):
+        parts.append(_line(on.x(on.on_axis(interval[0])), 22, on.x(on.on_axis(interval[1])), 22, "bar"))
+    if not on.side(mean):
+        parts.append(tag("circle", cx=f"{on.x(mean):.1f}", cy="22", r="3.5", class_="dot"))
+    shown = f", interval {num(interval[0])} to {num(interval[1])}" if interval else ""
+    for side in (-1, 1):
+        parts += _beyond(splits, mean, interval or (), on, side)
+    away = len(splits) - len(inside)
+    shown += f"; {away} of {len(splits)} splits beyond the axis" if away else ""
+    return _svg(on.width, height, f"{words}: mean {num(mean)}{shown}", *parts, class_="strip")
+
+
+def _beyond(splits: Sequence[float], mean: float, interval: Sequence[float], on: Scale, side: int) -> list[Safe]:
+    """Arrows at one edge: for splits, and for the mean or an end of its interval; pointed at, they give the values."""
+    away = sorted(value for value in splits if on.side(value) == side)
+    ends = [value for value in interval if on.side(value) == side]
+    arrows = []
+    if away:
+        values = num(away[0]) if len(away) == 1 else f"{num(away[0])} to {num(away[-1])}"
+        arrows.append((15, f"{counted(len(away), 'split')} beyond the axis: {values}"))
+    if on.side(mean) == side:
+        arrows.append((26, f"mean beyond the axis: {num(mean)}"))
+    elif ends:
+        arrows.append((26, f"interval beyond the axis, to {num(min(ends) if side < 0 else max(ends))}"))
+    x = on.edge if side < 0 else on.width - on.edge
+    placed = {"x": f"{x:g}", "class_": "beyond end" if side < 0 else "beyond"}
+    return [tag("text", tag("title", words), "◂" if side < 0 else "▸", y=y, **placed) for y, words in arrows]
+
+
+def histogram(counts: Sequence[int], edges: Sequence[float], label: str) -> Safe:
+    """Bars of equal width; the ends of the axis are written out."""
+    step = 464 / len(counts)
+    names = [f"{edges[i]:.4g} to {edges[i + 1]:.4g}" for i in range(len(counts))]
+    ends = (
+        tag("text", f"{edges[0]:.4g}", x="8", y="144", class_="axis"),
+        tag("text", f"{edges[-1]:.4g}", x="472", y="144", class_="axis end"),
+    )
+    return _bars(counts, names, step, label, *ends)
+
+
+def class_bars(counts: Sequence[int], names: Sequence[str], label: str) -> Safe:
+    """A bar for each class with its name below it; the drawing is as wide as the names need."""
+    shown = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]
+    step = max(464 / len(counts), 7 * max(map(len, shown)) + 8)
+    places = [
+        tag("text", name, x=f"{8 + (i + 0.5) * step:.1f}", y="144", class_="axis middle")
+        for i, name in enumerate(shown)
+    ]
+    return _bars(counts, [f"class {name}" for name in names], step, label, *places)
+
+
+def _bars(counts: Sequence[int], names: Sequence[str], step: float, label: str, *axis: Safe) -> Safe:
+    width, height, base = 16 + step * len(counts), 150.0, 126.0
+    top = max(counts) or 1
+    bars = [
+        tag(
+            "rect",
+            tag("title", f"{names[i]}: {count}"),
+            x=f"{8 + i * step:.1f}",
+            y=f"{base - count / top * 108:.1f}",
+            width=f"{max(step - 1.5, 1):.1f}",
+            height=f"{count / top * 108:.1f}",
+            class_="count",
+        )
+        for i, count in enumerate(counts)
+    ]
+    most = tag("text", f"most: {max(counts)}", x=f"{width - 8:g}", y="12", class_="axis end")
+    return _svg(
+        width, height, label, join(bars), _line(8, base, width - 8, base, "track"), *axis, most, class_="histogram"
+    )

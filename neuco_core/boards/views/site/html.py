@@ -1,0 +1,121 @@
+"""A small way to write HTML in which text is escaped unless it was built here."""
+
+from __future__ import annotations
+
+import json
+from html import escape
+from typing import Any
+
+from neuco_core.text import clean
+
+# Only the site's own files may run or style anything: whatever slipped through as text could still do nothing.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
+)
+VOID = frozenset(("meta", "link", "input", "wbr"))
+
+
+class Safe(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def text(value: object) -> Safe:
+    return value if isinstance(value, Safe) else Safe(escape(clean(str(value)), quote=True))
+
+
+def tag(element: str, /, *children: object, **attributes: object) -> Safe:
+    """An element; ``class_`` is class, ``_`` is ``-``; an attribute that is None or False is left out."""
+    parts = [f"<{element}"]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        parts.append(f" {key.rstrip('_').replace('_', '-')}")
+        if value is not True:
+            parts.append(f'="{text(value)}"')
+    parts.append(">")
+    if element not in VOID:
+        parts += [*map(text, children), f"</{element}>"]
+    return Safe("".join(parts))
+
+
+def join(parts: Any, between: str = "") -> Safe:
+    return Safe(between.join(map(text, parts)))
+
+
+def data(name: str, value: object) -> Safe:
+    """A value for the page's scripts. In JSON a ``<`` only occurs inside texts, where its escape means the same."""
+    dumped = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    safe = dumped.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return Safe(f'<script type="application/json" id="{name}">{safe}</script>')
+
+
+def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = ()) -> str:
+    """A whole page; ``up`` leads from it to the top of the site."""
+    head = join(
+        (
+            tag("meta", charset="utf-8"),
+            tag("meta", http_equiv="Content-Security-Policy", content=POLICY),
+            tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+            tag("meta", name="color-scheme", content="light dark"),
+            tag("title", f"{title} · neuco"),
+            tag("link", rel="icon", href=f"{up}assets/icon.svg", type="image/svg+xml"),
+            tag("link", rel="stylesheet", href=f"{up}assets/style.css"),
+            tag("script", src=f"{up}assets/theme.js"),
+        )
+    )
+    top = tag(
+        "header",
+        tag("a", "neuco", class_="brand", href=f"{up}index.html"),
+        tag("nav", tag("a", "All boards", href=f"{up}index.html"), aria_label="Site"),
+        tag("button", "Theme: auto", id="theme", type="button", class_="quiet", data_needs_script=True, hidden=True),
+        class_="top",
+    )
+    skip = tag("a", "Skip to the content", class_="skip", href="#main")
+    main = tag("main", body, id="main", tabindex="-1")
+    foot = tag("footer", "Made with neuco. This page needs no server and loads nothing from elsewhere.")
+    end = join(tag("script", src=f"{up}assets/{name}") for name in scripts)
+    return f'<!doctype html>\n<html lang="en"><head>{head}</head><body>{skip}{top}{main}{foot}{end}</body></html>\n'
+
+
+def section(title: str, *children: object, id_: str, note: str = "") -> Safe:
+    heading = tag("h2", title, id=f"{id_}-title")
+    return tag(
+        "section",
+        heading,
+        tag("p", note, class_="note") if note else "",
+        *children,
+        id=id_,
+        aria_labelledby=f"{id_}-title",
+    )
+
+
+def table(headers: Any, rows: Any, *, caption: str, class_: str = "") -> Safe:
+    """A plain table; the first cell of a row is its header. A (text, "number") pair is set flush right."""
+    head = tag("tr", *(_cell("th", header, scope="col") for header in headers))
+    body = [tag("tr", _cell("th", row[0], scope="row"), *(_cell("td", cell) for cell in row[1:])) for row in rows]
+    inner = tag(
+        "table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_=f"plain {class_}".strip()
+    )
+    return scroll("div", inner, label=caption)
+
+
+def scroll(element: str, *children: object, label: str, class_: str | None = "scroll") -> Safe:
+    """A box that may scroll: the keyboard must get there, and a screen reader must say what it is."""
+    return tag(element, *children, class_=class_, tabindex="0", role="region", aria_label=label)
+
+
+def code_box(code: str, label: str) -> Safe:
+    return scroll("pre", tag("code", code), label=label, class_=None)
+
+
+def _cell(name: str, cell: object, **attributes: object) -> Safe:
+    if isinstance(cell, tuple):
+        return tag(name, cell[0], class_=cell[1], **attributes)
+    return tag(name, cell, **attributes)
+
+
+def num(value: float | int | None, digits: int = 3, sign: str = "−") -> str:
+    """A number for people: a real minus sign, a dash where there is none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", sign)

@@ -1,0 +1,171 @@
+"""What the site shows besides the boards: words about methods and tasks, scores of splits, labels that are at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.boards.build import Board
+from neuco_core.boards.current import Current, current
+from neuco_core.boards.published import Published, list_published
+from neuco_core.boards.store import history_path, read_history
+from neuco_core.boards.table import Table, from_records
+from neuco_core.errors import NeucoError
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Content, Method, Suite, Task
+
+LARGEST_CARD = 200_000
+BINS = 24
+
+
+@dataclass(frozen=True)
+class Words:
+    """What is said about a method or a task. All of it is strangers' text."""
+
+    title: str = ""
+    description: str = ""
+    citation: str = ""
+    license: str = ""
+    tags: tuple[str, ...] = ()
+    card: str = ""
+    facts: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How the labels of a task are spread: over bins between ``edges``, or over ``classes``."""
+
+    counts: tuple[int, ...]
+    edges: tuple[float, ...]
+    unit: str = ""
+    total: int = 0
+    classes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BoardSource:
+    """One board and all that its pages show."""
+
+    id: str
+    title: str
+    board: Board
+    description: str = ""
+    table: Table | None = None
+    methods: Mapping[str, Words] = field(default_factory=dict)
+    tasks: Mapping[str, Words] = field(default_factory=dict)
+    labels: Mapping[str, Histogram] = field(default_factory=dict)
+    history: Sequence[Mapping[str, Any]] = ()
+
+    @property
+    def published(self) -> bool:
+        return "published" in self.board
+
+    def method(self, name: str) -> Words:
+        return self.methods.get(name, Words())
+
+    def task(self, name: str) -> Words:
+        return self.tasks.get(name, Words())
+
+    def method_title(self, name: str) -> str:
+        return self.method(name).title or name
+
+    def task_title(self, name: str) -> str:
+        return self.task(name).title or name
+
+
+def gather(registry: Path, names: Sequence[str] = ()) -> list[BoardSource]:
+    """The boards of these suites; without names, of all suites, and the published ones."""
+    now = current(registry)
+    found = [from_suite(now, suite, registry) for suite in now.choose(names)]
+    if not names:
+        found += [from_published(item) for item in list_published(registry)]
+    return found
+
+
+def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
+    from neuco_core.plugins.catalog import load_method, load_task
+
+    table = from_records(now.records, suite, now.why_stale)
+    methods = {entrant.id: found for entrant in table.entrants if (found := _try(load_method, entrant.id))}
+    tasks = {event.id: found for event in table.events if (found := _try(load_task, event.id))}
+    return BoardSource(
+        id=suite.id,
+        title=suite.title or suite.id,
+        description=suite.description,
+        board=now.board(suite),
+        table=table,
+        methods={name: _method_words(method) for name, method in methods.items()},
+        tasks={name: _task_words(task) for name, task in tasks.items()},
+        labels={name: found for name, task in tasks.items() if (found := label_histogram(task))},
+        history=read_history(history_path(registry, suite.id)),
+    )
+
+
+def from_published(item: Published) -> BoardSource:
+    methods = {row["method"]: Words(title=row["title"], description=row["name"]) for row in item.rows}
+    return BoardSource(id=item.id, title=item.title, description=item.description, board=item.board(), methods=methods)
+
+
+def _try(load: Any, name: str) -> Any:
+    """A method or task that is not installed here, or is broken, is shown by its id alone."""
+    try:
+        return load(name)
+    except NeucoError:
+        return None
+
+
+def _method_words(method: Method) -> Words:
+    facts = [("Embeddings", "from files" if method.files else "computed by an encoder")]
+    facts += [("Needs", ", ".join(method.requires))] if method.requires else []
+    facts += (
+        [("Parameters", ", ".join(f"{key} = {value}" for key, value in method.params.items()))] if method.params else []
+    )
+    return _words(method, facts)
+
+
+def _task_words(task: Task) -> Words:
+    facts = [("Dataset", task.dataset), ("Kind", task.kind), ("Metric", task.metric)]
+    facts += [("Unit", task.unit)] if task.unit else []
+    facts += [("Control", "yes: no method should do well here")] if task.control else []
+    facts += [("Labels", "pinned by a checksum" if task.source.pinned else "not pinned yet")]
+    return _words(task, facts)
+
+
+def _words(spec: Content, facts: Sequence[tuple[str, str]]) -> Words:
+    return Words(spec.title, spec.description, spec.citation, spec.license, spec.tags, _card(spec), tuple(facts))
+
+
+def _card(spec: Content) -> str:
+    """The README.md of the plugin's directory, if it has one of a sensible size."""
+    path = Path(spec.origin.source) / "README.md" if spec.origin else None
+    try:
+        if path is None or path.stat().st_size > LARGEST_CARD:
+            return ""
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def label_histogram(task: Task) -> Histogram | None:
+    """The spread of the labels, if they are in the package or linked: building a page fetches nothing."""
+    import numpy as np
+
+    from neuco_core.fetch.links import linked_file
+    from neuco_core.tables.labels import load_labels
+
+    try:
+        if not task.source.url.startswith("pkg:") and linked_file(task.dataset, task.source) is None:
+            return None
+        labels = load_labels(task)
+    except (NeucoError, OSError):
+        return None
+    values = labels.values.reshape(len(labels), -1)[:, 0]
+    if task.kind == "classification":
+        counts = np.bincount(values.astype(int))
+        classes = labels.classes or tuple(map(str, range(len(counts))))
+        return Histogram(tuple(counts.tolist()), (), task.unit, len(labels), classes)
+    counts, edges = np.histogram(values, bins=BINS)
+    return Histogram(tuple(counts.tolist()), tuple(edges.tolist()), task.unit, len(labels))

@@ -1,0 +1,1 @@
+"""Drop-ins for the commands of other projects."""

@@ -1,0 +1,219 @@
+"""A whole run as NeuCo-Bench does it: all tasks of a folder, in alphabetical order, from one random stream."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.compat.neuco_bench.annotations import Annotation, find_annotations, select
+from neuco_core.compat.neuco_bench.config import BenchConfig
+from neuco_core.compat.neuco_bench.files import SUMMARY, check_name, make_run_folder, write_json
+from neuco_core.compat.neuco_bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_core.errors import DataError, NeucoError
+
+if TYPE_CHECKING:
+    from neuco_core.runs.cells import Progress
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
+
+
+@dataclass(frozen=True)
+class BenchJob:
+    """What a run is given."""
+
+    annotation_path: Path
+    submission_file: Path
+    output_dir: Path
+    config: BenchConfig
+    method_name: str
+    phase: str = "results"
+    exclude_file: Path | None = None
+    strict: bool = False
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class BenchResult:
+    """What a run gave, and where it is."""
+
+    folder: Path
+    summary: dict[str, Any]
+    scores: dict[str, Score]
+    failed: dict[str, str]
+    notes: tuple[str, ...]
+
+
+@dataclass
+class _Inputs:
+    """Everything read, before the first score."""
+
+    embeddings: Embeddings
+    labels: dict[str, Labels]
+    labelled: list[str]
+    notes: list[str] = field(default_factory=list)
+
+
+def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress | None = None) -> BenchResult:
+    """Score all tasks; each task's files are written when it is done, the summary when all are."""
+    check_name(job.method_name, "--method_name")
+    check_name(job.phase, "--phase")
+    if job.config.enable_plots:
+        from neuco_core.compat.neuco_bench.plots import require_matplotlib
+
+        require_matplotlib()  # before an hour of work, not after it
+    annotations = find_annotations(job.annotation_path)
+    chosen = select(annotations, job.config.task_filter)
+    inputs = _read(job, annotations)
+    folder = make_run_folder(job.output_dir, job.phase, job.method_name, now or datetime.now())
+    scores, failed = _score_all(job, chosen, inputs, folder, progress)
+    summary = _summary(folder.name, scores, job.config)
+    if scores:
+        write_json(folder / SUMMARY, summary)
+    else:
+        folder.rmdir()
+    return BenchResult(folder, summary, scores, failed, tuple(inputs.notes))
+
+
+def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:
+    """Rank all finished runs of the phase and write the result."""
+    board = rank(read_runs(job.output_dir, job.phase))
+    return board, write_leaderboard(board, job.output_dir, job.phase, now or datetime.now())
+
+
+def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:
+    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.labels import read_labels
+
+    labels = {item.task: read_labels(item.path, item.kind, task=item.task) for item in annotations}
+    embeddings = read_embeddings(job.submission_file, strict=job.strict, dim=job.config.protocol.embedding_dim)
+    notes = [f"{count} values became 0: {reason}" for reason, count in embeddings.replaced.items() if count]
+    notes += [
+        f"{name}: {count} rows left out: {reason}"
+        for name, found in labels.items()
+        for reason, count in found.dropped.items()
+        if count
+    ]
+    if job.exclude_file is not None:
+        embeddings, count = _without(embeddings, job.exclude_file)
+        notes.append(f"{count} embeddings left out, as {job.exclude_file.name} asks")
+    # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
+    known = {name for found in labels.values() for name in found.ids}
+    return _Inputs(embeddings, labels, [name for name in embeddings.ids if name in known], notes)
+
+
+def _without(embeddings: Embeddings, path: Path) -> tuple[Embeddings, int]:
+    from neuco_core.tables.embeddings import make_embeddings
+
+    try:
+        excluded = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("cannot read the list of ids to exclude", where=path, got=error) from error
+    rows = [i for i, name in enumerate(embeddings.ids) if name not in excluded]
+    if not rows:
+        raise DataError("all embeddings are excluded", where=path)
+    if len(rows) == len(embeddings.ids):
+        return embeddings, 0
+    ids = [embeddings.ids[i] for i in rows]
+    kept = make_embeddings(ids, embeddings.values[rows], replaced=embeddings.replaced, ignored=embeddings.ignored)
+    return kept, len(embeddings.ids) - len(rows)
+
+
+def _score_all(
+    job: BenchJob, chosen: Sequence[Annotation], inputs: _Inputs, folder: Path, progress: Progress | None
+) -> tuple[dict[str, Score], dict[str, str]]:
+    from neuco_core.scoring.scorer import score
+
+    config = job.config
+    scores: dict[str, Score] = {}
+    failed: dict[str, str] = {}
+    sizes = {item.task: _joined(inputs, item.task) for item in chosen}
+    whole, before, words = sum(sizes.values()) or 1, 0, 0
+    for item in chosen:
+        step = _step(progress, item.task, before / whole, sizes[item.task] / whole)
+        try:
+            found = score(
+                inputs.embeddings,
+                inputs.labels[item.task],
+                config.protocol,
+                words_before=words,
+                standardize_ids=inputs.labelled,
+                threads=job.threads,
+                progress=step,
+                keep_models=config.enable_plots or config.store_probes,
+            )
+        except NeucoError as error:
+            failed[item.task] = str(error)
+            words += _words(job, inputs, sizes[item.task])
+        else:
+            _write_task(folder / item.task, found, job, inputs)
+            scores[item.task] = found
+            words += found.words
+        before += sizes[item.task]
+    return scores, failed
+
+
+def _joined(inputs: _Inputs, task: str) -> int:
+    known = set(inputs.embeddings.ids)
+    return sum(name in known for name in inputs.labels[task].ids)
+
+
+def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[int, int], None] | None:
+    if progress is None:
+        return None
+    return lambda done, total: progress(before + share * done / total, name)
+
+
+def _words(job: BenchJob, inputs: _Inputs, samples: int) -> int:
+    """Random numbers that a task takes even if it has no score (constant labels): the next task starts after them."""
+    from neuco_core.scoring.stream import linear_words
+
+    rules = job.config.protocol
+    if rules.probe != "linear" or samples < 2:
+        return 0
+    test = math.ceil(rules.test_size * samples)
+    dim = rules.embedding_dim or inputs.embeddings.values.shape[1]
+    return rules.k * linear_words(dim, 1, samples - test, test, rules.epochs)
+
+
+def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> None:
+    config = job.config
+    if config.enable_plots:
+        from neuco_core.compat.neuco_bench.plots import write_plots
+
+        write_plots(folder, score, job.submission_file.stem)
+    if config.store_probes:
+        from neuco_core.compat.neuco_bench.probes import write_probe
+
+        write_probe(folder / "probe", score, inputs.embeddings, inputs.labels[score.task], inputs.labelled)
+    result: dict[str, Any] = {
+        "q_stat": score.q,
+        "mean_score": score.mean,
+        "std_dev": score.std,
+        "hyperparamaters": config.hyperparameters,  # spelled as NeuCo-Bench spells it
+    }
+    if config.output_fold_results:
+        result["q_t"] = list(score.per_split)
+    write_json(folder / f"{score.task}_score.json", score.to_json())
+    write_json(folder / f"{score.task}_result.json", result)
+
+
+def _summary(experiment: str, scores: dict[str, Score], config: BenchConfig) -> dict[str, Any]:
+    q = {task: score.q for task, score in scores.items()}
+    means = {task: score.mean for task, score in scores.items()}
+    return {
+        "experiment": experiment,
+        "overall_q_score": _mean(list(q.values())),
+        "overall_acc_score": _mean(list(means.values())),
+        "task_q_scores": q,
+        "task_acc_scores": means,
+        "config": dict(config.source),
+    }
+
+
+def _mean(values: list[float]) -> float:
+    return math.fsum(values) / len(values) if values else math.nan

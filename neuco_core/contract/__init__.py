@@ -1,0 +1,1 @@
+"""The contract that every task and method keeps, and the start of a new one."""

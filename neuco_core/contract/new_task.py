@@ -1,0 +1,177 @@
+"""``neuco new task``: profile and package labels, measure a baseline, write the plugin."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import statistics
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuco_core.contract.scaffold import Place, Words, building, choose_place, fill, literal, write_package
+from neuco_core.errors import NeucoError, UsageError
+from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method
+from neuco_core.specs import Baseline, Remote, Task
+
+if TYPE_CHECKING:
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.package import Package
+
+PROTOCOL = "ridge"
+SEEDS = range(42, 47)
+METHODS = ("averaging", "random")
+ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
+
+
+@dataclass(frozen=True)
+class NewTask:
+    """What was made, and what was guessed on the way."""
+
+    path: Path
+    kind: str
+    kind_from: str
+    dataset: str
+    dataset_from: str
+    baseline: Baseline
+    rows: int
+
+
+def new_task(
+    words: Words,
+    labels: str,
+    *,
+    unit: str = "",
+    kind: str | None = None,
+    dataset: str | None = None,
+    into: Path | None = None,
+    as_package: bool = False,
+) -> NewTask:
+    """Write a plugin for a file of labels, or for labels at an address."""
+    place = choose_place(words.name, "neuco_tasks", into, as_package)
+    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
+        remote = Remote(labels) if labels.startswith(ENDINGS) else None
+        source = _fetch(remote, Path(scratch)) if remote else Path(labels)
+        package = _package(source, folder, words.name, kind)
+        if package.kind == "regression" and not unit:
+            raise UsageError("a regression needs the unit of its labels", hint="Give --unit, or --unit 1 for a share")
+        if remote:
+            remote = replace(remote, sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=source.stat().st_size)
+            (folder / "labels.csv").rename(folder / "sample.csv")
+            _shorten(folder / "sample.csv")
+        chosen, found_by = _dataset(package, folder, dataset, source)
+        task = Task(
+            id=words.name,
+            dataset=chosen or words.name,
+            kind=package.kind,
+            source=remote or Remote(place.address("labels.csv"), package.sha256, package.size),
+        )
+        # Measured on the file as it lies here; the address inside the plugin is only true once it is in its place.
+        baseline = _baseline(replace(task, source=_here(source if remote else folder / "labels.csv")), bool(chosen))
+        _write(folder, place, words, task, package, baseline, unit, new_dataset=not chosen)
+        if as_package:
+            nouns = ["task"] if chosen else ["dataset", "task"]
+            write_package(folder, words, nouns, place.package)
+    return NewTask(place.target, package.kind, package.kind_from, task.dataset, found_by, baseline, package.rows)
+
+
+def _fetch(remote: Remote, folder: Path) -> Path:
+    from neuco_core.fetch.fetch import fetch_unverified
+
+    return fetch_unverified(remote, folder)
+
+
+def _package(source: Path, folder: Path, name: str, kind: str | None) -> Package:
+    from neuco_core.tables.package import package_labels
+
+    return package_labels(source, out=folder / "labels.csv", kind=kind, task=name, tasks=list_tasks())
+
+
+def _shorten(path: Path, rows: int = 20) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[: rows + 1]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def _dataset(package: Package, folder: Path, given: str | None, source: Path) -> tuple[str | None, str]:
+    """The dataset that the ids belong to: given, or the one that has them all, or none and a new one is declared."""
+    if given:
+        return load_dataset(given).id, "given"
+    from neuco_core.tables.labels import read_labels
+
+    ids = set(read_labels(source, package.kind).ids)
+    for dataset in list_datasets():
+        try:
+            known = set(dataset.cubes().ids()) if dataset.cubes else set()
+        except NeucoError:
+            continue  # not on this machine
+        if ids <= known:
+            return dataset.id, "guessed: it has all the ids"
+    return None, "new: no dataset here has these ids"
+
+
+def _here(path: Path) -> Remote:
+    return Remote(path.absolute().as_uri(), hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
+
+
+def _baseline(task: Task, has_dataset: bool) -> Baseline:
+    """The score of a simple method, and three times its spread over seeds as the tolerance."""
+    from neuco_core.plugins.catalog import load_protocol
+    from neuco_core.scoring.scorer import score
+
+    method, embeddings = _embeddings(task, has_dataset)
+    means = [score(embeddings, task, load_protocol(PROTOCOL).with_(seed=seed)).mean for seed in SEEDS]
+    if not all(map(math.isfinite, means)):
+        raise UsageError("no score is defined for these labels", hint="Almost all of them may be equal; see the file")
+    tolerance = max(0.01, math.ceil(3000 * statistics.stdev(means)) / 1000)
+    return Baseline(method=method, score=round(means[0], 4), tolerance=tolerance, protocol=PROTOCOL)
+
+
+def _embeddings(task: Task, has_dataset: bool) -> tuple[str, Embeddings]:
+    """Those of the first simple method that can be run on the dataset; for a dataset without cubes, random ones."""
+    for name in METHODS if has_dataset else ():
+        try:
+            return name, load_method(name).embeddings(task.dataset)
+        except NeucoError:
+            continue
+    import numpy as np
+
+    from neuco_core.tables.embeddings import make_embeddings
+
+    ids = task.labels().ids
+    return "random", make_embeddings(ids, np.random.default_rng(0).standard_normal((len(ids), 64)).astype("float32"))
+
+
+def _write(
+    folder: Path,
+    place: Place,
+    words: Words,
+    task: Task,
+    package: Package,
+    baseline: Baseline,
+    unit: str,
+    *,
+    new_dataset: bool,
+) -> None:
+    inside = task.source.url.startswith("pkg:")
+    fields: dict[str, object] = {
+        **words.fields(),
+        "dataset": task.dataset,
+        "kind": task.kind,
+        "kind_words": task.kind.capitalize() + (f", {unit}" if unit else ""),
+        "unit_literal": literal(unit),
+        "url": task.source.url,
+        "sha256": task.source.sha256,
+        "size": task.source.size,
+        "source_words": f"`{Path(task.source.url).name}`" + ("" if inside else f" at {task.source.url}"),
+        "rows": package.rows,
+        "lowest": repr(package.lowest),
+        "highest": repr(package.highest),
+        "extra": "",
+        "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
+        **{f"baseline_{key}": getattr(baseline, key) for key in ("method", "score", "tolerance", "protocol")},
+    }
+    fields["dataset_hook"] = fill("dataset_hook.py", fields) if new_dataset else ""
+    (folder / "__init__.py").write_text(fill("task_init.py", fields), encoding="utf-8")
+    (folder / "README.md").write_text(fill("task_card.md", fields), encoding="utf-8")
+    (folder / "test.py").write_text(fill("task_test.py", fields), encoding="utf-8")

@@ -1,0 +1,135 @@
+"""What the checks look at: a task or a method with its data, each part loaded once and only if it is asked for."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.contract.contract import Inapplicable
+from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
+from neuco_core.plugins import catalog as catalogs
+from neuco_core.plugins.catalog import Catalog
+from neuco_core.specs import Dataset, Method, Task
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
+
+QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for want of training
+ORDER = "neuco-2025+epochs=2,k=3"
+
+
+class Subject:
+    """A spec, its folder, and the catalog that it is part of."""
+
+    def __init__(self, spec: Any, catalog: Catalog | None = None) -> None:
+        self.spec = spec
+        self.id: str = spec.id
+        self.catalog = catalog or catalogs.catalog()
+
+    @property
+    def folder(self) -> Path | None:
+        """The plugin's directory, if it is one of ours and not a package of its own."""
+        path = Path(self.spec.origin.source) if self.spec.origin else None
+        return path if path and path.is_dir() else None
+
+
+class TaskSubject(Subject):
+    """A task, its labels, and synthetic embeddings that solve it or know nothing of it."""
+
+    spec: Task
+
+    @cached_property
+    def labels(self) -> Labels:
+        return self.spec.labels()
+
+    @cached_property
+    def neighbours(self) -> dict[str, Labels]:
+        """The labels of the other tasks of the same dataset, as far as they can be had."""
+        found = {}
+        for task in self.catalog.tasks():
+            if task.dataset == self.spec.dataset and task.id != self.id:
+                try:
+                    found[task.id] = task.labels()
+                except NeucoError:
+                    continue  # that task's own checks say what is wrong with it
+        return found
+
+    def oracle(self) -> Embeddings:
+        """The labels themselves, turned into a few directions, with a little noise: any good task is solved by it."""
+        import numpy as np
+
+        random = np.random.default_rng(0)
+        targets = self.targets()
+        mixed = targets @ random.standard_normal((targets.shape[1], 8))
+        return self._embeddings(mixed + 0.01 * mixed.std() * random.standard_normal(mixed.shape))
+
+    def noise(self) -> Embeddings:
+        """Numbers that know nothing of the labels."""
+        import numpy as np
+
+        return self._embeddings(np.random.default_rng(1).standard_normal((len(self.labels.ids), 32)))
+
+    def targets(self) -> np.ndarray:
+        """The labels as columns: one for each output, or for each class."""
+        import numpy as np
+
+        values = self.labels.values
+        if self.spec.kind == "classification":
+            return np.asarray(values.reshape(-1, 1) == np.unique(values), dtype=float)
+        return np.asarray((values - values.mean(axis=0)) / values.std(axis=0)).reshape(len(values), -1)
+
+    def score(self, embeddings: Embeddings, protocol: str = QUICK) -> Score:
+        from neuco_core.scoring.scorer import score
+
+        return score(embeddings, self.spec, protocol)
+
+    def _embeddings(self, values: np.ndarray) -> Embeddings:
+        from neuco_core.tables.embeddings import make_embeddings
+
+        return make_embeddings(self.labels.ids, values.astype("float32"))
+
+
+class MethodSubject(Subject):
+    """A method, and its embeddings of every dataset that it can be run on here."""
+
+    spec: Method
+
+    @cached_property
+    def embeddings(self) -> dict[str, Embeddings]:
+        found: dict[str, Embeddings] = {}
+        for dataset in self._datasets():
+            try:
+                found[dataset] = self.spec.embeddings(dataset)
+            except (DataError, DependencyError, FetchError) as error:
+                # Not the method's fault: the dataset lacks its bands, or is not here. Whatever else it raises, is.
+                self.left_out[dataset] = str(error)
+        if not found:
+            reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
+            raise Inapplicable("no dataset that it can be run on here", got=reasons or "no dataset")
+        return found
+
+    @cached_property
+    def left_out(self) -> dict[str, str]:
+        """Datasets that the method cannot be run on here, and why."""
+        return {}
+
+    def tasks(self, dataset: str) -> list[tuple[Task, Labels]]:
+        """The tasks of a dataset whose labels can be had."""
+        pairs = []
+        for task in self.catalog.tasks():
+            if task.dataset == dataset:
+                try:
+                    pairs.append((task, task.labels()))
+                except NeucoError:
+                    continue
+        return pairs
+
+    def _datasets(self) -> list[str]:
+        if self.spec.files:
+            return sorted(self.spec.files)
+        return [name for name, dataset in self.catalog.all(Dataset).items() if dataset.cubes is not None]

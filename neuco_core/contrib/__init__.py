@@ -1,1 +1,0 @@
-"""Contributing: the contract that every task and method keeps, and the start of a new one."""

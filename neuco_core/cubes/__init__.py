@@ -1,0 +1,1 @@
+"""Inputs as data cubes, and where they are read from."""

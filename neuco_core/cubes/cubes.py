@@ -1,0 +1,103 @@
+"""Inputs as data cubes: what a dataset's source offers, and views of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from neuco_core.errors import DataError, UsageError
+from neuco_core.tables.rows import shown
+
+if TYPE_CHECKING:
+    import xarray
+
+    from neuco_core.specs import Dataset
+
+
+@dataclass(frozen=True)
+class CubeBatch:
+    """Some samples at once: ``values`` is float32, (sample, season, band, y, x); bands are ``modality/BAND``."""
+
+    ids: tuple[str, ...]
+    values: np.ndarray
+    bands: tuple[str, ...]
+    seasons: tuple[str, ...]
+
+    def pick(self, *names: str) -> np.ndarray:
+        """The values of some bands, in the order asked for: ``s2l1c/B04``, or ``s2l1c`` for all of a modality."""
+        places = [place for name in names for place in self._places(name)]
+        return self.values[:, :, places]
+
+    def select(self, bands: Sequence[str] = (), seasons: Sequence[str] = ()) -> CubeBatch:
+        """The batch with some of its bands (or modalities) and seasons only; all of them if none is named."""
+        places = [place for name in bands or self.bands for place in self._places(name)]
+        absent = [season for season in seasons if season not in self.seasons]
+        if absent:
+            raise DataError(f"no season {absent[0]!r}", where="cubes", got="seasons " + shown(self.seasons))
+        chosen = tuple(seasons) or self.seasons
+        values = self.values[:, [self.seasons.index(season) for season in chosen]][:, :, places]
+        return CubeBatch(self.ids, values, tuple(self.bands[place] for place in places), chosen)
+
+    def _places(self, name: str) -> list[int]:
+        places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
+        if not places:
+            raise DataError(f"no band or modality {name!r}", where="cubes", got="bands " + shown(self.bands, 30))
+        return places
+
+    def xarray(self) -> xarray.DataArray:
+        """The batch with named samples, seasons, bands and modalities."""
+        import xarray as xr
+
+        coords = {
+            "id": list(self.ids),
+            "season": list(self.seasons),
+            "band": list(self.bands),
+            "modality": ("band", [band.partition("/")[0] for band in self.bands]),
+        }
+        return xr.DataArray(self.values, coords=coords, dims=("id", "season", "band", "y", "x"))
+
+
+class CubeSource(Protocol):
+    """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change."""
+
+    @property
+    def version(self) -> str: ...
+
+    @property
+    def bands(self) -> tuple[str, ...]: ...
+
+    @property
+    def seasons(self) -> tuple[str, ...]: ...
+
+    def ids(self) -> tuple[str, ...]: ...
+
+    def read(self, ids: Sequence[str]) -> CubeBatch: ...
+
+
+def batches(source: CubeSource, size: int, ids: Iterable[str] | None = None) -> Iterator[CubeBatch]:
+    """The samples of a source (or those named), ``size`` at a time, the last batch with what is left."""
+    if size < 1:
+        raise UsageError("bad batch size", expected="at least 1", got=size)
+    names = source.ids() if ids is None else tuple(ids)
+    for start in range(0, len(names), size):
+        yield source.read(names[start : start + size])
+
+
+def open_sample(dataset: Dataset, sample_id: str) -> xarray.DataArray:
+    """One sample as (season, band, y, x)."""
+    return _source(dataset).read([sample_id]).xarray().isel(id=0)
+
+
+def iterate(dataset: Dataset) -> Iterator[xarray.DataArray]:
+    """Every sample of a dataset in turn, as ``open_sample`` gives it."""
+    for batch in batches(_source(dataset), 1):
+        yield batch.xarray().isel(id=0)
+
+
+def _source(dataset: Dataset) -> CubeSource:
+    if dataset.cubes is None:
+        raise DataError(f"the dataset {dataset.id!r} declares no cubes", hint="Only its labels can be loaded")
+    return dataset.cubes()

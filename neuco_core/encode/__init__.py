@@ -1,0 +1,1 @@
+"""From a method to embeddings: running encoders, caching and checking what they give."""

@@ -1,0 +1,286 @@
+"""From a method to embeddings: read the verified file, or run the encoder on the dataset's cubes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.encode.cache import EncodeCache, open_cache
+from neuco_core.encoders import MAX_DIM
+from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
+from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
+from neuco_core.text import join_names
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Dataset, Method
+
+BATCH = 64
+CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
+GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs only the one for the task at hand
+
+
+def method_embeddings(
+    method: Method,
+    dataset_id: str,
+    params: Mapping[str, Any],
+    *,
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    cached: bool = True,
+) -> Embeddings:
+    """The embeddings of a dataset. ``progress=None`` shows a bar on a terminal; ``cached=False`` makes them anew."""
+    if method.files:
+        return _from_file(method, dataset_id, params)
+    from neuco_core.plugins.catalog import load_dataset
+
+    dataset = load_dataset(dataset_id)
+    return encode_dataset(method, dataset, params, batch_size=batch_size, progress=progress, cached=cached)
+
+
+def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
+    from neuco_core.fetch.fetch import fetch
+
+    if params:
+        raise UsageError(f"method {method.id!r} is a file and has no parameters", got=", ".join(sorted(params)))
+    if dataset_id not in method.files:
+        raise DataError(
+            f"method {method.id!r} has no embeddings of dataset {dataset_id!r}",
+            expected="one of " + ", ".join(sorted(method.files)),
+            got=dataset_id,
+        )
+    return read_embeddings(fetch(method.files[dataset_id]))
+
+
+def encode_dataset(
+    method: Method,
+    dataset: Dataset,
+    params: Mapping[str, Any],
+    *,
+    batch_size: int = BATCH,
+    progress: bool | None = None,
+    cached: bool = True,
+) -> Embeddings:
+    """Run a method's encoder on all samples of a dataset, or take what an earlier run has left."""
+    if batch_size < 1:
+        raise UsageError("bad batch size", expected="at least 1", got=batch_size)
+    params = full_params(method, params)
+    source = open_cubes(method, dataset)
+    ids = tuple(source.ids())
+    cache = open_cache(method, dataset, source, params) if cached else None
+    values = cache.load(ids) if cache else None
+    if values is None:
+        values = _run(method, source, ids, params, cache, batch_size, progress)
+        if cache:
+            cache.finish(ids, values)
+    return make_embeddings(ids, values)
+
+
+def check_packages(method: Method) -> None:
+    """Raise an error with the pip command if a package that the method requires is not installed."""
+    for requirement in method.requires:
+        name = _name(requirement)
+        try:
+            metadata.version(name)
+        except metadata.PackageNotFoundError:
+            extra = extra_of(name)
+            target = f"neuco[{extra}]" if extra else requirement
+            hint = f"Install it with: pip install '{target}'"
+            raise DependencyError(f"method {method.id!r} needs the package {name}", hint=hint) from None
+
+
+def extra_of(package: str) -> str | None:
+    """The extra of neuco that brings a package, e.g. ``torch`` for torch; its namesake, if several do."""
+    found = []
+    for requirement in metadata.requires("neuco") or []:
+        name, _, condition = requirement.partition(";")
+        extra = re.search(r"extra == ['\"]([\w-]+)", condition)
+        if extra and _name(name) == _name(package) and extra[1] not in GATHERED:
+            found.append(extra[1])
+    return _name(package) if _name(package) in found else next(iter(found), None)
+
+
+def _name(requirement: str) -> str:
+    """The package's name in its one normal form."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[(]", requirement.strip(), maxsplit=1)[0]).lower()
+
+
+def factory(method: Method) -> Callable[..., Any]:
+    """What makes the method's encoder."""
+    if method.encoder is None:
+        raise UsageError(f"method {method.id!r} is a file and has no encoder")
+    return method.encoder
+
+
+def full_params(method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
+    """The method's parameters with the given ones in their place; a name that the encoder does not know is an error."""
+    merged = {**method.params, **params}
+    signature = inspect.signature(factory(method))
+    try:
+        signature.bind(**merged)
+    except TypeError:
+        known = ", ".join(signature.parameters) or "none"
+        unknown = [name for name in merged if name not in signature.parameters]
+        raise UsageError(f"method {method.id!r} has no parameter {join_names(unknown)}; it has: {known}") from None
+    for name, value in params.items():
+        _check_type(method, name, value)
+    return merged
+
+
+def _check_type(method: Method, name: str, value: object) -> None:
+    """A value must be of the same type as the method's own; a whole number will do for any number."""
+    default = method.params.get(name)
+    if default is None or type(value) is type(default) or (type(value) is int and type(default) is float):
+        return
+    words = {bool: "true or false", int: "a whole number", float: "a number", str: "text"}[type(default)]
+    raise UsageError(f"bad parameter {name} of method {method.id!r}", expected=words, got=repr(value))
+
+
+def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
+    """The dataset's cubes, if it has any, they have the bands that the method needs, and its packages are there."""
+    if dataset.cubes is None:
+        raise DataError(
+            f"dataset {dataset.id!r} has no cubes, so the encoder {method.id!r} cannot be run on it",
+            hint="Give a file of embeddings instead, or choose a method that brings one",
+        )
+    if dataset.bands:  # known without opening anything
+        check_bands(method, dataset.id, dataset.bands)
+    check_packages(method)  # after the bands: no package helps against a dataset that will not do
+    source = dataset.cubes()
+    check_bands(method, dataset.id, source.bands)
+    return source
+
+
+def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None:
+    """A method names whole modalities or single bands; all of them must be there."""
+    modalities = {band.partition("/")[0] for band in bands}
+    missing = [name for name in method.bands if name not in bands and name not in modalities]
+    if missing:
+        raise DataError(
+            f"method {method.id!r} needs {len(method.bands)} bands and dataset {dataset_id!r} has {len(bands)}: "
+            f"{len(missing)} are missing ({join_names(missing)})",
+            hint="`neuco methods` lists what each method needs",
+        )
+
+
+def _run(
+    method: Method,
+    source: CubeSource,
+    ids: tuple[str, ...],
+    params: Mapping[str, Any],
+    cache: EncodeCache | None,
+    batch_size: int,
+    progress: bool | None,
+) -> np.ndarray:
+    if not ids:
+        raise DataError(f"the cubes for method {method.id!r} hold no sample")
+    done: list[np.ndarray] = []
+    with one_thread("torch" in method.requires), _bar(method.id, len(ids), progress) as advance:
+        encoder = None
+        for start in range(0, len(ids), CHUNK):
+            part = ids[start : start + CHUNK]
+            values = cache.load_chunk(start, part) if cache else None
+            if values is None:
+                encoder = encoder or _ready(method, source, params)
+                values = _chunk(method, encoder, source, part, batch_size, advance)
+                if cache:
+                    cache.save_chunk(start, part, values)
+            else:
+                advance(len(part))  # an earlier run was interrupted after this chunk
+            done.append(values)
+    return np.concatenate(done)
+
+
+def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
+    with _blame(method):
+        encoder = factory(method)(**params)
+        if hasattr(encoder, "fit"):
+            encoder.fit(source)
+        return encoder
+
+
+@contextmanager
+def _blame(method: Method) -> Iterator[None]:
+    """An encoder is somebody's plugin: what it raises by mistake is an error that names it."""
+    try:
+        yield
+    except (NeucoError, MemoryError):
+        raise
+    except (Exception, SystemExit) as error:
+        text = f"its encoder failed with {type(error).__name__}: {error}"
+        raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
+
+
+def _chunk(
+    method: Method, encoder: Any, source: CubeSource, ids: tuple[str, ...], batch_size: int, advance: Any
+) -> np.ndarray:
+    rows = []
+    for start in range(0, len(ids), batch_size):
+        part = ids[start : start + batch_size]
+        batch = _batch(encoder, source, part)
+        with _blame(method):
+            values = encoder.encode(batch)
+        rows.append(check_output(method, part, values))
+        advance(len(part))
+    return np.concatenate(rows)
+
+
+def _batch(encoder: Any, source: CubeSource, ids: tuple[str, ...]) -> CubeBatch:
+    if getattr(encoder, "needs_cubes", True):
+        return source.read(ids)
+    return CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), source.bands, source.seasons)
+
+
+def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.ndarray:
+    """What an encoder gave for some samples, as float32, if it is one finite row for each of them."""
+    rows = np.asarray(values)
+    where = f"method {method.id!r}"
+    if rows.ndim != 2 or len(rows) != len(ids) or rows.dtype.kind not in "fiu":
+        shape = f"{rows.dtype} {rows.shape}"
+        raise PluginError("bad output of its encoder", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
+    if not 1 <= rows.shape[1] <= MAX_DIM:
+        expected = f"1 to {MAX_DIM} values"
+        raise PluginError("bad output of its encoder", where=where, expected=expected, got=rows.shape[1])
+    rows = rows.astype(np.float32)
+    bad = [sample for sample, row in zip(ids, rows, strict=True) if not np.isfinite(row).all()]
+    if bad:
+        raise DataError(f"values that are not finite for {len(bad)} samples ({join_names(bad)})", where=where)
+    return rows
+
+
+@contextmanager
+def one_thread(torch_too: bool = True) -> Iterator[None]:
+    """One thread for BLAS and torch: the sums round alike everywhere, and a busy machine does not stall them.
+
+    On two busy cores a small convolution took 16 ms with two threads and 0.1 ms with one.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    with threadpool_limits(1):
+        if not torch_too:
+            yield
+            return
+        import torch
+
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+
+@contextmanager
+def _bar(name: str, total: int, progress: bool | None) -> Iterator[Any]:
+    from tqdm import tqdm
+
+    # tqdm takes None as "only on a terminal".
+    disable = None if progress is None else not progress
+    with tqdm(total=total, desc=name, unit="sample", disable=disable, leave=False) as bar:
+        yield bar.update

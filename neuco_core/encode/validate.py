@@ -1,0 +1,116 @@
+"""Does a file of embeddings cover a dataset? Counted, named, and nothing changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.encoders import MAX_DIM
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.tables.embeddings import read_embeddings
+from neuco_core.text import join_names
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Dataset
+
+SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Validation:
+    """What a file holds, held against the ids of a dataset."""
+
+    file: str
+    dataset: str
+    rows: int
+    dim: int
+    wanted: int
+    missing: tuple[str, ...]
+    unknown: tuple[str, ...]
+    replaced: int
+    sha256: str
+    most: int = MAX_DIM
+
+    def problems(self) -> list[str]:
+        """One sentence for each reason to refuse the file. Ids that the dataset does not know are none."""
+        found = []
+        if self.missing:
+            names = ", ".join(self.missing[:SHOWN])
+            which = f"the first are {names}" if len(self.missing) > SHOWN else names
+            found.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
+        if self.dim > self.most:
+            found.append(f"{self.dim} dimensions are more than {self.most}")
+        if self.replaced:
+            found.append(f"{self.replaced} values are missing or no numbers")
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "dataset": self.dataset,
+            "ok": not self.problems(),
+            "problems": self.problems(),
+            "rows": self.rows,
+            "dim": self.dim,
+            "ids": self.wanted,
+            "missing": len(self.missing),
+            "first_missing": list(self.missing[:SHOWN]),
+            "unknown": len(self.unknown),
+            "first_unknown": list(self.unknown[:SHOWN]),
+            "replaced_values": self.replaced,
+            "sha256": self.sha256,
+        }
+
+
+def validate_file(path: Path, dataset: Dataset, most: int = MAX_DIM) -> Validation:
+    """Read the file and compare. Infinite values and double ids are errors of reading already."""
+    embeddings = read_embeddings(path)
+    wanted = dataset_ids(dataset)
+    return Validation(
+        file=str(path),
+        dataset=dataset.id,
+        rows=len(embeddings.ids),
+        dim=int(embeddings.values.shape[1]),
+        wanted=len(wanted),
+        missing=_not_in(wanted, embeddings.ids),
+        unknown=_not_in(embeddings.ids, wanted),
+        replaced=sum(embeddings.replaced.values()),
+        sha256=embeddings.sha256,
+        most=most,
+    )
+
+
+def _not_in(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    known = set(others)
+    return tuple(name for name in names if name not in known)
+
+
+def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
+    """The ids of the cubes, or, where there are no cubes to be had, all that have a label in a task of the dataset."""
+    if dataset.cubes is not None:
+        try:
+            return tuple(dataset.cubes().ids())
+        except NeucoError as error:
+            reason: NeucoError | None = error
+    else:
+        reason = None
+    from neuco_core.plugins.catalog import list_tasks
+
+    ids: dict[str, None] = {}
+    for task in list_tasks(dataset=dataset.id):
+        try:
+            ids.update(dict.fromkeys(task.labels().ids))
+        except NeucoError as error:
+            reason = reason or error
+    if not ids:
+        raise reason or DataError(f"nothing tells the ids of dataset {dataset.id!r}: it has no cubes and no tasks")
+    return tuple(ids)
+
+
+def one_line(validation: Validation) -> str:
+    """What is there, for people."""
+    text = f"{validation.rows} rows of {validation.dim} values for {validation.wanted} ids of {validation.dataset}"
+    if validation.unknown:
+        text += f"; {len(validation.unknown)} rows are of no sample there ({join_names(validation.unknown)})"
+    return text

@@ -1,0 +1,24 @@
+"""Switches in the environment, all read by one rule."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from neuco_core.errors import UsageError
+
+ON, OFF = ("1", "true", "yes", "on"), ("", "0", "false", "no", "off")
+
+
+def switched_on(variable: str, values: Mapping[str, str] | None = None) -> bool:
+    """Whether a variable is switched on; a word that is not a boolean is refused."""
+    word = (os.environ if values is None else values).get(variable, "")
+    text = word.strip().lower()
+    if text not in ON + OFF:
+        expected, hint = "1/true/yes/on or 0/false/no/off", f"Correct or unset {variable}"
+        raise UsageError("not a boolean", where=variable, expected=expected, got=repr(word), hint=hint)
+    return text in ON
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

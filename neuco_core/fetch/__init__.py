@@ -1,0 +1,1 @@
+"""Files from anywhere, verified: transports, the cache, pins and links."""

@@ -1,0 +1,159 @@
+"""Where verified files are kept, and how a file comes to its final name: whole, or not at all.
+
+Layout: ``<cache>/sha256/ab/abcd…/name``. A file is first written below ``<cache>/tmp`` and moved when its hash
+is right, so a killed process leaves nothing under a final name. Other parts of neuco
+keep folders of their own beside these.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from neuco_core.errors import DataError
+
+
+def cache_dir() -> Path:
+    """The cache folder: ``NEUCO_CACHE``, or the usual place of the platform. It is created when something is stored."""
+    return _own_folder("NEUCO_CACHE", "user_cache_path")
+
+
+def config_dir() -> Path:
+    """The folder of the user's own pins and links: ``NEUCO_CONFIG``, or the usual place of the platform."""
+    return _own_folder("NEUCO_CONFIG", "user_config_path")
+
+
+def _own_folder(variable: str, usual: str) -> Path:
+    chosen = os.environ.get(variable)
+    if chosen:
+        path = Path(chosen).expanduser().absolute()
+    else:
+        import platformdirs
+
+        path = getattr(platformdirs, usual)("neuco", appauthor=False)
+    # Here and not where something is stored: a command that only reads would take a file for an empty folder.
+    with suppress(OSError):  # what may not be looked at is reported when something is stored
+        there = next(part for part in (path, *path.parents) if part.exists())
+        if not there.is_dir():
+            hint = f"Set {variable} to a folder, or to where one can be made"
+            raise DataError("not a folder", where=path, expected="a folder", got=f"the file {there}", hint=hint)
+    return path
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A file in the cache."""
+
+    sha256: str
+    path: Path
+
+    @property
+    def name(self) -> str:
+        return self.path.name
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size
+
+    def intact(self) -> bool:
+        return hash_file(self.path) == self.sha256
+
+
+def hash_file(path: Path) -> str:
+    """The sha256 of a file, as 64 hexadecimal digits."""
+    import pooch
+
+    return str(pooch.file_hash(str(path), alg="sha256"))
+
+
+def entry(sha256: str, name: str) -> Entry:
+    """The place of a file in the cache, whether it is there or not."""
+    return Entry(sha256, cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file"))
+
+
+def entries() -> list[Entry]:
+    """All files in the cache, by hash."""
+    root = cache_dir() / "sha256"
+    return [Entry(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
+
+
+def leftovers() -> list[Path]:
+    """What killed downloads left behind. A download that runs at this moment is here too."""
+    return sorted(path for path in (cache_dir() / "tmp").glob("*/*") if path.is_file())
+
+
+def discard(item: Entry) -> None:
+    """Remove a file from the cache; another process may have done it already."""
+    item.path.unlink(missing_ok=True)
+    tidy(item.path.parent)
+
+
+def tidy(folder: Path) -> None:
+    """Remove a folder if it is empty."""
+    try:
+        folder.rmdir()
+    except OSError:
+        return
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder on the same disk as the cache, gone afterwards whatever happens."""
+    root = cache_dir() / "tmp"
+    _make(root)
+    with tempfile.TemporaryDirectory(prefix="fetch-", dir=root) as name:
+        yield Path(name)
+
+
+def _make(folder: Path) -> None:
+    """Make a folder that must be writable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        hint = "Set NEUCO_CACHE (or, for pins and links, NEUCO_CONFIG) to a folder of yours"
+        raise DataError(f"no file can be written there: {error.strerror or error}", where=folder, hint=hint) from error
+
+
+def store(source: Path, target: Entry) -> Path:
+    """Move a verified file to its place."""
+    target.path.parent.mkdir(parents=True, exist_ok=True)
+    source.replace(target.path)
+    return target.path
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Let one process at a time change something in a folder, which is made if need be.
+
+    Where locks do not work, the worst is that a file is fetched twice, or that of two pins written at once one is lost.
+    """
+    _make(folder)
+    handle = _lock(folder)
+    try:
+        yield
+    finally:
+        if handle is not None:
+            os.close(handle)
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock the folder itself: no lock file that somebody would have to clean up."""
+    try:
+        import fcntl
+    except ImportError:  # not a POSIX system
+        return None
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:  # pruned at this very moment
+        return None
+    # Some network file systems cannot lock a folder.
+    with suppress(OSError):
+        fcntl.flock(handle, fcntl.LOCK_EX)
+    return handle

@@ -1,0 +1,100 @@
+"""Reading over HTTP with pooch's downloader, which goes on where the last try stopped if the server allows it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from neuco_core.errors import FetchError
+from neuco_core.fetch.settings import Settings
+from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, shown
+
+TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
+LONGEST_WAIT = 60.0
+
+
+def read_http(url: str, sink: Sink, settings: Settings) -> None:
+    """Make one try."""
+    import pooch
+    import requests
+
+    answers: list[requests.Response] = []
+
+    def look(response: requests.Response, *args: Any, **kwargs: Any) -> None:
+        if not response.is_redirect:
+            answers.append(response)
+            accept(response, url, sink)
+
+    downloader = pooch.HTTPDownloader(
+        chunk_size=CHUNK, headers=_headers(sink), timeout=settings.timeout, hooks={"response": look}
+    )
+    try:
+        downloader(url, sink, None)
+    except (requests.exceptions.RequestException, ValueError) as error:
+        raise _failure(error, url, settings) from error
+    finally:
+        for response in answers:
+            response.close()
+
+
+def _headers(sink: Sink) -> dict[str, str]:
+    # The hash is that of the file as stored: no compression on the way.
+    headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
+    if sink.received and sink.validator:
+        headers |= {"Range": f"bytes={sink.received}-", "If-Range": sink.validator}
+    return headers
+
+
+def accept(response: Any, url: str, sink: Sink) -> None:
+    """Look at the head of an answer before any byte of its body is taken."""
+    status, headers = response.status_code, response.headers
+    if url.startswith("https://") and not response.url.startswith("https://"):
+        raise FetchError("the server redirects to an address that is not secure", where=shown(url), got=response.url)
+    if status == 200:
+        offset = 0
+    elif status == 206 and (match := re.match(r"bytes (\d+)-", headers.get("Content-Range", ""))):
+        offset = int(match[1])
+    elif status in (206, 416):
+        sink.reset()
+        raise TransientError(f"the server cannot continue the download (HTTP {status})", where=shown(url))
+    else:
+        raise _refusal(status, headers, url)
+    encoded = headers.get("Content-Encoding", "identity") != "identity"
+    length = headers.get("Content-Length", "")
+    etag = headers.get("ETag", "")
+    validator = headers.get("Last-Modified", "") if not etag or etag.startswith("W/") else etag
+    known = length.isdecimal() and not encoded
+    sink.start(offset=offset, length=int(length) if known else None, validator="" if encoded else validator)
+
+
+def _refusal(status: int, headers: Any, url: str) -> FetchError:
+    where = shown(url)
+    if status in TRANSIENT:
+        wait = headers.get("Retry-After", "")
+        seconds = min(float(wait), LONGEST_WAIT) if wait.isdecimal() else 0.0
+        return TransientError(f"the server failed (HTTP {status})", where=where, wait=seconds)
+    if status in (404, 410):
+        return FetchError(f"the server has no such file (HTTP {status})", where=where, hint="Check the address")
+    if status in (401, 403, 407):
+        hint = "Check that the file is public, or put your login for this host into ~/.netrc"
+        return FetchError(f"the server refused access (HTTP {status})", where=where, hint=hint)
+    return FetchError(f"the server did not send the file (HTTP {status})", where=where)
+
+
+def _failure(error: Exception, url: str, settings: Settings) -> FetchError:
+    from requests import exceptions as failed
+
+    where = shown(url)
+    if isinstance(error, failed.SSLError):
+        hint = "Check the clock, the proxy, and REQUESTS_CA_BUNDLE if your network has its own certificates"
+        return FetchError("no secure connection: the certificate was not accepted", where=where, hint=hint)
+    if isinstance(error, failed.Timeout) or "Read timed out" in str(error):
+        return TransientError(f"the server sent nothing for {settings.timeout:g} seconds", where=where)
+    if isinstance(error, failed.ChunkedEncodingError | failed.ContentDecodingError):
+        return TransientError("the connection broke off in the middle of the file", where=where)
+    if isinstance(error, failed.ConnectionError):
+        hint = "Check the network and the proxy settings; NEUCO_OFFLINE=1 uses only what is there"
+        return TransientError("the server cannot be reached", where=where, hint=hint)
+    if isinstance(error, failed.TooManyRedirects):
+        return FetchError("the server redirects without end", where=where)
+    return FetchError(f"the address cannot be read: {error}", where=where)

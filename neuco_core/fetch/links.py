@@ -1,0 +1,119 @@
+"""Local copies of whole datasets: the user says where one is, and its files are used instead of downloads."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from neuco_core._validate import ID
+from neuco_core.errors import DataError, UsageError
+from neuco_core.fetch.cache import config_dir, exclusive
+from neuco_core.files import write_atomic
+from neuco_core.specs import Remote
+
+
+def links_file() -> Path:
+    return config_dir() / "links.json"
+
+
+def variable(dataset_id: str) -> str:
+    """The environment variable that points to a dataset's local copy."""
+    return "NEUCO_DATASET_" + dataset_id.upper().replace("-", "_")
+
+
+def dataset_root(dataset_id: str) -> Path | None:
+    """The folder of the user's local copy, if there is one; the variable wins over the links file."""
+    chosen = os.environ.get(variable(dataset_id))
+    source = variable(dataset_id)
+    if not chosen:
+        chosen, source = read_links().get(dataset_id), str(links_file())
+    if not chosen:
+        return None
+    root = Path(chosen).expanduser().absolute()
+    if not root.is_dir():
+        hint = f"Correct it with `neuco data link {dataset_id} FOLDER` or `neuco data link {dataset_id} --remove`"
+        raise DataError(f"the local copy of {dataset_id!r} is not a folder", where=source, got=root, hint=hint)
+    return root
+
+
+def linked_file(dataset_id: str, remote: Remote) -> Path | None:
+    """The remote's file in the dataset's local copy, checked if its hash is known.
+
+    None if there is no copy, or if the copy lacks the file and it can be fetched and verified instead.
+    """
+    from neuco_core.fetch.fetch import verify
+    from neuco_core.fetch.pins import find_pin, task_of
+
+    root = dataset_root(dataset_id)
+    places = [tail for url in remote.urls for tail in tails(url)]
+    if root is None or not places:
+        return None
+    pin = find_pin(remote)
+    path = next((root / place for place in places if (root / place).is_file()), None)
+    if path is not None and pin is not None:
+        verify(path, pin, f"{path} (the local copy of {dataset_id!r})")
+    if path is None and pin is None:
+        hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
+        hint += f"`neuco data pin {task_of(remote) or 'TASK'}` to fetch and pin it"
+        raise DataError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
+    return path
+
+
+def tails(url: str) -> Iterator[str]:
+    """The relative paths under which a local copy may hold a file, the most exact first."""
+    parts = urlsplit(url)
+    path = unquote(parts.path) if parts.scheme != "hf" else url.partition("@")[2].partition("/")[2]
+    names = [name for name in path.split("/") if name]
+    if parts.scheme in ("pkg", "file") or not names or ".." in names:
+        return
+    if parts.scheme == "hf":
+        yield "/".join(names)
+        return
+    if "resolve" in names[:-2]:  # a Hugging Face address: …/resolve/<revision>/<path in the dataset>
+        names = names[names.index("resolve") + 2 :]
+    for start in range(len(names)):
+        yield "/".join(names[start:])
+
+
+def read_links() -> dict[str, str]:
+    """All links by dataset id."""
+    path = links_file()
+    try:
+        links = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError) as error:
+        raise DataError(f"the links file cannot be read: {error}", where=path, hint="Repair or delete it") from error
+    if not isinstance(links, dict) or not all(isinstance(value, str) for value in links.values()):
+        raise DataError("bad links file", where=path, expected="dataset ids mapped to folders", hint="Delete it")
+    return links
+
+
+def add_link(dataset_id: str, folder: Path) -> Path:
+    """Remember a local copy; gives the absolute folder."""
+    if not ID.fullmatch(dataset_id):
+        raise UsageError("bad dataset id", got=repr(dataset_id), hint="Run `neuco datasets` for the ids")
+    folder = folder.expanduser().absolute()
+    if not folder.is_dir():
+        raise UsageError("not a folder", where=folder, hint="Give the folder that holds the dataset's files")
+    with exclusive(links_file().parent):
+        _write_links({**read_links(), dataset_id: str(folder)})
+    return folder
+
+
+def remove_link(dataset_id: str) -> bool:
+    """Forget a local copy; the files stay. False if there was none."""
+    with exclusive(links_file().parent):
+        links = read_links()
+        if links.pop(dataset_id, None) is None:
+            return False
+        _write_links(links)
+    return True
+
+
+def _write_links(links: dict[str, str]) -> None:
+    text = json.dumps(links, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
+    write_atomic(links_file(), (text + "\n").encode())

@@ -1,0 +1,187 @@
+"""One download: tries, back-off, resuming, limits, progress. How bytes travel is left to the transports."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from neuco_core.errors import ChecksumError, DataError, FetchError
+from neuco_core.fetch.settings import Settings
+
+MIB = 1 << 20
+CHUNK = 1 << 16  # what is lost at most when a connection breaks off
+
+
+class TransientError(FetchError):
+    """A failure that may be gone at the next try; ``wait`` is what the server asked for, in seconds."""
+
+    def __init__(self, what: str, *, wait: float = 0.0, **parts: Any) -> None:
+        super().__init__(what, **parts)
+        self.wait = wait
+
+
+class Sink:
+    """The file that a transport writes to. It survives a failed try, so that the next can go on from there."""
+
+    def __init__(self, path: Path, url: str, *, size: int | None, limit: int, bar: Any = None) -> None:
+        self.path, self.url = path, url
+        self.size, self.limit = size, limit
+        self.received = 0
+        self.validator = ""  # ETag or date of what was received, so that two versions are never glued together
+        self.resumed = False
+        self._bar = bar
+        self._file = path.open("wb")
+
+    def start(self, *, offset: int, length: int | None, validator: str) -> None:
+        """Called by a transport when it knows what it is going to deliver."""
+        if offset not in (0, self.received):
+            self.reset()
+            raise TransientError("the server sent another part of the file than was asked for", where=shown(self.url))
+        if length is not None:
+            self._check_total(offset + length)
+        if offset == 0:
+            self.reset()
+        self.resumed = self.resumed or offset > 0
+        self.validator = validator
+        if self._bar is not None:
+            self._bar.total = offset + length if length is not None else self.size
+            self._bar.refresh()
+
+    def reset(self) -> None:
+        if self.received:
+            self._file.seek(0)
+            self._file.truncate()
+        self.received, self.validator = 0, ""
+        if self._bar is not None:
+            self._bar.reset()
+
+    def write(self, chunk: bytes) -> int:
+        if self.received + len(chunk) > self.limit:
+            self._check_total(self.received + len(chunk))
+        try:
+            self._file.write(chunk)
+            self._file.flush()
+        except OSError as error:
+            raise _cannot_write(self.path, error) from error
+        self.received += len(chunk)
+        if self._bar is not None:
+            self._bar.update(len(chunk))
+        return len(chunk)
+
+    def flush(self) -> None:
+        """Part of what a file offers; every write is flushed already, so that a full disk is noticed at once."""
+
+    def _check_total(self, total: int) -> None:
+        if self.size is not None and total != self.size:
+            raise ChecksumError(
+                "not the declared file",
+                where=shown(self.url),
+                expected=f"{self.size} bytes",
+                got=f"{total} or more",
+                hint="The server offers another file: try a mirror, or declare the new hash and raise the version",
+            )
+        if total > self.limit:
+            hint = f"If it is meant to be that large, set NEUCO_MAX_BYTES={total}"
+            raise DataError(
+                "the file is too large",
+                where=shown(self.url),
+                expected=f"up to {self.limit} bytes",
+                got=total,
+                hint=hint,
+            )
+
+    def __enter__(self) -> Sink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        # After a failed write closing fails again, for the same reason.
+        with suppress(OSError):
+            self._file.close()
+
+
+Transport = Callable[[str, Sink, Settings], None]
+
+
+def download(url: str, path: Path, settings: Settings, *, size: int | None, progress: bool | None) -> bool:
+    """Write the file of an address to ``path``; True if it was put together from several tries."""
+    if size is not None and size > settings.max_bytes:
+        hint = f"If it is meant to be that large, set NEUCO_MAX_BYTES={size}"
+        raise DataError(
+            "the file is too large", where=shown(url), expected=f"up to {settings.max_bytes} bytes", got=size, hint=hint
+        )
+    with (
+        _progress_bar(path.name, progress) as bar,
+        Sink(path, url, size=size, limit=settings.max_bytes if size is None else size, bar=bar) as sink,
+    ):
+        _with_retries(transport_of(url), url, sink, settings)
+        return sink.resumed
+
+
+def transport_of(url: str) -> Transport:
+    """The function that reads addresses of this scheme."""
+    if url.startswith("s3://"):
+        from neuco_core.fetch.s3 import read_s3
+
+        return read_s3
+    if url.startswith("hf://"):
+        from neuco_core.fetch.hf import read_hf
+
+        return read_hf
+    from neuco_core.fetch.http import read_http
+
+    return read_http
+
+
+def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings) -> None:
+    tries, furthest = 0, 0
+    while True:
+        try:
+            return transport(url, sink, settings)
+        except TransientError as error:
+            # A large file over a bad line: a try that brought it forward does not use up the patience.
+            tries = 1 if sink.received >= furthest + MIB else tries + 1
+            furthest = max(furthest, sink.received)
+            if tries > settings.retries:
+                raise _giving_up(error, url, tries, furthest) from error
+            time.sleep(max(error.wait, settings.backoff * 2 ** (tries - 1)))
+
+
+def _giving_up(error: TransientError, url: str, tries: int, furthest: int) -> FetchError:
+    what = f"the download broke off after {furthest} bytes; at last {error.what}" if furthest else error.what
+    what += f" (tried {tries} times)" if tries > 1 else ""
+    return FetchError(what, where=shown(url), hint=error.hint or "Try again later, or declare a mirror")
+
+
+@contextmanager
+def _progress_bar(name: str, progress: bool | None) -> Iterator[Any]:
+    if progress is None:
+        progress = sys.stderr.isatty()
+    if not progress:
+        yield None
+        return
+    from tqdm import tqdm
+
+    with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
+        yield bar
+
+
+def _cannot_write(path: Path, error: OSError) -> DataError:
+    hint = "Make room, or set NEUCO_CACHE to a folder on another disk"
+    return DataError(f"the file cannot be written: {error.strerror or error}", where=path, hint=hint)
+
+
+def shown(url: str) -> str:
+    """An address as it may be printed: without a password, and without a signature in the query."""
+    parts = urlsplit(url)
+    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if key == "versionId"])
+    if not parts.username and query == parts.query:
+        return url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl() if parts.scheme != "hf" else url

@@ -1,0 +1,44 @@
+"""Which files in the cache are still of use, and to whom."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from neuco_core.fetch.cache import cache_dir, entries, leftovers, tidy
+from neuco_core.fetch.pins import find_pin
+
+QUIET = 3600.0  # seconds without a write after which a download counts as dead
+
+
+def users() -> dict[str, list[str]]:
+    """The tasks and methods that want a file, by its sha256."""
+    from neuco_core.plugins.catalog import list_methods, list_tasks
+
+    sources = [(task.id, task.source) for task in list_tasks()]
+    sources += [(method.id, remote) for method in list_methods() for remote in method.files.values()]
+    found: dict[str, list[str]] = {}
+    for name, remote in sources:
+        pin = find_pin(remote)
+        if pin is not None:
+            found.setdefault(pin.sha256, []).append(name)
+    return found
+
+
+def prunable(*, everything: bool = False) -> list[Path]:
+    """What can be removed: files that nobody declares, and leftovers; or everything that neuco put there."""
+    used = {} if everything else users()
+    unused = [item.path for item in entries() if item.sha256 not in used]
+    dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
+    made = sorted((cache_dir() / "encoded").rglob("*")) if everything else []
+    return [*unused, *dead, *(path for path in made if path.is_file())]
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files, and the folders of the cache that are then empty."""
+    root = cache_dir()
+    for path in paths:
+        path.unlink(missing_ok=True)
+        for folder in path.relative_to(root).parents:
+            tidy(root / folder)

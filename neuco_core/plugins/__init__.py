@@ -1,0 +1,1 @@
+"""Plugins: finding them, loading them, and looking things up by id."""

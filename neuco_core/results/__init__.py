@@ -1,1 +1,0 @@
-"""Score records, and the matrix of methods × tasks that makes them."""

@@ -1,0 +1,1 @@
+"""Runs: plan which cells to score, run them on an engine, save each record."""

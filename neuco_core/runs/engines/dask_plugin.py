@@ -1,0 +1,93 @@
+"""The part of the dask engine that lives on dask's workers. Imported only where distributed is installed."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from distributed import WorkerPlugin, get_worker
+
+from neuco_core.runs.process import WorkerProcess
+from neuco_core.runs.steps import Limits, Result, Step
+
+# A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
+IDLE_SECONDS = 300.0
+
+
+class PoolPlugin(WorkerPlugin):
+    """Gives a dask worker the pool of processes of one run, and ends them with it."""
+
+    idempotent = False
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+
+    def setup(self, worker: Any) -> None:
+        self.pool = ProcessPool(self.limits)
+
+    def teardown(self, worker: Any) -> None:
+        self.pool.close()
+
+
+def run_step(plugin: str, step: dict[str, str]) -> Result:
+    """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
+    found: Any = get_worker().plugins[plugin]
+    result: Result = found.pool.run(Step(**step))
+    return result
+
+
+class ProcessPool:
+    """The worker processes of one dask worker: one for each step that it runs at the same time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._idle: list[WorkerProcess] = []
+        self._busy: list[WorkerProcess] = []
+        self._closed = False
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+
+    def run(self, step: Step) -> Result:
+        worker = self._take(step)
+        try:
+            return worker.run(step)
+        finally:
+            self._put_back(worker)
+
+    def _take(self, step: Step) -> WorkerProcess:
+        with self._lock:
+            # The one used last, or one that holds the method's embeddings already.
+            fits = [item for item in self._idle if item.last == (step.method, step.dataset)]
+            worker = (fits or self._idle or [WorkerProcess(self.limits)])[-1]
+            if worker in self._idle:
+                self._idle.remove(worker)
+            if self._closed:
+                worker.stop()
+            self._busy.append(worker)
+            return worker
+
+    def _put_back(self, worker: WorkerProcess) -> None:
+        with self._lock:
+            self._busy.remove(worker)
+            if self._closed:
+                worker.kill()
+                return
+            self._idle.append(worker)
+            if self._timer:
+                self._timer.cancel()
+            self._timer = threading.Timer(IDLE_SECONDS, self._end_idle)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _end_idle(self) -> None:
+        with self._lock:
+            for worker in self._idle:
+                worker.kill()
+
+    def close(self) -> None:
+        """End all processes. Those at work are stopped only: the threads that wait for them put them away."""
+        with self._lock:
+            self._closed = True
+            for worker in self._busy:
+                worker.stop()
+        self._end_idle()

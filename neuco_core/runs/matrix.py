@@ -1,0 +1,190 @@
+"""The matrix: run the cells of a plan on an engine, and save each the moment it ends."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import secrets
+from collections.abc import Generator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.plugins.catalog import load_metric, load_protocol
+from neuco_core.records.identity import Identity
+from neuco_core.records.ledger import exclusive, read_head, unwritable
+from neuco_core.records.record import (
+    Record,
+    fingerprint,
+    record_bytes,
+    record_path,
+    summary,
+    write_record,
+)
+from neuco_core.runs.memory import can_measure
+from neuco_core.runs.plan import Plan, PlannedCell
+from neuco_core.runs.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
+from neuco_core.specs import Spec
+from neuco_core.text import one_line
+
+CHANGED = "its code or data changed while it was scored; the next run will score it again"
+MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
+log = logging.getLogger(__name__)
+
+
+def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Generator[Record, None, None]:
+    """Run what the plan says is to be run, and yield each record after it was written.
+
+    Cells that are skipped or not applicable get a record that says so. Ending the iteration early ends the
+    workers; what was saved stays, and the next plan goes on from there.
+    """
+    if load_protocol(plan.protocol.name) != plan.protocol:
+        raise UsageError("a protocol that its name does not tell", got=plan.protocol.name, hint="Use Protocol.with_")
+    cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
+    with exclusive(registry):
+        for cell in plan.cells:
+            if _says_why_not(cell):
+                save(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
+        for step, result in engine.run(groups_of(plan.work, plan.protocol.name), limits):
+            cell = cells[step.method, step.task]
+            if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
+                result = failure("data", CHANGED)
+            yield save(make_record(cell, result, engine.name), registry)
+
+
+def _says_why_not(cell: PlannedCell) -> bool:
+    """Whether the plan's reason is to be recorded. A score from elsewhere is not lost because the data is not here."""
+    scored = cell.head is not None and cell.head.status == "ok"
+    return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
+
+
+def groups_of(cells: Sequence[PlannedCell], protocol: str) -> list[Group]:
+    """Cells that share embeddings, in the order of the plan."""
+    steps: dict[tuple[str, str], list[Step]] = {}
+    for cell in cells:
+        place = cell.method.id, cell.task.dataset
+        steps.setdefault(place, []).append(Step(*place, cell.task.id, protocol))
+    return [Group(*place, tuple(found)) for place, found in steps.items()]
+
+
+def default_limits(
+    jobs: int, seconds: float | None = None, memory: int | None = None, embed_seconds: float | None = None
+) -> Limits:
+    """The limits that were given; ``seconds`` holds for every step, unless embeddings have a limit of their own.
+
+    Where no memory is given, each worker has its share of the machine.
+    """
+    if memory is not None and not can_measure():
+        log.warning("the memory limit is not kept by workers on this machine: it has no /proc to tell what they hold")
+    whole = machine_memory()
+    if memory is None and whole is not None:
+        memory = int(whole * MEMORY_SHARE / max(jobs, 1))
+    return Limits(seconds or Limits.seconds, embed_seconds or seconds or Limits.embed_seconds, memory)
+
+
+def save(record: Record, registry: Path) -> Record:
+    """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
+    path = record_path(registry, *record.key)
+    try:
+        if path.exists() and _same(path, record):
+            return record
+        write_record(record, registry)
+    except DataError as error:
+        if not record.ok:
+            raise
+        reason = f"its result cannot be recorded: {error.what}"
+        lost = dataclasses.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
+        write_record(lost, registry)
+        return lost
+    except OSError as error:
+        raise unwritable(path, error) from error
+    return record
+
+
+def _same(path: Path, record: Record) -> bool:
+    head = read_head(str(path))
+    if record.ok or head.problem:
+        return False  # a score that was computed is always written, with its provenance
+    return (head.status, head.failure, head.reason, head.inputs) == (
+        record.status,
+        record.failure,
+        record.reason,
+        record.inputs,
+    )
+
+
+def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
+    """The record of a cell's result."""
+    contents = {"labels": result.get("labels"), "embeddings": result.get("embeddings")}
+    inputs = {**cell.inputs, **contents}
+    if result["status"] == "ok":
+        # Where something came from may be unknown; then nobody can say later that it is unchanged.
+        inputs = {
+            key: value if value or not key.endswith("_from") else secrets.token_hex(32) for key, value in inputs.items()
+        }
+    greater, lower, upper = _direction(cell.task.metric)
+    return Record(
+        method=cell.method.id,
+        method_version=cell.method.version,
+        task=cell.task.id,
+        task_version=cell.task.version,
+        dataset=cell.task.dataset,
+        kind=cell.task.kind,
+        metric=cell.task.metric,
+        protocol=str(inputs["protocol"]),
+        fingerprint=fingerprint(inputs),
+        inputs=inputs,
+        greater_is_better=greater,
+        lower=lower,
+        upper=upper,
+        baseline=cell.method.baseline,
+        dim=result.get("dim") or cell.method.dim,
+        provenance=_provenance(cell, result, engine),
+        **_outcome(result, greater),
+    )
+
+
+def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
+    splits = tuple(result.get("per_split", ()))
+    mean, std, q = summary(splits, greater_is_better) or (None, None, None)
+    return {
+        "status": result["status"],
+        "reason": one_line(result.get("reason", "")),  # an engine or a plugin may have put anything there
+        "failure": result.get("failure"),
+        "per_split": splits,
+        "mean": mean,
+        "std": std,
+        "q": q,
+        "metrics": {name: tuple(values) for name, values in result.get("metrics", {}).items()},
+        "samples": result.get("samples", {}),
+        "folds": result.get("folds", {}),
+    }
+
+
+def _direction(metric: str) -> tuple[bool, float | None, float | None]:
+    try:
+        found = load_metric(metric)
+    except NeucoError:  # the cell has failed for this very reason
+        return True, None, None
+    return found.greater_is_better, found.lower, found.upper
+
+
+def _provenance(cell: PlannedCell, result: Result, engine: str) -> dict[str, Any]:
+    return {
+        **result.get("provenance", {}),
+        "engine": engine,
+        "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _origin(spec: Spec) -> str:
+    """The distribution and its version, or the plugin's name: no folders of this machine."""
+    origin = spec.origin
+    if origin is None:
+        return ""
+    return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
+
+
+__all__ = ["default_limits", "groups_of", "make_record", "record_bytes", "run_matrix", "save"]

@@ -1,0 +1,80 @@
+"""What engines and workers tell each other: steps to do, limits to keep, results. All of it is plain JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
+
+from neuco_core.errors import NeucoError
+
+Result: TypeAlias = dict[str, Any]
+GIGABYTE = 10**9
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing for a worker: make a method's embeddings of a dataset, or (with a task) score them."""
+
+    method: str
+    dataset: str
+    task: str = ""
+    protocol: str = ""
+
+    def to_json(self) -> dict[str, str]:
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The cells of one method on one dataset: they share the embeddings."""
+
+    method: str
+    dataset: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
+
+    Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
+    """
+
+    seconds: float = 3600.0
+    embed_seconds: float = 24 * 3600.0
+    memory: int | None = None
+
+    def seconds_of(self, step: Step) -> float:
+        return self.seconds if step.task else self.embed_seconds
+
+
+class EngineError(NeucoError):
+    """The engine cannot be reached, or no longer does anything. What was saved stays."""
+
+
+class Engine(Protocol):
+    """Runs cells and yields each with its result when it ends, in any order."""
+
+    name: str
+
+    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]: ...
+
+
+def failure(kind: str, reason: str) -> Result:
+    return {"status": "failed", "failure": kind, "reason": reason}
+
+
+def machine_memory() -> int | None:
+    """Bytes that this process may use: the machine's, or less if its control group says so."""
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return None
+    try:
+        text = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return whole
+    return min(whole, int(text)) if text.isdigit() else whole

@@ -1,0 +1,204 @@
+"""Run scores again and compare, and tell why a cell is in the state that it is in."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from neuco_core.errors import UsageError
+from neuco_core.protocol import Protocol
+from neuco_core.records.ledger import read_head
+from neuco_core.records.record import DEFAULT_PROTOCOL, FIELDS, Key, Record, Scalar, record_path
+from neuco_core.runs.matrix import make_record
+from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
+from neuco_core.runs.steps import Engine, Group, Limits, Step
+from neuco_core.specs import Method, Task
+
+# Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
+# processors and library versions round float32 differently, and training multiplies that.
+TOLERANCE = 1e-4
+# Verdict → whether the record is confirmed; None: nothing was run, so nothing is known.
+VERDICTS = {"same": True, "close": True, "not checked": None, "differs": False, "stale": False, "failed": False}
+# Numbers are compared with a tolerance, and what follows from them (the strict reader saw to it) not again; inputs
+# are compared before anything is run.
+_APART = ("per_split", "metrics", "mean", "std", "q", "inputs", "fingerprint", "provenance")
+EXACT = tuple(name for name in FIELDS if name not in _APART)
+Splits = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Check:
+    """What became of a record when it was run again; ``difference`` is the largest one of any split."""
+
+    record: Record
+    verdict: str
+    reason: str = ""
+    difference: float | None = None
+    path: Path | None = None
+
+    @property
+    def confirmed(self) -> bool | None:
+        return VERDICTS[self.verdict]
+
+    def to_json(self) -> dict[str, Any]:
+        method, task, protocol = self.record.key
+        return {
+            "file": None if self.path is None else str(self.path),
+            "method": method,
+            "task": task,
+            "protocol": protocol,
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "difference": self.difference,
+        }
+
+
+def verify_records(
+    files: Mapping[Path, Record], engine: Engine, limits: Limits, tolerance: float = TOLERANCE
+) -> Iterator[Check]:
+    """Score every record's cell anew, and compare each file of it with the record that this gives.
+
+    A record without a score, or that no longer holds, is not run.
+    """
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise UsageError("bad tolerance", expected="a finite number of at least 0", got=tolerance)
+    present = Present()
+    waiting: dict[Key, list[tuple[Path, Record]]] = {}
+    for path, record in files.items():
+        if not record.ok:
+            yield Check(record, "not checked", f"{record.status}: {record.reason}", path=path)
+        elif reason := present.why_stale(record):
+            yield Check(record, "stale", reason, path=path)
+        else:
+            waiting.setdefault(record.key, []).append((path, record))
+    cells = {key: _cell(*key) for key in waiting}
+    for step, result in engine.run(_groups(cells), limits):
+        key = step.method, step.task, step.protocol
+        new = make_record(cells[key], result, engine.name)
+        for path, record in waiting[key]:
+            yield compare(record, new, tolerance, path=path, encoded=not cells[key].method.files)
+
+
+def _cell(method: str, task: str, protocol: str) -> PlannedCell:
+    from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+
+    return Planner(load_protocol(protocol), {}).cell(load_method(method), load_task(task))
+
+
+def _groups(cells: Mapping[Key, PlannedCell]) -> list[Group]:
+    steps: dict[tuple[str, str], list[Step]] = {}
+    for (method, task, protocol), cell in cells.items():
+        place = method, cell.task.dataset
+        steps.setdefault(place, []).append(Step(*place, task, protocol))
+    return [Group(*place, tuple(found)) for place, found in steps.items()]
+
+
+def compare(
+    record: Record, new: Record, tolerance: float = TOLERANCE, *, path: Path | None = None, encoded: bool = True
+) -> Check:
+    """A record beside the one that a new run gives: every field but ``provenance``.
+
+    Embeddings that are ``encoded`` and not read from a file may differ in the last digits on another machine, and so
+    may scores; labels and counts may not.
+    """
+    if not new.ok:
+        return Check(record, "failed", new.reason, path=path)
+    wrong = [words for name in EXACT for words in _changes(name, getattr(record, name), getattr(new, name))]
+    others = [name for name in ("labels", "embeddings") if record.inputs[name] != new.inputs[name]]
+    loose = [name for name in others if name == "embeddings" and encoded]
+    wrong += [f"other {name} than recorded" for name in others if name not in loose]
+    largest = _largest(record.per_split, new.per_split)
+    if isinstance(largest, str):
+        wrong.append(f"per_split: {largest}")
+    elif largest > tolerance:
+        wrong.append(f"per_split: {largest:.2g} apart")
+    wrong += _other_metrics(record.metrics, new.metrics, tolerance)
+    difference = None if isinstance(largest, str) else largest
+    reason = "; ".join(wrong + [f"other {name} than recorded" for name in loose])
+    same = not reason and not difference and dict(record.metrics) == dict(new.metrics)
+    verdict = "differs" if wrong else "same" if same else "close"
+    return Check(record, verdict, reason, difference, path)
+
+
+def _changes(name: str, old: object, new: object) -> list[str]:
+    """What differs in a field, in words; a field with fields of its own is told by those."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        names = sorted(old.keys() | new.keys())
+        return [words for key in names for words in _changes(f"{name}.{key}", old.get(key), new.get(key))]
+    return [] if old == new else [f"{name} is {new!r}, recorded is {old!r}"]
+
+
+def _other_metrics(old: Mapping[str, Splits], new: Mapping[str, Splits], tolerance: float) -> list[str]:
+    """Further metrics that differ. An error has the unit of its labels, so that a large one may differ by more."""
+    wrong = []
+    for name in sorted(old.keys() | new.keys()):
+        if name not in old or name not in new:
+            wrong.append(f"metrics.{name} is {'not recorded' if name in new else 'recorded, and there is none'}")
+            continue
+        largest = _largest(old[name], new[name])
+        if isinstance(largest, str):
+            wrong.append(f"metrics.{name}: {largest}")
+        elif largest > tolerance * max([1.0, *(abs(value) for value in new[name] if value is not None)]):
+            wrong.append(f"metrics.{name}: {largest:.2g} apart")
+    return wrong
+
+
+def _largest(old: Splits, new: Splits) -> float | str:
+    """The largest difference, or why there is none to be had."""
+    if len(old) != len(new):
+        return f"{len(new)} splits, recorded are {len(old)}"
+    if [value is None for value in old] != [value is None for value in new]:
+        return "other splits are undefined"
+    return max((abs(a - b) for a, b in zip(old, new, strict=True) if a is not None and b is not None), default=0.0)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A cell's state, the reason, its inputs as recorded and as they are now, and the next command."""
+
+    method: str
+    task: str
+    protocol: str
+    state: str
+    meaning: str
+    reason: str
+    record: str
+    inputs: tuple[tuple[str, Scalar, Scalar], ...]
+    command: str
+
+    def to_json(self) -> dict[str, Any]:
+        inputs = {name: {"recorded": then, "now": now} for name, then, now in self.inputs}
+        return {**self.__dict__, "inputs": inputs}
+
+
+def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
+    """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
+    path = record_path(registry, method.id, task.id, protocol.name)
+    there = path.exists() or path.is_symlink()
+    heads = {(method.id, path.name): read_head(str(path))} if there else {}
+    cell = Planner(protocol, heads).cell(method, task)
+    then = cell.head.inputs if cell.head else {}
+    names = sorted(then.keys() | cell.inputs.keys())
+    words = ["neuco", "score", "--all"] + ["--retry"] * (cell.state == "failed")
+    words += ["--method", method.id, "--task", task.id]
+    words += ["--protocol", protocol.name] if protocol.name != DEFAULT_PROTOCOL else []
+    if cell.state == "cached":
+        words = ["neuco", "verify", str(path)]
+    goes_on = cell.to_run or cell.state in ("failed", "cached")
+    # A file that cannot be used is a matter of its own: no input needs to have changed.
+    unusable = cell.head is not None and bool(cell.head.problem)
+    return Explanation(
+        method.id,
+        task.id,
+        protocol.name,
+        cell.state,
+        "there is a file, and it cannot be used" if unusable and cell.state == "stale" else STATES[cell.state],
+        cell.reason,
+        str(path) if there else "",
+        tuple((name, then.get(name), cell.inputs.get(name)) for name in names),
+        shlex.join(words) if goes_on else "",
+    )

@@ -1,0 +1,47 @@
+"""The worker process: ``python -m neuco_core.runs.worker IN OUT`` reads steps and writes results, a line each.
+
+IN and OUT are file descriptors of pipes. Whatever the code under test prints goes elsewhere. The process ends
+when IN is closed, also in the middle of a step: a run that was killed leaves no workers behind.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Iterable
+
+
+def main(read_from: int, write_to: int) -> None:
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever runs the engine decides what an interrupt means
+    steps: queue.SimpleQueue[str] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(os.fdopen(read_from, "r", encoding="utf-8"), steps), daemon=True).start()
+    # Imported before the worker is ready: the seconds that this takes are nobody's.
+    import neuco_core.encode.run
+    import neuco_core.scoring.scorer  # noqa: F401
+    from neuco_core.plugins import catalog
+    from neuco_core.runs.steps import Step
+    from neuco_core.runs.work import Work
+
+    catalog.catalog().plugins.candidates  # noqa: B018 - finds the plugins, and imports none
+    work = Work()
+    with os.fdopen(write_to, "w", encoding="utf-8", buffering=1) as out:
+        out.write('{"status":"ready"}\n')
+        while True:
+            result = work.do(Step(**json.loads(steps.get())))
+            out.write(json.dumps(result, allow_nan=False) + "\n")
+
+
+def _listen(lines: Iterable[str], steps: queue.SimpleQueue[str]) -> None:
+    for line in lines:
+        steps.put(line)
+    os._exit(0)  # not sys.exit: the main thread may be busy for hours with a step that nobody wants any more
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

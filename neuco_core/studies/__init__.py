@@ -1,0 +1,1 @@
+"""Questions asked of scores: is one better, how small can an embedding get?"""

@@ -1,0 +1,124 @@
+"""Do two methods differ on a task? A paired test over the same splits that knows that splits overlap.
+
+Two random splits of one sample share most of their training data, so their scores are not independent and the
+ordinary paired t-test finds differences that are not there. Nadeau and Bengio (2003, "Inference for the
+generalization error") correct the variance of the mean difference from s²/K to (1/K + n_test/n_train)·s².
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import ScoreError
+
+if TYPE_CHECKING:
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.tables.embeddings import Embeddings
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The paired difference A − B over the splits; ``low`` and ``high`` bound it with ``confidence``.
+
+    Numbers that are not defined (fewer than two splits) are NaN. ``left_out`` counts splits where a score is NaN.
+    """
+
+    difference: float
+    std: float
+    t: float
+    p: float
+    low: float
+    high: float
+    confidence: float
+    splits: int
+    left_out: int
+    a_higher: int
+    b_higher: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {key: value if math.isfinite(value) else None for key, value in asdict(self).items()}
+
+
+def corrected_t_test(
+    a: Sequence[float], b: Sequence[float], *, train: int, test: int, confidence: float = 0.95
+) -> Comparison:
+    """Nadeau and Bengio's corrected resampled t-test, two-sided, on scores of the same splits."""
+    if len(a) != len(b):
+        raise ScoreError("cannot pair scores of different splits", expected=f"{len(a)} splits", got=len(b))
+    if train < 1 or test < 1:
+        raise ScoreError("cannot correct for overlap without sizes", expected="at least 1", got=f"{train} and {test}")
+    pairs = [(x, y) for x, y in zip(a, b, strict=True) if math.isfinite(x) and math.isfinite(y)]
+    gaps = [x - y for x, y in pairs]
+    count = len(gaps)
+    mean = math.fsum(gaps) / count if count else math.nan
+    std = math.sqrt(math.fsum((gap - mean) ** 2 for gap in gaps) / (count - 1)) if count > 1 else math.nan
+    error = std * math.sqrt(1 / count + test / train) if count > 1 else math.nan
+    t, p, reach = _student(mean, error, count - 1, confidence)
+    return Comparison(
+        difference=mean,
+        std=std,
+        t=t,
+        p=p,
+        low=mean - reach,
+        high=mean + reach,
+        confidence=confidence,
+        splits=count,
+        left_out=len(a) - count,
+        a_higher=sum(gap > 0 for gap in gaps),
+        b_higher=sum(gap < 0 for gap in gaps),
+    )
+
+
+def _student(mean: float, error: float, freedom: int, confidence: float) -> tuple[float, float, float]:
+    """t, its two-sided p-value and the half width of the interval."""
+    if math.isnan(error):
+        return math.nan, math.nan, math.nan
+    if error == 0:  # the same difference in every split: none at all, or one without any doubt
+        return (0.0, 1.0, 0.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0, 0.0)
+    from scipy.special import stdtr, stdtrit
+
+    t = mean / error
+    return t, float(2 * stdtr(freedom, -abs(t))), float(stdtrit(freedom, 0.5 + confidence / 2)) * error
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values adjusted for looking at several tasks at once (Holm 1979); NaN stays NaN and does not count."""
+    known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
+    adjusted = [math.nan] * len(p_values)
+    highest = 0.0
+    for place, (p, i) in enumerate(known):
+        highest = max(highest, min(1.0, p * (len(known) - place)))
+        adjusted[i] = highest
+    return adjusted
+
+
+def common(a: Embeddings, b: Embeddings) -> tuple[Embeddings, Embeddings]:
+    """Both restricted to the ids that both have: only then do the splits of the two hold the same samples."""
+    if a.ids == b.ids:
+        return a, b
+    shared = set(a.ids) & set(b.ids)
+    return _restricted(a, shared), _restricted(b, shared)
+
+
+def _restricted(embeddings: Embeddings, ids: set[str]) -> Embeddings:
+    from neuco_core.tables.embeddings import make_embeddings
+
+    if len(ids) == len(embeddings.ids):
+        return embeddings
+    rows = [i for i, name in enumerate(embeddings.ids) if name in ids]
+    return make_embeddings([embeddings.ids[i] for i in rows], embeddings.values[rows])
+
+
+def compare_scores(a: Score, b: Score, *, confidence: float = 0.95) -> Comparison:
+    """Compare two scores of one task and protocol, computed on the same samples."""
+    for name in ("task", "metric", "protocol"):
+        if getattr(a, name) != getattr(b, name):
+            raise ScoreError(f"cannot compare scores: {name} differs", got=f"{getattr(a, name)} and {getattr(b, name)}")
+    if a.samples["used"] != b.samples["used"]:
+        got = f"{a.samples['used']} and {b.samples['used']}"
+        raise ScoreError("cannot compare scores of different samples", where=a.task, got=got)
+    train, test = a.samples["train"], a.samples["test"]
+    return corrected_t_test(a.per_split, b.per_split, train=train, test=test, confidence=confidence)

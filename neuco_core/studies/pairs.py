@@ -1,0 +1,133 @@
+"""Two sources on many tasks, paired split by split."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.runs.cells import Progress, check_file, load_all_labels, why_skip
+from neuco_core.runs.sources import Source
+from neuco_core.studies.compare import Comparison, common, compare_scores, holm
+
+if TYPE_CHECKING:
+    from neuco_core.protocol import Protocol
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.specs import Task
+    from neuco_core.tables.labels import Labels
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Both scores of a task and the test of their difference, or why there is none."""
+
+    task: str
+    status: str
+    reason: str = ""
+    a: Score | None = None
+    b: Score | None = None
+    test: Comparison | None = None
+    p_holm: float = math.nan
+    greater_is_better: bool = True
+
+    def verdict(self, level: float) -> str:
+        """Which one is better, if the data say so at this level after all tasks are accounted for."""
+        if self.test is None or math.isnan(self.p_holm):
+            return "undefined"
+        if self.p_holm > level:
+            return "no difference shown"
+        return "A is better" if (self.test.difference > 0) == self.greater_is_better else "B is better"
+
+    def to_json(self) -> dict[str, Any]:
+        value: dict[str, Any] = {"task": self.task, "status": self.status}
+        if self.reason:
+            value["reason"] = self.reason
+        if self.a is not None and self.b is not None and self.test is not None:
+            level = 1 - self.test.confidence
+            value |= {"test": self.test.to_json(), "p_holm": self.p_holm, "verdict": self.verdict(level)}
+            value |= {"a": self.a.to_json(), "b": self.b.to_json()}
+        return value
+
+
+def compare_tasks(
+    a: Source,
+    b: Source,
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    *,
+    confidence: float = 0.95,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    same_dataset: bool = False,
+) -> list[Pair]:
+    """Score both on the same splits of every task and test the differences."""
+    tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
+    labels = load_all_labels(tasks)
+    for source in (a, b):
+        check_file(source, tasks, labels, same_dataset)
+    pairs = []
+    for place, task in enumerate(tasks):
+        step = _step(progress, task.id, place / len(tasks), 1 / len(tasks))
+        pairs.append(_pair(a, b, task, labels[task.id], protocol, confidence, threads, step))
+    adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
+    return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
+
+
+def problem(pairs: Sequence[Pair], asked: Collection[str]) -> str:
+    """Why the whole is a failure, or ""."""
+    failed = [pair for pair in pairs if pair.status == "failed"]
+    missed = [pair for pair in pairs if pair.status == "skipped" and pair.task in asked]
+    if failed or missed:
+        return f"{len(failed) + len(missed)} of {len(pairs)} tasks could not be compared"
+    return "" if any(pair.status == "ok" for pair in pairs) else "nothing could be compared"
+
+
+def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[float], None] | None:
+    if progress is None:
+        return None
+    return lambda part: progress(before + share * part, name)
+
+
+def _pair(
+    a: Source,
+    b: Source,
+    task: Task,
+    labels: Labels | NeucoError,
+    protocol: Protocol,
+    confidence: float,
+    threads: int | None,
+    step: Callable[[float], None] | None,
+) -> Pair:
+    from neuco_core.plugins.catalog import load_metric
+
+    try:
+        reason = why_skip(a, task, labels) or why_skip(b, task, labels)
+        if reason:
+            return Pair(task.id, "skipped", reason)
+        scores = _both(a, b, task, protocol, threads, step)
+        test = compare_scores(*scores, confidence=confidence)
+        better = load_metric(scores[0].metric).greater_is_better
+    except (UnpinnedError, OfflineError) as error:
+        return Pair(task.id, "skipped", str(error))
+    except NeucoError as error:
+        return Pair(task.id, "failed", str(error))
+    except Exception as error:  # an encoder, a metric or a probe is a stranger's code
+        return Pair(task.id, "failed", f"{type(error).__name__}: {error}")
+    return Pair(task.id, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)
+
+
+def _both(
+    a: Source, b: Source, task: Task, protocol: Protocol, threads: int | None, step: Callable[[float], None] | None
+) -> tuple[Score, Score]:
+    from neuco_core.scoring.scorer import score
+
+    first, second = common(a.embeddings(task), b.embeddings(task))
+
+    def one(embeddings: Any, before: float) -> Score:
+        show = (lambda done, total: step(before + done / total / 2)) if step else None
+        return score(embeddings, task, protocol, threads=threads, progress=show)
+
+    return one(first, 0.0), one(second, 0.5)

@@ -1,0 +1,1 @@
+"""Tables with ids: labels, embeddings, and their file formats."""

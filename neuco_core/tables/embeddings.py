@@ -1,0 +1,135 @@
+"""Embeddings: one float32 row per id, from CSV, Parquet, NPZ or NPY."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from neuco_core.errors import DataError
+from neuco_core.tables import rows as _csv
+
+
+@dataclass(frozen=True)
+class Embeddings:
+    """One float32 row per id; ``sha256`` is of ids and values; ``replaced`` counts values that became 0, by reason.
+
+    ``ignored`` are columns of the file that hold no values.
+    """
+
+    ids: tuple[str, ...]
+    values: np.ndarray
+    sha256: str
+    replaced: Mapping[str, int] = field(default_factory=dict)
+    ignored: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def dim(self) -> int:
+        return int(self.values.shape[1])
+
+
+def make_embeddings(
+    ids: Sequence[str],
+    values: np.ndarray,
+    *,
+    replaced: Mapping[str, int] | None = None,
+    ignored: Sequence[str] = (),
+    where: object = "embeddings",
+) -> Embeddings:
+    """Check ids and values and compute the content's hash. Ids lose ``.zarr.zip``; values must be finite."""
+    ids = clean_ids(ids, where)
+    values = np.asarray(values)
+    if values.ndim != 2 or len(values) != len(ids) or 0 in values.shape:
+        expected = f"one row of values for each of {len(ids)} ids"
+        raise DataError("values of the wrong shape", where=where, expected=expected, got=f"shape {values.shape}")
+    if values.dtype.kind not in "fiu":
+        raise DataError("values that are no numbers", where=where, got=f"type {values.dtype}")
+    values = to_float32(values)
+    if not np.isfinite(values).all():
+        row, column = np.argwhere(~np.isfinite(values))[0]
+        at = f"{where}, id {_csv.shown([ids[row]])}, dimension {column}"
+        raise DataError("a value that is not finite as float32", where=at, got=f"{values[row, column]:g}")
+    return Embeddings(ids, values, content_hash(ids, values), dict(replaced or {}), tuple(ignored))
+
+
+def content_hash(ids: Sequence[str], values: np.ndarray) -> str:
+    """Of the ids and the float32 values in their order, whatever file they came from."""
+    head = {"format": "neuco-embeddings-1", "ids": list(ids), "shape": values.shape}
+    digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
+    for start in range(0, len(values), 1024):  # in parts, to need no second copy of it all
+        block = values[start : start + 1024] + np.float32(0)  # which makes one zero of -0 and 0
+        digest.update(block.astype("<f4", copy=False).tobytes())
+    return digest.hexdigest()
+
+
+def to_float32(values: np.ndarray) -> np.ndarray:
+    with np.errstate(over="ignore"):  # what is too large becomes inf, and inf is refused with its place
+        return np.ascontiguousarray(values, dtype=np.float32)
+
+
+def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
+    for position, name in enumerate(ids):
+        if not isinstance(name, str) or not _csv.clean_id(name):
+            raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(name))
+    clean = tuple(_csv.clean_id(str(name)) for name in ids)
+    double = _csv.first_double(clean)
+    if double is not None:
+        where = f"{where}, rows {double[0] + 1} and {double[1] + 1}"
+        raise DataError(f"the id {_csv.shown([clean[double[0]]])} is there twice", where=where)
+    return clean
+
+
+def read_embeddings(path: str | Path, *, strict: bool = False, dim: int | None = None) -> Embeddings:
+    """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
+
+    Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
+    ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
+    """
+    from neuco_core.tables import embeddings_csv, embeddings_files
+
+    path = Path(path)
+    if not path.is_file():
+        raise DataError("no such file", where=path)
+    readers = {
+        ".csv": embeddings_csv.read_csv,
+        ".parquet": embeddings_files.read_parquet,
+        ".npz": embeddings_files.read_npz,
+        ".npy": embeddings_files.read_npy,
+    }
+    return readers[_format(path)](path, strict, dim)
+
+
+def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
+    """Write a ``.csv``, ``.parquet``, ``.npz`` or ``.npy`` file; reading it gives the same content hash."""
+    from neuco_core.tables import embeddings_csv, embeddings_files
+
+    path = Path(path)
+    writers = {
+        ".csv": embeddings_csv.write_csv,
+        ".parquet": embeddings_files.write_parquet,
+        ".npz": embeddings_files.write_npz,
+        ".npy": embeddings_files.write_npy,
+    }
+    if path.suffix.lower() not in writers:
+        expected = "one of " + ", ".join(writers)
+        raise DataError("no format for this suffix", where=path, expected=expected, got=path.suffix or "none")
+    writers[path.suffix.lower()](embeddings, path)
+
+
+def _format(path: Path) -> str:
+    if path.suffix.lower() in (".csv", ".parquet", ".npz", ".npy"):
+        return path.suffix.lower()
+    try:
+        with path.open("rb") as file:
+            start = file.read(8)
+    except OSError as error:
+        raise _csv.unreadable(path, error) from error
+    magic = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz", b"\x93NUMPY": ".npy"}
+    return next((suffix for mark, suffix in magic.items() if start.startswith(mark)), ".csv")

@@ -1,0 +1,213 @@
+"""Embeddings in CSV: a quick way for clean files, a careful one for the rest.
+
+The quick way is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
+Whatever it stumbles over is read again row by row, which counts what is replaced or names the place of the error.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuco_core.errors import DataError
+from neuco_core.files import replacing
+from neuco_core.tables import rows as _csv
+from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
+
+if TYPE_CHECKING:
+    import pandas
+
+# The words for a missing value; any other that is no number is counted as such.
+MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
+# pandas reads a column of these as 1 and 0.
+BOOLEANS = {"true": 1.0, "false": 0.0}
+CELLS = 3 << 19  # in a block of rows: 12 MB as float64
+
+
+class _OddError(Exception):
+    """The quick way cannot go on; the careful one will say why, or cope."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Which columns of a file hold values, in the order of the dimensions."""
+
+    header: tuple[str, ...]
+    places: tuple[int, ...]
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        used = {*self.places, self.header.index("id")}
+        return tuple(name for place, name in enumerate(self.header) if place not in used)
+
+
+def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[str]:
+    """Columns named 0 … N-1 or 1 … N in that order; if none is a number, all but ``id`` in file order."""
+    digits = sorted((name for name in names if re.fullmatch("[0-9]+", name)), key=int)
+    if digits:
+        numbers = [int(name) for name in digits]
+        start = min(numbers[0], 1)
+        wrong = next((n for n, number in enumerate(numbers, start) if n != number), None)
+        if wrong is not None:
+            expected = f"numbered columns from {start} without a gap"
+            raise DataError(
+                "the columns are not numbered in one go", where=where, expected=expected, got=f"no column {wrong}"
+            )
+    columns = digits or [name for name in names if name != "id"]
+    if not columns:
+        raise DataError("no column of values", where=where, expected="columns 0, 1, … next to id")
+    if "" in columns:
+        raise DataError(
+            "a column without a name",
+            where=f"{where}, column {list(names).index('') + 1}",
+            hint="Write the file without its row index",
+        )
+    if dim is not None and len(columns) > dim:
+        raise DataError("too many columns of values", where=where, expected=f"at most {dim}", got=len(columns))
+    return columns
+
+
+def read_csv(path: Path, strict: bool, dim: int | None) -> Embeddings:
+    lines = _csv.scan(path)
+    rows = _csv.read_rows(path)
+    _, names = next(rows)
+    layout = Layout(tuple(names), tuple(names.index(name) for name in value_columns(names, path, dim)))
+    if next(rows, None) is None:  # also sees to it that the first row has the header's width
+        raise DataError("no rows below the header", where=path)
+    values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
+    replaced: dict[str, int] = {}
+    try:
+        ids = _read_quickly(path, layout, values)
+    except _OddError:
+        ids, replaced = _read_carefully(path, layout, values, strict)
+    return make_embeddings(ids, values[: len(ids)], replaced=replaced, ignored=layout.ignored, where=path)
+
+
+def _read_quickly(path: Path, layout: Layout, values: np.ndarray) -> list[str]:
+    ids: list[str] = []
+    for names, block in _quick_blocks(path, layout):
+        part = values[len(ids) : len(ids) + len(names)]
+        with np.errstate(over="ignore"):
+            part[...] = block
+        if not np.isfinite(part).all():
+            raise _OddError
+        ids.extend(map(_csv.clean_id, names))
+    if "" in ids or len(set(ids)) != len(ids):
+        raise _OddError
+    return ids
+
+
+def _quick_blocks(path: Path, layout: Layout) -> Iterator[tuple[list[str], np.ndarray]]:
+    import pandas as pd
+
+    place = layout.header.index("id")
+    try:
+        # Types by column would cost a third more time than a converter for the ids. Without the filter for missing
+        # values an empty cell makes its column text: it may be the end of a row that is too short.
+        with pd.read_csv(
+            path,
+            header=0,
+            names=range(len(layout.header)),
+            index_col=False,
+            converters={place: str},
+            na_filter=False,
+            chunksize=max(CELLS // len(layout.header), 1),
+        ) as blocks:
+            for block in blocks:
+                ids = block.pop(place).tolist()  # type: ignore[arg-type]
+                yield ids, _block(block, layout)
+    except (ValueError, OverflowError) as error:  # also pandas' own errors and those of decoding
+        raise _OddError from error
+
+
+def _block(block: pandas.DataFrame, layout: Layout) -> np.ndarray:
+    last = len(layout.header) - 1
+    if last in block and last not in layout.places and (block[last] == "").any():
+        raise _OddError
+    if len(block.columns) != len(layout.places):
+        block = block[sorted(layout.places)]
+    if any(kind.kind not in "fiu" for kind in block.dtypes):
+        raise _OddError
+    values = block.to_numpy(dtype=np.float64)
+    order = np.argsort(np.argsort(layout.places))
+    return values if list(layout.places) == sorted(layout.places) else values[:, order]
+
+
+def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool) -> tuple[list[str], dict[str, int]]:
+    lines: dict[str, int] = {}
+    replaced = {"missing": 0, "not_a_number": 0}
+    rows = _csv.read_rows(path)
+    next(rows)
+    for line, row in rows:
+        name = _csv.clean_id(row[layout.header.index("id")])
+        if not name:
+            raise DataError("no id", where=f"{path}, row {line}")
+        if name in lines:
+            raise DataError(
+                f"the id {_csv.shown([name])} is there twice", where=f"{path}, rows {lines[name]} and {line}"
+            )
+        cells = [row[place] for place in layout.places]
+        numbers = to_float32(np.array(_numbers(cells)))
+        _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
+        for column in np.flatnonzero(np.isnan(numbers)):
+            replaced["missing" if cells[column].strip() in MISSING else "not_a_number"] += 1
+            numbers[column] = 0
+        values[len(lines)] = numbers
+        lines[name] = line
+    if sum(replaced.values()) == len(lines) * len(layout.places):
+        raise DataError("no value is a number", where=path, got=f"{len(lines)} rows, {len(layout.places)} columns")
+    return list(lines), {reason: count for reason, count in replaced.items() if count}
+
+
+def _numbers(cells: Sequence[str]) -> list[float]:
+    joined = "".join(cells)
+    if joined.isascii() and "_" not in joined:  # Python also takes 1_0 and digits of other scripts for numbers
+        try:
+            return list(map(float, cells))
+        except ValueError:
+            pass
+    return [_number(cell) for cell in cells]
+
+
+def _number(cell: str) -> float:
+    if "_" in cell or not cell.isascii():
+        return math.nan
+    try:
+        return float(cell)
+    except ValueError:
+        return BOOLEANS.get(cell.strip().lower(), math.nan)
+
+
+def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
+    """Infinite values can never be used; others that are no numbers only when replacing them is allowed."""
+    bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
+    if bad.any():
+        column = int(np.flatnonzero(bad)[0])
+        what = "not finite as float32" if np.isinf(numbers[column]) else "not a number"
+        name = layout.header[layout.places[column]]
+        hint = "" if np.isinf(numbers[column]) else "Without strict it becomes 0 and is counted"
+        raise DataError(
+            f"a value that is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
+        )
+
+
+def write_csv(embeddings: Embeddings, path: Path) -> None:
+    """Columns ``id``, 0, 1, …; each number in the fewest digits that give the same float32 again."""
+    import pyarrow as pa
+    import pyarrow.csv
+
+    names = ["id", *map(str, range(embeddings.dim))]
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
+    rows = max(CELLS // embeddings.dim, 1)
+    with replacing(path) as target, target.open("wb") as file:
+        file.write((",".join(names) + "\n").encode())
+        for start in range(0, len(embeddings), rows):
+            block = embeddings.values[start : start + rows]
+            columns = [pa.array(embeddings.ids[start : start + rows]), *map(pa.array, block.T)]
+            pyarrow.csv.write_csv(pa.table(columns, names=names), file, options)

@@ -1,0 +1,109 @@
+"""The columns of a label file: cells become ids, labels and groups, or an error that names the row."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from neuco_core.errors import DataError
+from neuco_core.tables import rows as _csv
+
+
+@dataclass(frozen=True)
+class Column:
+    """The cells of one column, and the numbers by which errors name its rows."""
+
+    name: str
+    cells: Sequence[Any]
+    rows: Sequence[int]
+    where: object
+
+    def __post_init__(self) -> None:
+        if len(self.cells) != len(self.rows):
+            got = f"{len(self.cells)} in {self.name!r}"
+            raise DataError(
+                "columns of different lengths", where=self.where, expected=f"{len(self.rows)} rows", got=got
+            )
+
+    def error(self, what: str, n: int | None = None, **parts: Any) -> DataError:
+        row = f", row {self.rows[n]}" if n is not None else ""
+        return DataError(what, where=f"{self.where}{row}, column {self.name!r}", **parts)
+
+    def ids(self) -> list[str]:
+        ids = []
+        for cell, row in zip(self.cells, self.rows, strict=True):
+            if not isinstance(cell, str) or not _csv.clean_id(cell):
+                what = "no id" if isinstance(cell, str) or is_empty(cell) else "an id that is no text"
+                raise DataError(what, where=f"{self.where}, row {row}", got=repr(cell))
+            ids.append(_csv.clean_id(cell))
+        double = _csv.first_double(ids)
+        if double is not None:
+            where = f"{self.where}, rows {self.rows[double[0]]} and {self.rows[double[1]]}"
+            raise DataError(f"the id {_csv.shown([ids[double[0]]])} is there twice", where=where)
+        return ids
+
+    def groups(self, kept: Sequence[int]) -> np.ndarray:
+        for n in kept:
+            if is_empty(self.cells[n]):
+                raise self.error("no group", n)
+        return np.array([str(self.cells[n]).strip() for n in kept], dtype=str)
+
+    def labels(self, kept: Sequence[int], kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
+        """The values and, for a classification, the names of the classes 0, 1, …"""
+        numbers = [_number(self.cells[n]) for n in kept]
+        if kind == "classification" and all(number is None for number in numbers):
+            values, classes = self._named_classes(kept)
+        else:
+            values, classes = self._finite(numbers, kept), ()
+        if np.all(values == values[0]):
+            got = f"{_csv.shown([str(self.cells[kept[0]])])} in all {len(kept)} rows"
+            raise self.error("constant labels: there is nothing to predict", got=got)
+        if kind == "classification" and not classes:
+            classes = self._numbered_classes(values, kept)
+        return values, classes
+
+    def _finite(self, numbers: Sequence[float | None], kept: Sequence[int]) -> np.ndarray:
+        for number, n in zip(numbers, kept, strict=True):
+            if number is None or not math.isfinite(number):
+                what = "a label that is no number" if number is None else "a label that is not finite"
+                raise self.error(what, n, got=_csv.shown([str(self.cells[n])]))
+        return np.array(numbers, dtype=np.float64)
+
+    def _named_classes(self, kept: Sequence[int]) -> tuple[np.ndarray, tuple[str, ...]]:
+        """Names are numbered in alphabetical order."""
+        names = [str(self.cells[n]).strip() for n in kept]
+        classes = tuple(sorted(set(names)))
+        number = {name: place for place, name in enumerate(classes)}
+        return np.array([number[name] for name in names], dtype=np.float64), classes
+
+    def _numbered_classes(self, values: np.ndarray, kept: Sequence[int]) -> tuple[str, ...]:
+        odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
+        if odd.size:
+            expected = "the whole numbers 0, 1, …, or names"
+            raise self.error("not a class", kept[odd[0]], expected=expected, got=f"{values[odd[0]]:g}")
+        present = np.unique(values)
+        absent = np.flatnonzero(present != np.arange(len(present)))
+        if absent.size:
+            expected = f"every class from 0 to {present[-1]:.0f}"
+            raise self.error("classes with a gap", expected=expected, got=f"none of class {absent[0]}")
+        return tuple(str(place) for place in range(len(present)))
+
+
+def is_empty(cell: Any) -> bool:
+    # NaN is how pandas says "missing" and can only come from a loader; the word nan in a CSV is not empty.
+    if isinstance(cell, str):
+        return not cell.strip()
+    return cell is None or (isinstance(cell, float | np.floating) and math.isnan(cell))
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, str) and ("_" in cell or not cell.isascii()):
+        return None  # Python reads 1_0 as ten and understands digits of many scripts; a CSV does not mean that
+    try:
+        return float(cell)
+    except (TypeError, ValueError, OverflowError):
+        return None

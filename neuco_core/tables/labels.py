@@ -1,0 +1,195 @@
+"""Labels: from a verified file to a typed value, or an error that names the file, the row or the column."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.specs import KINDS
+from neuco_core.tables import rows as _csv
+from neuco_core.tables.label_columns import Column, is_empty
+
+if TYPE_CHECKING:
+    import pandas
+    import xarray
+
+    from neuco_core.specs import Task
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Labels in the order of their file. ``values`` is float64, (n,) or (n, outputs); ``sha256`` is of the content.
+
+    ``dropped`` counts rows left out, by reason. ``classes`` names the classes 0, 1, … of a classification.
+    ``verified`` tells whether the bytes were compared with a pinned sha256.
+    """
+
+    task: str
+    kind: str
+    ids: tuple[str, ...]
+    values: np.ndarray
+    sha256: str
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    groups: np.ndarray | None = None
+    columns: tuple[str, ...] = ("label",)
+    classes: tuple[str, ...] = ()
+    verified: bool = False
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def frame(self) -> pandas.DataFrame:
+        """A table indexed by id, with the label columns and, if there are groups, ``group``."""
+        import pandas as pd
+
+        table = pd.DataFrame(
+            self.values.reshape(len(self), -1), index=pd.Index(self.ids, name="id"), columns=list(self.columns)
+        )
+        return table if self.groups is None else table.assign(group=self.groups)
+
+    def xarray(self) -> xarray.DataArray:
+        """An array over ``id`` (and ``output``, if there are several label columns)."""
+        import xarray as xr
+
+        coords: dict[str, Any] = {"id": np.array(self.ids, dtype=str)}
+        if self.groups is not None:
+            coords["group"] = ("id", self.groups)
+        if self.values.ndim == 2:
+            coords["output"] = list(self.columns)
+        attrs = {"kind": self.kind, "sha256": self.sha256}
+        return xr.DataArray(
+            self.values, coords=coords, dims=("id", "output")[: self.values.ndim], name=self.task, attrs=attrs
+        )
+
+
+def load_labels(task: Task) -> Labels:
+    """The labels of a task: from a linked local copy if there is one, otherwise fetched and verified."""
+    from neuco_core.fetch.fetch import fetch
+    from neuco_core.fetch.links import linked_file
+    from neuco_core.fetch.pins import find_pin
+
+    path = linked_file(task.dataset, task.source)
+    verified = path is None or find_pin(task.source) is not None
+    path = fetch(task.source) if path is None else path
+    options: dict[str, Any] = {"task": task.id, "columns": task.columns, "group_column": task.group_column}
+    if task.loader is None:
+        return read_labels(path, task.kind, verified=verified, **options)
+    where = f"{path}, as read by the loader of {task.id}"
+    return labels_from_table(
+        _call_loader(task.loader, task.id, path), task.kind, where=where, verified=verified, **options
+    )
+
+
+def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str, list[Any]]:
+    """A loader returns a mapping of columns, such as a DataFrame; what is in them is checked like a file's rows."""
+    import pandas as pd
+
+    try:
+        table = loader(path)
+        return {str(name): [None if cell is pd.NA else cell for cell in table[name]] for name in table.keys()}  # noqa: SIM118
+    except NeucoError:
+        raise
+    except (Exception, SystemExit) as error:
+        what = f"the loader of task {task!r} failed: {type(error).__name__}: {error}"
+        raise DataError(what, where=path, expected="a mapping of columns, such as a DataFrame") from error
+
+
+def read_labels(
+    path: str | Path,
+    kind: str,
+    *,
+    task: str = "",
+    columns: Sequence[str] = ("label",),
+    group_column: str | None = None,
+    verified: bool = False,
+) -> Labels:
+    """Labels from a CSV file with the columns ``id`` and ``columns``; others are allowed and ignored."""
+    path = Path(path)
+    _csv.scan(path)
+    rows = _csv.read_rows(path)
+    _, header = next(rows)
+    wanted = _present(header, _wanted(columns, group_column), path)
+    places = [header.index(name) for name in wanted]
+    lines: list[int] = []
+    cells: list[list[str]] = []
+    for line, row in rows:
+        lines.append(line)
+        cells.append([row[place] for place in places])
+    table = dict(zip(wanted, zip(*cells, strict=True) if cells else [()] * len(wanted), strict=True))
+    return labels_from_table(
+        table,
+        kind,
+        where=path,
+        rows=lines,
+        task=task or path.stem,
+        columns=columns,
+        group_column=group_column,
+        verified=verified,
+    )
+
+
+def labels_from_table(
+    table: Mapping[str, Sequence[Any]],
+    kind: str,
+    *,
+    where: object = "labels",
+    rows: Sequence[int] | None = None,
+    task: str = "",
+    columns: Sequence[str] = ("label",),
+    group_column: str | None = None,
+    verified: bool = False,
+) -> Labels:
+    """Check a table of ids and labels. ``rows`` are the numbers by which errors name its rows."""
+    if kind not in KINDS:
+        raise UsageError("bad kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
+    wanted = _present(list(table), _wanted(columns, group_column), where)
+    rows = rows if rows is not None else range(1, len(table["id"]) + 1)
+    cells = {name: Column(name, table[name], rows, where) for name in wanted}
+    kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
+    if not kept:
+        raise DataError("no row has a label", where=where, got=f"{len(rows)} rows")
+    all_ids = cells["id"].ids()
+    ids = tuple(all_ids[n] for n in kept)
+    parsed = [cells[name].labels(kept, kind) for name in columns]
+    values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
+    groups = cells[group_column].groups(kept) if group_column else None
+    return Labels(
+        task=task,
+        kind=kind,
+        ids=ids,
+        values=values,
+        sha256=content_hash(ids, values, groups),
+        dropped={"empty_label": len(rows) - len(kept)} if len(kept) < len(rows) else {},
+        groups=groups,
+        columns=tuple(columns),
+        classes=parsed[0][1] if len(columns) == 1 else (),
+        verified=verified,
+    )
+
+
+def content_hash(ids: Sequence[str], values: np.ndarray, groups: np.ndarray | None) -> str:
+    """Of what was read, not of how it was written. The order counts: it fixes the splits."""
+    head = {"format": "neuco-labels-1", "ids": list(ids), "shape": values.shape}
+    if groups is not None:
+        head["groups"] = [str(group) for group in groups]
+    digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
+    digest.update((values + 0.0).astype("<f8").tobytes())  # + 0.0 makes one zero of -0.0 and 0.0
+    return digest.hexdigest()
+
+
+def _wanted(columns: Sequence[str], group_column: str | None) -> list[str]:
+    return ["id", *columns] + ([group_column] if group_column else [])
+
+
+def _present(names: Sequence[str], wanted: Sequence[str], where: object) -> Sequence[str]:
+    for name in wanted:
+        if name not in names:
+            raise DataError(f"no column {name!r}", where=where, got="columns " + _csv.shown(names))
+    return wanted

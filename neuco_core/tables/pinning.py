@@ -1,0 +1,84 @@
+"""``neuco data pin``: fetch a source that nobody has verified, look at it, and write down which bytes it is."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from neuco_core.errors import DataError
+from neuco_core.fetch import cache
+from neuco_core.fetch.fetch import fetch, fetch_unverified, file_name, verify
+from neuco_core.fetch.pins import Pin, find_pin, pins_file, write_pin
+from neuco_core.specs import Remote, Task
+
+if TYPE_CHECKING:
+    from neuco_core.tables.labels import Labels
+
+
+@dataclass(frozen=True)
+class PinReport:
+    """What was found at a task's source. ``state`` is declared, pinned, unchanged or replaced."""
+
+    task: str
+    state: str
+    url: str
+    sha256: str
+    size: int
+    rows: int
+    dropped: int
+    lowest: float
+    highest: float
+    file: str
+
+
+def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None) -> PinReport:
+    """Fetch, read and pin the labels of a task. A pin that says otherwise is an error, or replaced on demand."""
+    if task.source.sha256 is not None:
+        return _report(task, "declared", fetch(task.source, progress=progress), "")
+    known = find_pin(task.source)
+    with cache.scratch() as folder:
+        path = fetch_unverified(task.source, folder, progress=progress)
+        if known is not None and not replace:
+            verify(path, known, task.source.url)
+        report = _report(task, _state(known, path), path, str(pins_file()))
+        if report.state != "unchanged":
+            write_pin(report.url, report.sha256, report.size)
+        if path.parent == folder:
+            cache.store(path, cache.entry(report.sha256, file_name(report.url)))
+    return report
+
+
+def _state(known: Pin | None, path: Path) -> str:
+    if known is None:
+        return "pinned"
+    if cache.hash_file(path) == known.sha256:
+        return "unchanged"
+    if known.source != str(pins_file()):
+        # A second pin that says otherwise would only be a conflict, at every later fetch.
+        hint = "Tell its maintainers that the file has changed, or work on a copy of the registry: NEUCO_REGISTRY"
+        raise DataError("this pin came with neuco and is not yours to replace", where=known.source, hint=hint)
+    return "replaced"
+
+
+def _report(task: Task, state: str, path: Path, file: str) -> PinReport:
+    sha256, size = cache.hash_file(path), path.stat().st_size
+    labels = _read(task, Remote(path.as_uri(), sha256=sha256, size=size))
+    return PinReport(
+        task=task.id,
+        state=state,
+        url=task.source.url,
+        sha256=sha256,
+        size=size,
+        rows=len(labels.ids),
+        dropped=sum(labels.dropped.values()),
+        lowest=float(labels.values.min()),
+        highest=float(labels.values.max()),
+        file=file,
+    )
+
+
+def _read(task: Task, source: Remote) -> Labels:
+    """Read this very file as the task would: a file that it cannot read is not worth a pin."""
+    return dataclasses.replace(task, source=source).labels()

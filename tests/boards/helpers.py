@@ -1,0 +1,114 @@
+"""Boards with known truth, and records for them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from neuco_core.boards.stats.uncertainty import TaskScores
+from neuco_core.boards.table import Cell, Entrant, Event, Table
+from neuco_core.records.check import CODES, HASHES
+from neuco_core.records.record import Record, fingerprint, summary
+from neuco_core.specs import Suite
+
+RHO = 0.1  # the correlation of splits that share nine tenths of their samples, as Nadeau and Bengio model it
+
+
+def simulate(
+    rng: np.random.Generator, methods: int, tasks: int, splits: int = 40, gap: float = 0.05, noise: float = 0.05
+) -> tuple[np.ndarray, list[TaskScores]]:
+    """True mean scores (tasks, methods), and what a board of one data set shows of them.
+
+    The error of a split has a part that all splits of the data set share (RHO of its variance), and a part of its
+    own; half of each is common to all methods, since they are tested on the same samples.
+    """
+    truth = 0.4 + gap * (rng.standard_normal((tasks, methods)) + rng.standard_normal(methods))
+
+    def error(size: int) -> np.ndarray:
+        return np.sqrt(0.5) * (rng.standard_normal((1, size)) + rng.standard_normal((methods, size)))
+
+    scores = [mean[:, None] + noise * (np.sqrt(RHO) * error(1) + np.sqrt(1 - RHO) * error(splits)) for mean in truth]
+    return truth, [TaskScores(found, RHO / (1 - RHO)) for found in scores]
+
+
+def table_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Table:
+    """The cells of simulated scores; methods are m000, m001, …, tasks t00, t01, …"""
+    count = len(scores[0].splits)
+    entrants = tuple(Entrant(f"m{m:03}", baseline=m in baselines, dim=2 ** (4 + m % 7)) for m in range(count))
+    cells = {}
+    for t, task in enumerate(scores):
+        for m, splits in enumerate(task.splits):
+            mean, std, q = summary(splits.tolist(), True) or (None, None, None)
+            key = fingerprint({"m": m, "t": t})
+            cells[f"m{m:03}", f"t{t:02}"] = Cell(
+                q, mean, std, tuple(splits.tolist()), task.test_to_train, fingerprint=key
+            )
+    events = tuple(Event(f"t{t:02}", dataset="made", metric="r2") for t in range(len(scores)))
+    return Table(events, entrants, cells)
+
+
+def make_record(method: str, task: str, per_split: Sequence[float | None] = (), **changes: Any) -> Record:
+    """A record that the strict reader accepts."""
+    shared: dict[str, Any] = {
+        "method": method,
+        "method_version": changes.pop("method_version", 1),
+        "task": task,
+        "task_version": changes.pop("task_version", 1),
+        "dataset": changes.pop("dataset", "made"),
+        "kind": "regression",
+        "metric": "r2",
+        "protocol": changes.pop("protocol", "neuco-2025"),
+    }
+    inputs = shared | dict.fromkeys(HASHES, "0" * 64) | dict.fromkeys(CODES, "") | {"scorer": 1}
+    mean, std, q = summary(per_split, True) or (None, None, None)
+    samples = {"train": 90, "test": 10, "used": 100} if per_split else {}
+    record = Record(
+        **shared,
+        status="ok",
+        fingerprint=fingerprint(inputs),
+        inputs=inputs,
+        greater_is_better=True,
+        per_split=tuple(per_split),
+        mean=mean,
+        std=std,
+        q=q,
+        samples=samples,
+    )
+    return dataclasses.replace(record, **changes)
+
+
+def make_records(scores: Mapping[str, Mapping[str, float]], splits: int = 8, noise: float = 0.01) -> list[Record]:
+    """Records of methods × tasks around these means; the same splits are hard for everybody."""
+    rng = np.random.default_rng(7)
+    hard = {task: rng.standard_normal(splits) for task in sorted({t for row in scores.values() for t in row})}
+    return [
+        make_record(method, task, tuple((mean + noise * hard[task]).tolist()))
+        for method, row in scores.items()
+        for task, mean in row.items()
+    ]
+
+
+def make_suite(*tasks: str, **changes: Any) -> Suite:
+    return Suite(id=changes.pop("id", "made"), title="Made up", tasks=dict.fromkeys(tasks, 1), **changes)
+
+
+def real_record(method: str, task: str, per_split: Sequence[float], **changes: Any) -> Record:
+    """A record of a registered method and task that is not stale: its inputs are those of this moment.
+
+    The scores are repeated until there are as many as the protocol has splits.
+    """
+    from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+    from neuco_core.records.identity import Identity
+
+    spec, subject = load_method(method), load_task(task)
+    identity = Identity(load_protocol("neuco-2025"))
+    inputs = dict(identity.inputs(spec, subject))
+    inputs |= {name: inputs.get(name) or "0" * 64 for name in HASHES}
+    own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
+    splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
+    record = make_record(method, task, splits, **own)
+    whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
+    return dataclasses.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)

@@ -1,0 +1,212 @@
+"""The commands, on a registry of their own with records of registered methods."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from neuco_core.boards.store import board_path
+from neuco_core.cli import cli
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
+from neuco_core.records.record import fingerprint, record_path, write_record
+from tests.boards.helpers import make_record, real_record
+
+TASKS = ("olinda_elevation_mean", "olinda_elevation_std")
+MEANS = {"random": 0.0, "averaging": 0.4, "pca": 0.6}
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three methods on two tasks, one suite, no board yet."""
+    folder = tmp_path / "registry"
+    (folder / "suites").mkdir(parents=True)
+    lines = 'id = "trial"\ntitle = "A trial"\n[tasks]\n' + "".join(f"{task} = 1\n" for task in TASKS)
+    (folder / "suites/trial.toml").write_text(lines, encoding="utf-8")
+    hard = np.random.default_rng(1).normal(0, 0.02, 10)
+    for method, mean in MEANS.items():
+        for task in TASKS:
+            write_record(real_record(method, task, (mean + hard).tolist()), folder)
+    monkeypatch.setenv("NEUCO_REGISTRY", str(folder))
+    return folder
+
+
+def run(*args: object) -> Result:
+    result = CliRunner().invoke(cli, ["leaderboard", *map(str, args)])
+    if isinstance(result.exception, NeucoError):
+        raise result.exception
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def test_build_then_check_then_nothing_to_do(registry: Path) -> None:
+    assert "first version, 3 methods ranked" in run("build").output
+    assert "is what the records give, 3 methods ranked" in run("check").output
+    before = board_path(registry, "trial").read_bytes()
+    assert "unchanged" in run("build", "trial").output
+    assert board_path(registry, "trial").read_bytes() == before
+
+
+def test_check_fails_after_a_new_record(registry: Path) -> None:
+    run("build")
+    write_record(real_record("pca", TASKS[0], [0.1, 0.2]), registry)
+    with pytest.raises(DataError, match="not as they should be"):
+        run("check")
+    assert "pca has new scores" in run("diff", board_path(registry, "trial")).output
+    assert "pca" in run("build").output
+    run("check")
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda text: text.replace('"mean": 0.', '"mean": 0.1', 1), "mean does not follow"),
+        (lambda text: text.replace('"per_split": [', '"per_split": [NaN,', 1), "NaN is not JSON"),
+        (lambda text: text.replace('"schema": 1', '"schema": 2', 1), "schema"),
+        (lambda text: text.replace('"method": "pca"', '"method": "../pca"'), "bad method"),
+    ],
+)
+def test_a_bad_record_is_refused_with_the_reason(registry: Path, change: Callable[[str], str], words: str) -> None:
+    path = record_path(registry, "pca", TASKS[0], "neuco-2025")
+    edited = change(path.read_text(encoding="utf-8"))
+    assert edited != path.read_text(encoding="utf-8")
+    path.write_text(edited, encoding="utf-8")
+    for command in (("build",), ("check",), ("show", "trial"), ("site", "--out", registry / "site")):
+        with pytest.raises(DataError, match=words):
+            run(*command)
+
+
+def test_a_record_of_an_unknown_task_is_refused(registry: Path) -> None:
+    write_record(make_record("pca", "no_such_task", (0.1, 0.2)), registry)
+    with pytest.raises(DataError, match="unknown task 'no_such_task'"):
+        run("build")
+
+
+def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
+    record = real_record("pca", TASKS[0], [0.9, 0.8])
+    inputs = dict(record.inputs) | {"labels_from": "1" * 64}
+    write_record(real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=fingerprint(inputs)), registry)
+    board = json.loads(run("show", "trial", "--format", "json").output)
+    assert [row["method"] for row in board["rows"]] == ["averaging", "random"]
+    assert board["stale"][0]["reason"].startswith("the label file")
+    assert "Not ranked: pca lacks olinda_elevation_mean: stale, the label file" in run("show", "trial").output
+    (row,) = [
+        row for row in csv.DictReader(io.StringIO(run("show", "trial", "--format", "csv").output)) if row["reason"]
+    ]
+    assert (row["method"], row["rank"], row[TASKS[0]]) == ("pca", "", "")
+    assert row["reason"].startswith("olinda_elevation_mean: stale, the label file")
+    assert float(row[TASKS[1]]) > 0
+
+
+def test_show_in_every_format(registry: Path) -> None:
+    table = run("show", "trial").output
+    assert table.splitlines()[2].split()[:2] == ["1", "pca"]
+    rows = list(csv.reader(io.StringIO(run("show", "trial", "--format", "csv", "--values", "rank").output)))
+    assert rows[0][:7] == ["method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"]
+    assert rows[0][-2:] == list(TASKS)
+    assert [row[:4] for row in rows[1:3]] == [["pca", "false", "64", "1"], ["averaging", "true", "64", "2"]]
+    assert [row[-1] for row in rows[1:]] == ["1", "2", "3"]
+    assert 0 <= float(rows[1][6]) <= 1
+    markdown = run("show", "trial", "--format", "md", "--values", "q").output
+    assert markdown.startswith("| rank | method |")
+    assert "averaging (baseline)" in markdown
+    latex = run("show", "trial", "--format", "latex").output
+    assert r"olinda\_elevation\_mean" in latex
+    assert latex.count(r"\\") == 4
+    board = json.loads(run("show", "trial", "--format", "json").output)
+    assert board["suite"]["id"] == "trial"
+
+
+def test_show_under_another_rule_says_so(registry: Path) -> None:
+    text = run("show", "trial", "--weights", "equal").output
+    assert "equal weights" in text
+    text = run("show", "trial", "--only", "p*", "--only", "random", "--ghost", "3").output
+    assert "only the methods p*, random" in text
+    assert "ghost task of spread 3" in text
+    assert "averaging" not in text
+    with pytest.raises(UnknownIdError):
+        run("show", "trial", "--only", "nobody")
+
+
+def test_published_boards(registry: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
+    text = run("show", "neuco-paper-table-4").output
+    assert "Mean scores as others published them" in text
+    assert "Q is 100 times the score" in text
+    assert "clouds 0.248" in text
+    assert "clouds 0.136" in run("show", "neuco-paper-table-4", "--weights", "no-baselines").output
+    assert "14.874" in run("show", "earthvision-2025-challenge").output
+    assert "neuco-paper-table-4" in run("list").output
+    with pytest.raises(UsageError):
+        run("show", "neuco-paper-table-4", "--only", "x")
+    with pytest.raises(UnknownIdError):
+        run("show", "no-such-board")
+
+
+def test_diff_of_two_files(registry: Path, tmp_path: Path) -> None:
+    run("build")
+    old = tmp_path / "old.json"
+    old.write_bytes(board_path(registry, "trial").read_bytes())
+    assert run("diff", old, board_path(registry, "trial")).output == "nothing changed\n"
+    write_record(real_record("random", TASKS[0], [0.99, 0.98]), registry)
+    run("build")
+    found = json.loads(run("diff", old, board_path(registry, "trial"), "--json").output)
+    assert found[0]["kind"] == "rescored"
+
+
+@pytest.mark.parametrize("kind", ["heat", "differences", "bump"])
+@pytest.mark.parametrize("suffix", [".svg", ".png"])
+def test_plots(registry: Path, tmp_path: Path, kind: str, suffix: str) -> None:
+    run("build")
+    for name in ("one", "two"):
+        run("plot", "trial", "--kind", kind, "--out", tmp_path / f"{name}{suffix}")
+    one, two = ((tmp_path / f"{name}{suffix}").read_bytes() for name in ("one", "two"))
+    assert one == two
+    assert one.startswith(b"<?xml" if suffix == ".svg" else b"\x89PNG")
+    assert len(one) > 3000
+
+
+def test_a_plot_of_another_kind_of_file(registry: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="SVG or a PNG"):
+        run("plot", "trial", "--out", tmp_path / "figure.exe")
+
+
+def test_site(registry: Path, tmp_path: Path) -> None:
+    run("build")
+    assert "7 pages" in run("site", "--out", tmp_path / "site").output
+    page = (tmp_path / "site/boards/trial/method/pca.html").read_text(encoding="utf-8")
+    assert "neuco score --method pca --suite trial" in page
+    assert '<h2 id="card-title">Card</h2>' in page
+    task = (tmp_path / f"site/boards/trial/task/{TASKS[0]}.html").read_text(encoding="utf-8")
+    assert "1849 labels (m)" in task
+    for file in (tmp_path / "site").rglob("*.*"):
+        for word in (b'src="http', b'href="http', b"url(http", b"@import", b"import("):
+            assert word not in file.read_bytes(), file
+
+
+def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> None:
+    import re
+
+    from neuco_core.cli.leaderboard import leaderboard
+
+    text = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"neuco leaderboard (\w+)", text))
+    assert named == set(leaderboard.commands)
+    options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
+    assert set(re.findall(r"--[a-z]+", text)) - {"---"} <= options
+
+
+def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
+    import re
+
+    from neuco_core.boards.views.report import PLAIN
+
+    text = (root / "docs/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
+    rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
+    assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == PLAIN

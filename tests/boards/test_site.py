@@ -1,0 +1,228 @@
+"""The page's building blocks: escaping, cards, and reports for strangers' names."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuco_core.boards.build import rank_table
+from neuco_core.boards.published import read_published
+from neuco_core.boards.stats.ranking import Rule
+from neuco_core.boards.table import Table
+from neuco_core.boards.views.report import grid, to_latex, to_markdown
+from neuco_core.boards.views.site.cards import render
+from neuco_core.boards.views.site.html import Safe, data, tag
+from neuco_core.boards.views.site.write import write_site
+from neuco_core.errors import DataError
+from tests.boards.site_source import finish, made_source
+
+TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
+ALLOWED = {*TAGS, "pre", "code", "strong", "em"}
+
+
+class Checker:
+    """Collects the elements and attributes of a piece of HTML."""
+
+    def __init__(self, source: str) -> None:
+        from html.parser import HTMLParser
+
+        self.elements: set[str] = set()
+        self.attributes: set[str] = set()
+        outer = self
+
+        class Parser(HTMLParser):
+            def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
+                outer.elements.add(name)
+                outer.attributes.update(key for key, _ in attributes)
+
+        Parser().feed(source)
+
+
+@given(st.text(alphabet=st.sampled_from(list("<>&\"'`*[]()#|-_ \nabc/=:;1")), max_size=80))
+def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
+    found = Checker(render(card))
+    assert found.elements <= ALLOWED
+    assert found.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label"}
+
+
+@pytest.mark.parametrize(
+    "card",
+    [
+        "[x](javascript:alert(1))",
+        "<a href='javascript:alert(1)'>x</a>",
+        "![x](https://example.org/x.png)",
+        "`<img>`",
+        "```\n<script>\n",
+        "[" * 5000,
+        "*" * 5000,
+        "|" * 5000 + "\n|--|\n",
+    ],
+)
+def test_cards_that_try(card: str) -> None:
+    assert Checker(render(card)).elements <= ALLOWED
+
+
+def test_a_card_that_is_far_too_long_is_cut_and_says_so() -> None:
+    assert "not shown" in render("word " * 20_000)
+
+
+def test_what_markdown_is_known() -> None:
+    html = render("# Title\n\nA *soft* and **bold** `code`.\n\n1. one\n2. two\n   more\n\n```\nx < y\n```")
+    assert "<h3>Title</h3>" in html
+    assert "<p>A <em>soft</em> and <strong>bold</strong> <code>code</code>.</p>" in html
+    assert "<ol><li>one</li><li>two more</li></ol>" in html
+    assert "><code>x &lt; y</code></pre>" in html
+    mixed = render("- a\n- b\n3. c\n4) d")
+    assert '<ul><li>a</li><li>b</li></ul><ol start="3"><li>c</li><li>d</li></ol>' in mixed
+
+
+@pytest.mark.parametrize(
+    ("piece", "shown"),
+    [
+        ("[", "["),
+        ("[a](", "[a]("),
+        ("[a](b", "[a](b"),
+        ("**a", "<strong>a</strong>a"),
+        (" *a", "<em>a </em>a"),
+        ("\n", ""),
+        ("- a\n", "<li>a</li>"),
+        ("a\n", "a a"),
+        ("- a\nb\n", "<li>a b</li>"),
+        ("a|b\n--" + " " * 90 + "\n", "a|b"),
+        ("1", "1"),
+    ],
+)
+def test_a_long_card_of_one_piece_is_shown(piece: str, shown: str) -> None:
+    html = render(piece * (100_000 // len(piece)))
+    assert shown in html
+    assert "not shown" in html
+
+
+def test_text_and_attributes_are_escaped_unless_built_here() -> None:
+    assert tag("p", '<b>"', title='"><script>') == '<p title="&quot;&gt;&lt;script&gt;">&lt;b&gt;&quot;</p>'
+    assert tag("p", tag("b", "x"), hidden=True, id=None) == "<p hidden><b>x</b></p>"
+    assert isinstance(tag("p"), Safe)
+
+
+def test_text_cannot_steer_a_terminal_or_turn_the_reading_order() -> None:
+    assert tag("p", "a\x1b[31m\u202eb\nc") == "<p>a\ufffd[31m\ufffdb\nc</p>"
+    source = made_source(methods=4, tasks=2)
+    source.board["incomplete"][0]["lacks"]["t00"]["reason"] = "\x1b]0;title\x07 two\nlines"
+    (note,) = [note for note in grid(source.board).notes if note.startswith("Not ranked")]
+    assert note.isprintable()
+    assert "two lines" in note
+
+
+def test_data_cannot_end_its_script() -> None:
+    text = data("x", {"name": "</script><script>alert(1)</script><!--"})
+    assert text.count("<") == 2
+    assert text.count("</script>") == 1
+
+
+def test_an_id_that_is_a_path_is_never_written(tmp_path: Path) -> None:
+    source = dataclasses.replace(made_source(methods=4, tasks=2), id="../outside")
+    with pytest.raises(DataError, match="file name"):
+        write_site([source], tmp_path / "site")
+    assert not (tmp_path / "outside").exists()
+
+
+def test_reports_escape_names() -> None:
+    source = made_source(methods=4, tasks=2)
+    cells = grid(source.board, titles={name: words.title for name, words in source.methods.items()})
+    markdown, latex = to_markdown(cells), to_latex(cells)
+    assert "<img" not in markdown.replace("\\<img", "")
+    assert r"\_\_\#bold\|\[e\]" in markdown
+    assert r"\_\_\#bold|[e]" in latex
+
+
+def test_a_board_with_nobody_on_it_has_a_page(tmp_path: Path) -> None:
+    source = made_source(methods=1, tasks=2)
+    assert source.board["rows"] == []
+    assert write_site([source], tmp_path) == 5
+    assert "not ranked" in (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
+
+
+def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: Path) -> None:
+    source = made_source(methods=3, tasks=2)
+    empty = finish(
+        rank_table(dataclasses.replace(source.table or Table((), (), {}), entrants=(), cells={}), Rule()), "made"
+    )
+    assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
+    page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
+    assert "Nobody is ranked yet." in page
+    assert "assets/board.js" not in page
+
+
+def test_one_method_and_one_task(tmp_path: Path) -> None:
+    source = made_source(methods=2, tasks=1)
+    assert len(source.board["rows"]) == 1
+    assert write_site([source], tmp_path) == 5
+
+
+def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        write_site([made_source(methods=5, tasks=2)], tmp_path / name)
+    for path in (tmp_path / "one").rglob("*"):
+        if path.is_file():
+            assert path.read_bytes() == (tmp_path / "two" / path.relative_to(tmp_path / "one")).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"kind": "scores"', '"kind": "other"'),
+        ('"schema": 1', '"schema": 2'),
+        ("-2.293", "1e999"),
+        ("-2.293, ", ""),
+        ('"method": "averaging"', '"method": "../averaging"'),
+        ('"method": "dofa-pre"', '"method": "dofa-post"'),
+        ("{", ""),
+    ],
+)
+def test_a_published_board_that_is_not_right_is_refused(tmp_path: Path, root: Path, old: str, new: str) -> None:
+    text = (root / "registry/published/neuco-paper-table-4.json").read_text(encoding="utf-8")
+    path = tmp_path / "neuco-paper-table-4.json"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(DataError):
+        read_published(path)
+
+
+def test_a_published_board_is_marked_and_has_its_source(root: Path) -> None:
+    for path in sorted((root / "registry/published").glob("*.json")):
+        item = read_published(path)
+        board = item.board()
+        assert board["published"]["source"]
+        assert "2510.17914" in board["published"]["citation"]
+        assert "suite" not in board
+    plain = rank_table(read_published(root / "registry/published/neuco-paper-table-4.json").table(), Rule())
+    assert plain["uncertainty"] is None
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"rank": 4', '"rank": "4<b>"', r"row 4: bad rank; expected a whole number .*, got '4<b>'"),
+        ('"rank": 4', '"rank": true', "row 4: bad rank"),
+        ('"mean_q": 14.874', '"mean_q": "14"', "row 1: bad mean_q; expected a finite number"),
+        ('"weighted_rank": 2.31', '"weighted_rank": NaN', "row 1: bad weighted_rank"),
+        ('"title": "KTH and Friends"', '"title": 5', "row 2: bad title; expected text, got 5"),
+        ('"title": "KTH and Friends"', '"title": "\\ud800"', "row 2: bad title"),
+        ('"baseline": false', '"baseline": 0', "row 1: bad baseline; expected true or false, got 0"),
+        ('"kind": "standings"', '"kind": ["standings"]', "not a published board"),
+        ('"rows": [', '"rows": 5, "other": [', "expected citation, description"),
+        ('{"baseline"', '5, {"baseline"', "row 1: not the fields"),
+        ('"schema": 1', '"schema": true', "bad schema; expected 1"),
+        ('"id": "earth', '"id": "mars', "bad id; expected the name of the file"),
+    ],
+)
+def test_a_published_field_of_a_wrong_type_is_named(tmp_path: Path, root: Path, old: str, new: str, words: str) -> None:
+    text = (root / "registry/published/earthvision-2025-challenge.json").read_text(encoding="utf-8")
+    assert old in text
+    path = tmp_path / "earthvision-2025-challenge.json"
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(DataError, match=words):
+        read_published(path)

@@ -1,0 +1,286 @@
+"""What the pages show, and that it is true: scales, colours, words, links, and files left over from an earlier site."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from neuco_core.boards.views.site.board_page import _heat, board_page, view_data
+from neuco_core.boards.views.site.charts import Scale, scale, strip
+from neuco_core.boards.views.site.folder import LIST, _read
+from neuco_core.boards.views.site.item_pages import method_page, scales, task_page
+from neuco_core.boards.views.site.source import BoardSource, label_histogram
+from neuco_core.boards.views.site.write import write_site
+from neuco_core.plugins.catalog import load_task
+from tests.boards.site_source import all_sources, made_source, without_scores
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def some_sites(root: Path) -> list[BoardSource]:
+    alone = made_source(methods=2, tasks=1, name="alone")
+    nobody = made_source(methods=1, tasks=2, name="nobody")
+    return [*all_sources(root), alone, nobody, without_scores(made_source(methods=3, tasks=2, name="failed"))]
+
+
+def turned(source: BoardSource, task: int) -> BoardSource:
+    """The board if less were better on a task: Q is then negative for everybody, and the number says nothing."""
+    source.board["tasks"][task] |= {"greater_is_better": False, "negative": None}
+    return source
+
+
+def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
+    drawn = strip((0.5, 7.0, 9.0), 5.5, (5.0, 6.0), Scale(0.0, 1.0), "x")
+    assert drawn.count("h0") == 1
+    assert 'class="dot"' not in drawn
+    assert 'class="bar"' not in drawn
+    assert drawn.count('class="beyond"') == 2
+    assert "<title>2 splits beyond the axis: 7.000 to 9.000</title>▸" in drawn
+    assert "<title>mean beyond the axis: 5.500</title>▸" in drawn
+    assert "2 of 3 splits beyond the axis" in drawn
+    below = strip((), 0.1, (-2.0, 0.2), Scale(0.0, 1.0), "x")
+    assert "<title>interval beyond the axis, to −2.000</title>◂" in below
+    assert 'class="dot"' in below
+    assert "beyond" not in strip((0.0, 1.0), 0.5, (0.4, 0.6), Scale(0.0, 1.0), "x")
+    source = made_source(methods=4, tasks=2)
+    assert "an arrow at its edge" in task_page(source, source.board["tasks"][0], scales(source))
+
+
+def test_only_the_bad_end_of_a_scale_is_cut() -> None:
+    values = [1.0, 1.5, 2.0, 2.5, 3.0, 1e6]
+    assert scale(values, greater_is_better=False).high < 4
+    assert scale(values, greater_is_better=True).high > 1e6
+    assert scale([-value for value in values], greater_is_better=True).low > -4
+    assert scale([-value for value in values], greater_is_better=False).low < -1e6
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (-40712.3, 12345.678, ("−4.07e4", "1.23e4")),
+        (12345.1, 12346.9, ("12345", "12347")),
+        (0.12345, 0.98765, ("0.123", "0.988")),
+        (-1.5e-7, 2e-7, ("−1.5e−7", "2e−7")),
+    ],
+)
+def test_the_ends_of_an_axis_are_short_and_differ(low: float, high: float, words: tuple[str, str]) -> None:
+    drawn = strip((), low, None, Scale(low, high), "x")
+    assert tuple(re.findall(r'class="axis(?: end)?">([^<]+)<', drawn)) == words
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("count", [3, 5, 8, 40])
+def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -> None:
+    means = [-sign * 1e6, *(sign * i / count for i in range(1, count))]
+    board = {"rows": [{"scores": {"t": {"mean": mean}}} for mean in means]}
+    heat = _heat(board, {"id": "t", "greater_is_better": sign > 0})
+    assert heat is not None
+    levels = [heat(mean) for mean in means]
+    assert levels == sorted(levels)
+    assert levels[0] == levels[1] == 0
+    assert [level == 10 for level in levels] == [False] * (count - 1) + [True]
+    assert len(set(levels)) >= min(count - 1, 9)
+
+
+@pytest.mark.parametrize("means", [[], [0.5], [0.5, 0.5, 0.5]])
+def test_there_is_no_heat_where_nothing_differs(means: list[float]) -> None:
+    board = {"rows": [{"scores": {"t": {"mean": mean}}} for mean in means]}
+    assert _heat(board, {"id": "t", "greater_is_better": True}) is None
+    page = board_page(made_source(methods=1, tasks=2))
+    assert not re.search(r'class="number h\d', page)
+
+
+def test_tasks_where_less_is_better_say_so() -> None:
+    source = turned(made_source(methods=4, tasks=2), 1)
+    page = board_page(source)
+    assert page.count('title="t01 (less is better)"') == 1
+    assert page.count("<small>less is better</small>") == 1
+    assert "None" not in page
+    on = scales(source)
+    assert "<dd>less is better</dd>" not in task_page(source, source.board["tasks"][0], on)
+    assert "<dd>less is better</dd>" in task_page(source, source.board["tasks"][1], on)
+    assert method_page(source, source.board["rows"][0], on).count("less is better") == 1
+
+
+def test_what_the_scripts_rely_on() -> None:
+    source = turned(made_source(methods=4, tasks=2), 1)
+    data = view_data(source)
+    assert [task["greater_is_better"] for task in data["tasks"]] == [True, False]
+    assert data["rows"][0]["rank_interval"] == source.board["rows"][0]["rank_interval"]
+    assert data["rows"][-1]["rank_interval"] is None
+    page = board_page(source)
+    low, high = source.board["rows"][0]["rank_interval"]
+    assert f'<b>1</b><span class="range">{low}–{high}</span><svg' in page
+    found = Elements(page).found
+    needs = [(name, attributes) for name, attributes in found if "data-needs-script" in attributes]
+    assert [name for name, _ in needs] == ["button"] + ["input"] * 4
+    assert all("hidden" in attributes for _, attributes in needs)
+    assert [attributes["role"] for _, attributes in found if attributes.get("id") == "chips"] == ["group"]
+
+
+def test_boxes_that_scroll_can_be_reached_and_have_names_of_their_own(tmp_path: Path, root: Path) -> None:
+    write_site(some_sites(root), tmp_path)
+    for path in sorted(tmp_path.rglob("*.html")):
+        found = Elements(path.read_text(encoding="utf-8")).found
+        boxes = [a for name, a in found if name == "pre" or "scroll" in (a.get("class") or "").split()]
+        assert all(box.get("tabindex") == "0" and box.get("role") == "region" for box in boxes), path
+        labels = [box.get("aria-label") for box in boxes]
+        assert all(labels), path
+        assert len(set(labels)) == len(labels), path
+
+
+def test_every_page_can_be_reached(tmp_path: Path, root: Path) -> None:
+    pages = write_site(some_sites(root), tmp_path)
+    waiting, seen = [(tmp_path / "index.html").resolve()], set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        links = [a.get("href") or "" for name, a in Elements(path.read_text(encoding="utf-8")).found if name == "a"]
+        waiting += [(path.parent / link).resolve() for link in links if link.endswith(".html")]
+    assert seen == {path.resolve() for path in tmp_path.rglob("*.html")}
+    assert len(seen) == pages
+
+
+def test_a_task_on_which_nobody_is_ranked_says_so() -> None:
+    source = without_scores(made_source(methods=3, tasks=2))
+    page = task_page(source, source.board["tasks"][0], scales(source))
+    assert "Nobody is ranked yet." in page
+    assert "Dots are" not in page
+    assert "<table" not in page
+    assert "Dots are" not in method_page(source, source.board["incomplete"][0], scales(source))
+
+
+def test_classes_have_a_bar_and_a_name_each() -> None:
+    found = label_histogram(load_task("digits_class"))
+    assert found is not None
+    assert found.classes == tuple("0123456789")
+    assert len(found.counts) == 10
+    source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": found})
+    page = task_page(source, source.board["tasks"][0], scales(source))
+    assert "1797 labels, 10 classes" in page
+    assert re.findall(r'class="axis middle">(\d)<', page) == list("0123456789")
+    assert page.count('class="count"') == 10
+
+
+def test_one_method_alone() -> None:
+    page = board_page(made_source(methods=2, tasks=1))
+    assert "1 ranked method, 1 task" in page
+    assert "Only one method is ranked" in page
+    for words in ("told apart.", "changes no order", "1 methods", "of plausible boards)"):
+        assert words not in page
+
+
+def test_words_about_chance() -> None:
+    source = made_source(methods=6, tasks=3)
+    page = board_page(source)
+    assert "made to hold its rank on 95% of plausible boards on average, and for each method on at least 92%" in page
+    assert "How often it is first on a plausible board" in page
+    assert "of plausible boards" in method_page(source, source.board["rows"][0], scales(source))
+    assert "of replicates" not in page
+
+
+def test_published_means_are_not_called_a_distribution(root: Path) -> None:
+    source = next(source for source in all_sources(root) if source.id == "neuco-paper-table-4")
+    page = method_page(source, source.board["rows"][0], scales(source))
+    assert "Distribution" not in page
+    assert "Mean on the scale of the task" in page
+
+
+def test_the_command_of_a_task_can_be_copied() -> None:
+    source = made_source(methods=4, tasks=2)
+    first = source.board["rows"][0]["method"]
+    page = task_page(source, source.board["tasks"][0], scales(source))
+    assert f"neuco score --method {first} --task t00 --protocol neuco-2025" in page
+
+
+def test_the_csv_of_the_site_is_for_machines(tmp_path: Path) -> None:
+    source = made_source(methods=5, tasks=2)
+    write_site([source], tmp_path)
+    with (tmp_path / "boards/made/board.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    first, last = rows[0], rows[-1]
+    board = source.board["rows"][0]
+    assert [int(first["rank_low"]), int(first["rank_high"])] == board["rank_interval"]
+    assert float(first["best"]) == board["best"]
+    assert float(first["t01"]) == board["scores"]["t01"]["mean"]
+    assert {row["baseline"] for row in rows} == {"true", "false"}
+    assert last["method"] == "m004"
+    assert last["rank"] == last["rank_low"] == last["best"] == last["t00"] == ""
+    assert last["reason"].startswith("t00: failed, memory")
+    assert "–" not in (tmp_path / "boards/made/board.csv").read_text(encoding="utf-8")
+
+
+def test_a_second_site_leaves_no_pages_of_the_first(tmp_path: Path) -> None:
+    write_site([made_source(methods=5, tasks=2), made_source(methods=3, tasks=2, name="other")], tmp_path)
+    own, changed = tmp_path / "boards/made/method/mine.html", tmp_path / "boards/made/method/m004.html"
+    own.write_text("mine", encoding="utf-8")
+    changed.write_text("changed by somebody", encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], tmp_path)
+    names = {path.name for path in (tmp_path / "boards/made/method").iterdir()}
+    assert names == {"m000.html", "m001.html", "m002.html", "mine.html", "m004.html"}
+    assert not (tmp_path / "boards/other").exists()
+    assert not (tmp_path / "boards/made/task/t01.html").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "link/outside.txt"])
+def test_a_list_that_was_edited_removes_nothing_outside(tmp_path: Path, name: str) -> None:
+    out, outside = tmp_path / "site", tmp_path / "outside.txt"
+    outside.write_text("", encoding="utf-8")
+    out.mkdir()
+    (out / "link").symlink_to(tmp_path)
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    (out / ".neuco-site.json").write_text(f'{{"{name}": "{empty}", "a": 5}}', encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], out)
+    assert outside.exists()
+    (out / ".neuco-site.json").write_text("[", encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], out)
+
+
+@pytest.mark.parametrize(
+    "name", [".git/HEAD", "boards/made/notes.html", "assets/x/y.css", "boards/../.git/HEAD", "x" * 300, "index.html\n"]
+)
+def test_a_list_that_was_edited_removes_nothing_that_no_site_writes(tmp_path: Path, name: str) -> None:
+    content = b"ref: refs/heads/main\n"
+    path = tmp_path / name
+    if len(name) < 256:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "boards").mkdir(exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / LIST).write_text(json.dumps({name: sha256(content).hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1, name="other")], tmp_path)
+    assert len(name) > 255 or path.read_bytes() == content
+
+
+def test_a_list_that_names_a_whole_path_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "site" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_bytes(b"mine")
+    (tmp_path / "site" / LIST).write_text(json.dumps({str(mine): sha256(b"mine").hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], Path("site"))
+    assert mine.exists()
+
+
+def test_the_list_knows_every_file_of_a_site(tmp_path: Path, root: Path) -> None:
+    write_site(some_sites(root), tmp_path)
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert _read(tmp_path / LIST).keys() == files - {LIST}

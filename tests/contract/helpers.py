@@ -1,0 +1,113 @@
+"""A small dataset with a good task and a good method, as plugin directories; and ways to spoil them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+COUNT = 150
+
+DATASET = """
+import numpy as np
+from neuco_core.cubes.cubes import CubeBatch
+
+class Cubes:
+    version, bands, seasons = "1", ("grey/0",), ("scene",)
+    def ids(self):
+        return tuple(f"s{{i:03d}}" for i in range({count}))
+    def read(self, ids):
+        rows = [np.random.default_rng(int(name[1:])).standard_normal((1, 1, 4, 4)) for name in ids]
+        return CubeBatch(tuple(ids), np.stack(rows).astype("float32"), self.bands, self.seasons)
+"""
+
+TASK = """
+from neuco_core import Baseline, Dataset, Remote, Task, hookimpl
+
+def cubes():
+    from neuco_tasks.good.cubes import Cubes
+    return Cubes()
+
+@hookimpl
+def neuco_datasets():
+    yield Dataset(id="good", bands=("grey/0",), seasons=("scene",), cubes=cubes, license="MIT")
+
+@hookimpl
+def neuco_tasks():
+    yield Task(
+        id="good",
+        title="Good",
+        description="Sum of the pixels",
+        dataset="good",
+        kind="regression",
+        unit="1",
+        license="CC-BY-4.0",
+        citation="10.1234/example",
+        source=Remote("pkg://neuco_tasks.good/labels.csv", sha256="{sha}", size={size}),
+        baseline=Baseline(method="plain", score={score}, tolerance=0.05, protocol="ridge+k=10"),
+    )
+"""
+
+METHOD = """
+from neuco_core import Method, hookimpl
+
+class Flat:
+    def encode(self, batch):
+        return batch.values.reshape(len(batch.ids), -1)
+
+@hookimpl
+def neuco_methods():
+    yield Method(id="plain", title="Pixels", description="The pixels", encoder=Flat, license="MIT", bands=("grey/0",))
+"""
+
+TEST = "def test_something():\n    assert 1 + 1 == 2\n"
+
+
+def labels() -> str:
+    """The sum of a sample's pixels with some noise, as a CSV."""
+    random = np.random.default_rng(5)
+    sums = [np.random.default_rng(i).standard_normal((1, 1, 4, 4)).sum() for i in range(COUNT)]
+    rows = [f"s{i:03d},{total + 1.5 * random.standard_normal():.4f}" for i, total in enumerate(sums)]
+    return "\n".join(["id,label", *rows, ""])
+
+
+def write_good(folder: Path) -> Path:
+    """The folder for the Python path with ``neuco_tasks/good`` and ``neuco_methods/plain``."""
+    text = labels()
+    sha = hashlib.sha256(text.encode()).hexdigest()
+    task, method = folder / "neuco_tasks" / "good", folder / "neuco_methods" / "plain"
+    task.mkdir(parents=True)
+    method.mkdir(parents=True)
+    (task / "labels.csv").write_text(text)
+    (task / "cubes.py").write_text(DATASET.format(count=COUNT))
+    (task / "__init__.py").write_text(TASK.format(sha=sha, size=len(text), score=0.84))
+    (task / "README.md").write_text("# good\n\nThe sum of the pixels.\n")
+    (task / "test.py").write_text(TEST)
+    (method / "__init__.py").write_text(METHOD)
+    (method / "README.md").write_text("# plain\n\nThe pixels.\n")
+    (method / "test.py").write_text(TEST)
+    return folder
+
+
+def neuco(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), "NEUCO_CACHE": str(folder / "cache")}
+    command = [sys.executable, "-m", "neuco_core.cli", *args]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+
+
+def check(folder: Path, *args: str) -> dict[str, dict[str, Any]]:
+    """``neuco check … --json`` as check → finding; the exit code must agree with the findings."""
+    done = neuco(folder, "check", *args, "--json")
+    if not done.stdout:
+        raise AssertionError(done.stderr)
+    findings = {row["check"]: row for row in json.loads(done.stdout)}
+    failed = any(row["status"] == "failed" for row in findings.values())
+    if done.returncode != (1 if failed or not any(r["status"] == "ok" for r in findings.values()) else 0):
+        raise AssertionError(f"exit code {done.returncode} for {findings}")
+    return findings

@@ -1,0 +1,148 @@
+"""``neuco embed`` and ``neuco validate`` as a person meets them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from neuco_core.cli import cli, main
+from neuco_core.cli.embed import parse_params
+from neuco_core.errors import UsageError
+from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def neuco(*args: str) -> Result:
+    return CliRunner().invoke(cli, args, catch_exceptions=True)
+
+
+def failing(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+    """The exit code and the one line on stderr of a command that must fail."""
+    with pytest.raises(SystemExit) as end:
+        main(list(args))
+    lines = capsys.readouterr().err.strip().splitlines()
+    assert len(lines) == 1, lines
+    assert lines[0].startswith("neuco: error: ")
+    return int(end.value.code or 0), lines[0]
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+def test_embed_writes_what_can_be_read(suffix: str) -> None:
+    result = neuco("embed", "--method", "averaging", "--dataset", "digits", "--out", f"out.{suffix}", "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    embeddings = read_embeddings(Path(f"out.{suffix}"))
+    assert (told["rows"], told["dim"], told["sha256"]) == (1797, 64, embeddings.sha256)
+
+
+def test_a_parameter_reaches_the_encoder() -> None:
+    args = ("--method", "random", "--dataset", "digits", "--param", "dim=3", "--batch-size", "100")
+    assert neuco("embed", *args, "--out", "a.npz").exit_code == 0
+    assert read_embeddings(Path("a.npz")).values.shape == (1797, 3)
+
+
+def test_a_file_is_not_overwritten_unless_told(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("a.csv").write_text("precious")
+    args = ("embed", "--method", "random", "--dataset", "digits", "--param", "dim=2", "--out", "a.csv")
+    assert failing(capsys, *args) == (2, "neuco: error: a.csv: the file is there already. Say --force to replace it")
+    assert Path("a.csv").read_text() == "precious"
+    assert neuco(*args, "--force").exit_code == 0
+    assert len(read_embeddings(Path("a.csv")).ids) == 1797
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "words"),
+    [
+        (("--method", "mosaik", "--dataset", "digits", "--out", "a.csv"), 3, "Did you mean 'mosaiks'"),
+        (("--method", "mosaiks", "--dataset", "digit", "--out", "a.csv"), 3, "Did you mean 'digits'"),
+        (("--method", "random", "--dataset", "digits", "--out", "a.xlsx"), 2, ".csv, .parquet, .npz, got .xlsx"),
+        (("--method", "random", "--dataset", "digits", "--out", "no/a.csv"), 2, "no: no such folder"),
+        (("--method", "random", "--dataset", "digits", "--out", "a.csv", "--param", "dim"), 2, "NAME=VALUE"),
+        (("--method", "random", "--dataset", "digits", "--out", "a.csv", "--param", "x=1"), 2, "it has: dim, seed"),
+        (("--method", "challenge_404", "--dataset", "digits", "--out", "a.csv"), 4, "has no embeddings of dataset"),
+    ],
+)
+def test_wrong_uses_are_one_line(
+    args: tuple[str, ...], code: int, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    got, line = failing(capsys, "embed", *args)
+    assert got == code
+    assert words in line
+    assert not list(Path().iterdir())
+
+
+def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package(capsys: pytest.CaptureFixture[str]) -> None:
+    args = ("embed", "--method", "torchgeo_resnet18_moco", "--dataset", "olinda", "--out", "a.csv")
+    code, line = failing(capsys, *args)
+    assert code == 4
+    assert "needs 13 bands and dataset 'olinda' has 6: 13 are missing (s2l1c/B01, " in line
+    if importlib.util.find_spec("torchgeo") is None:
+        code, line = failing(capsys, *args[:4], "mini", *args[5:])
+        assert (code, "Install it with: pip install 'torchgeo'" in line) == (6, True)
+
+
+def test_params_are_read_as_what_they_look_like() -> None:
+    assert parse_params(["a=1", "b=1.5", "c=true", "d=x=y", "e="]) == {"a": 1, "b": 1.5, "c": True, "d": "x=y", "e": ""}
+    with pytest.raises(UsageError, match="twice"):
+        parse_params(["a=1", "a=2"])
+
+
+def write(path: str, keep: int, dim: int = 4) -> tuple[str, ...]:
+    """A file with the first ``keep`` ids of digits; all ids are returned."""
+    from neuco_core.plugins.catalog import load_dataset
+
+    cubes = load_dataset("digits").cubes
+    assert cubes is not None
+    ids = cubes().ids()
+    write_embeddings(make_embeddings(ids[:keep], np.ones((keep, dim), np.float32)), Path(path))
+    return ids
+
+
+def test_a_whole_file_is_good() -> None:
+    write("a.npz", 1797)
+    result = neuco("validate", "a.npz", "--dataset", "digits")
+    assert (result.exit_code, result.stdout) == (0, "a.npz: good: 1797 rows of 4 values for 1797 ids of digits\n")
+    told = json.loads(neuco("validate", "a.npz", "--dataset", "digits", "--json").stdout)
+    assert (told["ok"], told["problems"], told["missing"], told["unknown"]) == (True, [], 0, 0)
+
+
+def test_missing_ids_are_counted_and_the_first_five_named(capsys: pytest.CaptureFixture[str]) -> None:
+    ids = write("a.parquet", 1790)
+    code, line = failing(capsys, "validate", "a.parquet", "--dataset", "digits")
+    names = ", ".join(ids[1790:1795])
+    assert (code, line) == (4, f"neuco: error: a.parquet: 7 of 1797 ids are missing: the first are {names}")
+    result = neuco("validate", "a.parquet", "--dataset", "digits", "--json")
+    told = json.loads(result.stdout)
+    assert (result.exit_code, told["ok"], told["missing"]) == (4, False, 7)
+    assert told["first_missing"] == list(ids[1790:1795])
+
+
+def test_dimension_and_numbers_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    ids = write("wide.npz", 1797, dim=8)
+    code, line = failing(capsys, "validate", "wide.npz", "--dataset", "digits", "--dim", "4")
+    assert (code, "8 dimensions are more than 4" in line) == (4, True)
+    rows = "\n".join(f"{name},1,{'' if i == 3 else 2}" for i, name in enumerate(ids))
+    Path("holes.csv").write_text("id,0,1\n" + rows + "\n")
+    code, line = failing(capsys, "validate", "holes.csv", "--dataset", "digits")
+    assert (code, "1 values are missing or no numbers" in line) == (4, True)
+    Path("inf.csv").write_text("id,0\n" + "\n".join(f"{name},inf" for name in ids) + "\n")
+    code, line = failing(capsys, "validate", "inf.csv", "--dataset", "digits")
+    assert (code, "finite" in line) == (4, True)
+
+
+def test_ids_that_the_dataset_does_not_know_are_told_and_no_fault() -> None:
+    ids = write("a.npz", 1797)
+    more = make_embeddings((*ids, "stranger"), np.ones((1798, 2), np.float32))
+    write_embeddings(more, Path("more.npz"))
+    result = neuco("validate", "more.npz", "--dataset", "digits")
+    assert result.exit_code == 0
+    assert "1 rows are of no sample there (stranger)" in result.stdout

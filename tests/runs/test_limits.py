@@ -1,0 +1,211 @@
+"""Limits of time and memory hold wherever a method does its work, also in the processes that it starts."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.runs import memory, process
+from neuco_core.runs.matrix import default_limits
+from neuco_core.runs.memory import Process, can_measure, family, over, processes
+from neuco_core.runs.process import WorkerProcess
+from neuco_core.runs.steps import Limits, Step
+from tests.runs.helpers import PROTOCOL, World, kill, needs_proc
+
+SCORE, EMBED = Step("m", "d", "t"), Step("m", "d")
+
+GREEDY = '''
+"""Methods that work, or do not, in their encoder."""
+from neuco_core import Method, hookimpl
+
+def encoder(what):
+    from neuco_methods.greedy.work import Encoder
+    return Encoder(what)
+
+@hookimpl
+def neuco_methods():
+    for what in ("sleeps", "eats"):
+        yield Method(id=f"greedy_{what}", encoder=encoder, params={"what": what}, dim=2)
+'''
+WORK = """
+import os, subprocess, sys, time
+
+EATER = "import time; eaten = b'x' * 700_000_000; time.sleep(10**6)"
+
+class Encoder:
+    def __init__(self, what):
+        self.what = what
+
+    def encode(self, batch):
+        if self.what == "sleeps":
+            time.sleep(10**6)
+        child = subprocess.Popen([sys.executable, "-c", EATER], start_new_session=True)
+        with open(os.environ["TOY_LOG"], "w") as log:
+            log.write(str(child.pid))
+        child.wait()
+"""
+
+
+def test_a_share_of_memory_for_each_worker_unless_told() -> None:
+    shared, alone = default_limits(4).memory, default_limits(1).memory
+    assert shared is not None
+    assert alone is not None
+    assert shared * 4 == pytest.approx(alone, rel=0.01)
+    assert default_limits(1, 5.0, 10).memory == 10
+
+
+def test_a_memory_limit_that_cannot_be_kept_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def warnings() -> list[str]:
+        caplog.clear()
+        with caplog.at_level(logging.WARNING):
+            default_limits(2)
+            default_limits(2, 5.0, 10**9)
+        return caplog.messages
+
+    if can_measure():
+        assert warnings() == []
+    monkeypatch.setattr(memory, "PROC", tmp_path)
+    [said] = warnings()
+    assert "the memory limit is not kept" in said
+
+
+@pytest.fixture
+def ended() -> WorkerProcess:
+    """A worker whose process ended and was waited for."""
+    worker = WorkerProcess(Limits())
+    worker._process = subprocess.Popen([sys.executable, "-c", ""])
+    worker._process.wait()
+    worker._commands, worker._results = os.pipe()
+    return worker
+
+
+@pytest.mark.parametrize("reused", [True, False])
+def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
+    reused: bool, ended: WorkerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid, killed = ended.pid or 0, []
+    left = [Process(pid + 1, 1, pid, 0)]
+    stranger = [Process(pid, 1, 5, 0), Process(pid + 2, pid, 5, 0)]
+    monkeypatch.setattr(process, "processes", lambda: stranger if reused else left)
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append(-pid))
+    ended.stop()
+    ended.kill()
+    assert killed == ([] if reused else [-pid, pid + 1])
+
+
+def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def refuse(pid: int, number: signal.Signals) -> None:
+        asked.append(pid)
+        raise PermissionError
+
+    monkeypatch.setattr(os, "killpg", refuse)
+    process._kill_group(1)
+    assert asked == [1]
+
+
+@pytest.mark.parametrize(("word", "shown"), [("0", False), ("off", False), ("1", True)])
+def test_what_workers_print_is_shown_if_debugging_is_switched_on(
+    word: str, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {}
+
+    class Popen:
+        def __init__(self, words: list[str], **options: object) -> None:
+            given.update(options)
+
+    monkeypatch.setattr(subprocess, "Popen", Popen)
+    monkeypatch.setenv("NEUCO_DEBUG", word)
+    worker = WorkerProcess(Limits())
+    worker._start()
+    os.close(worker._commands)
+    os.close(worker._results)
+    assert given["stderr"] == (None if shown else subprocess.DEVNULL)
+
+
+def test_a_word_that_is_no_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_DEBUG", "maybe")
+    with pytest.raises(UsageError, match="neither yes nor no"):
+        WorkerProcess(Limits()).give(SCORE)
+
+
+def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:
+    def seconds(limits: Limits) -> tuple[float, float]:
+        return limits.seconds_of(SCORE), limits.seconds_of(EMBED)
+
+    assert seconds(default_limits(1)) == (3600, 86400)
+    assert seconds(default_limits(1, 5.0)) == (5, 5)
+    assert seconds(default_limits(1, 5.0, None, 50.0)) == (5, 50)
+    assert seconds(default_limits(1, embed_seconds=50.0)) == (3600, 50)
+
+
+@needs_proc
+def test_encoders_are_stopped_and_their_processes_too(world: World) -> None:
+    world.write("neuco_methods/greedy/__init__.py", GREEDY)
+    world.write("neuco_methods/greedy/work.py", WORK)
+    words = ["--protocol", PROTOCOL, "--task", "toy_[ab]", "--method", "greedy_sleeps", "--method", "greedy_eats"]
+    limits = ["--time-limit", "8", "--memory-limit", "600MB"]
+    done = world.neuco("score", "--all", "--jobs", "2", *words, *limits)
+    assert done.returncode == 1, done.stderr
+    found = {(record["method"], record["failure"], record["reason"]) for record in map(json.loads, _texts(world))}
+    assert found == {
+        ("greedy_sleeps", "timeout", "not done after 8 seconds"),
+        ("greedy_eats", "memory", "more than 0.6 GB of memory"),
+    }
+    assert len(_texts(world)) == 4
+    assert not psutil.pid_exists(int(world.log.read_text())), "it left the worker's session, and ended all the same"
+
+
+def _texts(world: World) -> list[str]:
+    return list(world.records().values())
+
+
+FORKS = """
+import os, time
+shared = b"x" * 150_000_000
+for _ in range(3):
+    if not os.fork():
+        time.sleep(60)
+print("ready", flush=True)
+time.sleep(60)
+"""
+
+
+@needs_proc
+def test_pages_that_processes_share_count_once() -> None:
+    process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    process.stdout.readline()
+    members = family(process.pid, processes())
+    held = over(process.pid, 140_000_000), over(process.pid, 350_000_000)
+    for member in members:
+        psutil.Process(member.pid).kill()
+    kill(process)
+    assert len(members) == 4
+    assert held == (True, False)
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1"])
+@pytest.mark.parametrize("option", ["--time-limit", "--embed-time-limit"])
+def test_a_time_limit_is_a_number_of_seconds(world: World, option: str, value: str) -> None:
+    from click.testing import CliRunner
+
+    from neuco_core.cli import cli
+
+    done = CliRunner().invoke(cli, ["score", "--all", option, value])
+    assert done.exit_code == 2
+    assert option in done.output
+    assert "is no number of seconds above 0" in done.output

@@ -1,0 +1,207 @@
+"""The matrix as a user runs it: planned, saved cell by cell, resumed, and never taken down by one cell."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import time
+
+import psutil
+import pytest
+
+from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill, needs_proc
+
+CELLS = len(METHODS) * len(TASKS)
+
+
+def test_a_run_scores_everything_once_and_then_nothing(world: World) -> None:
+    first = world.score("--jobs", "1")
+    assert first.returncode == 0, first.stderr
+    assert f"{CELLS} new" in first.stdout
+    assert len(world.records()) == CELLS
+    # Embeddings once per method, labels once per task.
+    assert sorted(line for line in world.logged() if line.startswith("embed")) == ["embed 2", "embed 3", "embed 4"]
+    assert len((world.folder / "log.labels").read_text().splitlines()) == len(TASKS)
+    before = len(world.logged())
+    second = world.score("--jobs", "1")
+    assert second.returncode == 0
+    assert f"{CELLS} cached" in second.stdout
+    assert len(world.logged()) == before
+
+
+def test_a_changed_input_makes_just_its_cells_stale_and_says_why(world: World) -> None:
+    world.score("--task", "toy_a")
+    path = world.folder / "neuco_methods/toy/work.py"
+    path.write_text(path.read_text() + "\n# another version\n")
+    # The probe is in the same file: its code changed for every cell.
+    plan = world.score("--dry-run", "--json")
+    cells = json.loads(plan.stdout)["cells"]
+    assert {cell["state"] for cell in cells} == {"stale"}
+    assert all("encoder's code" in cell["reason"] and "probe's code changed" in cell["reason"] for cell in cells)
+
+
+def test_cells_that_cannot_be_scored_say_so(world: World) -> None:
+    words = ["score", "--all", "--protocol", PROTOCOL, "--method", "toy_one"]
+    done = world.neuco(*words, "--task", "toy_unpinned", "--task", "toy_bare_task", "--task", "toy_a")
+    assert done.returncode == 0, done.stderr
+    assert "skipped toy_one on toy_unpinned: https://127.0.0.1:9/x.csv: unpinned" in done.stdout
+    assert "not-applicable toy_one on toy_bare_task: dataset toy_bare has no cubes to encode" in done.stdout
+    texts = world.records()
+    assert sum('"status": "skipped"' in text for text in texts.values()) == 1
+    assert sum('"status": "not-applicable"' in text for text in texts.values()) == 1
+
+
+def test_killed_at_ten_moments_and_resumed_is_the_same_as_never_killed(world: World) -> None:
+    assert world.score(registry="whole").returncode == 0
+    chance = random.Random(7)
+    world.log.unlink()
+    for _ in range(10):
+        _run_and_kill(world, after=chance.randrange(3), then=chance.uniform(0, 0.4))
+    final = _checked_run(world)
+    assert final.returncode == 0, final.stderr
+    assert world.records() == world.records("whole")
+
+
+def _saved(world: World) -> set[str]:
+    """Cells whose record is complete, as the probe logs them."""
+    dims = dict(zip(METHODS, (2, 3, 4), strict=True))
+    found = set()
+    for name, text in world.records().items():
+        method, _, file = name.partition("/")
+        if not file.startswith("."):
+            assert '"status": "ok"' in text
+            found.add(f"cell {dims[method]} {file.partition('@')[0]}")
+    return found
+
+
+def _run_and_kill(world: World, after: int, then: float) -> None:
+    """Kill the run a moment after it has begun some cells, and check that it began none that was saved before."""
+    saved, before = _saved(world), len(world.logged())
+    process = subprocess.Popen(
+        world.command(*world.score_words("--jobs", "2")),
+        env=world.env(TOY_SLEEP="0.2"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    children = psutil.Process(process.pid)
+    while process.poll() is None and sum("cell" in line for line in world.logged()[before:]) < after:
+        time.sleep(0.01)
+    time.sleep(then)
+    workers = children.children(recursive=True) if process.poll() is None else []
+    kill(process)
+    _, alive = psutil.wait_procs(workers, timeout=60)
+    assert not alive, "a killed run leaves no workers behind"
+    begun = {line for line in world.logged()[before:] if line.startswith("cell")}
+    assert not begun & saved
+
+
+def _checked_run(world: World) -> subprocess.CompletedProcess[str]:
+    saved, before = _saved(world), len(world.logged())
+    done = world.score("--jobs", "2")
+    begun = [line for line in world.logged()[before:] if line.startswith("cell")]
+    assert not set(begun) & saved
+    assert len(begun) == CELLS - len(saved)
+    return done
+
+
+@needs_proc
+def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
+    methods = (*METHODS, "toy_evil", "toy_broken", "toy_aborting")
+    limits = ["--time-limit", "20", "--memory-limit", "900MB"]
+    done = world.score(*limits, "--jobs", "2", methods=methods)
+    assert done.returncode == 1
+    outcomes = _outcomes(world)
+    assert {cell: kind for cell, kind in outcomes.items() if cell[0] in METHODS} == {
+        (method, task): "ok" for method in METHODS for task in TASKS
+    }
+    harm = {"toy_a": "crash", "toy_b": "memory", "toy_c": "timeout", "toy_d": "crash", "toy_e": "method", "toy_f": "ok"}
+    assert {task: outcomes["toy_evil", task] for task in TASKS} == harm
+    assert {outcomes["toy_broken", task] for task in TASKS} == {"method"}
+    assert {outcomes["toy_aborting", task] for task in TASKS} == {"crash"}
+    assert "toy_evil on toy_c (timeout)" in done.stderr
+    assert "neuco score --all --retry" in done.stderr
+    assert "SIGABRT" in _text(world, "toy_evil", "toy_a")
+    assert "SIGKILL" in _text(world, "toy_evil", "toy_d")
+    assert "this encoder never works" in _text(world, "toy_broken", "toy_a")
+
+    before = len(world.logged())
+    again = world.score(*limits, methods=("toy_evil",))
+    assert again.returncode == 1, "what failed before and was not tried again is still no success"
+    assert "5 failed" in again.stdout
+    assert len(world.logged()) == before
+    retried = world.score("--retry", methods=("toy_evil",), TOY_GOOD="1")
+    assert retried.returncode == 0, retried.stderr
+    assert {_outcomes(world)["toy_evil", task] for task in TASKS} == {"ok"}
+
+
+def _outcomes(world: World) -> dict[tuple[str, str], str]:
+    found = {}
+    for text in world.records().values():
+        values = json.loads(text)
+        found[values["method"], values["task"]] = values["failure"] or values["status"]
+    return found
+
+
+def _text(world: World, method: str, task: str) -> str:
+    return world.records()[f"{method}/{task}@{PROTOCOL}.json"]
+
+
+def test_an_interrupt_ends_the_workers_and_keeps_what_is_done(world: World) -> None:
+    process = subprocess.Popen(
+        world.command(*world.score_words("--jobs", "1")),
+        env=world.env(TOY_SLEEP="0.3"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    while sum("cell" in line for line in world.logged()) < 3 and process.poll() is None:
+        time.sleep(0.01)
+    workers = psutil.Process(process.pid).children(recursive=True)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    assert "interrupted" in errors
+    assert not psutil.wait_procs(workers, timeout=60)[1]
+    assert len(_saved(world)) >= 2
+    assert _checked_run(world).returncode == 0
+
+
+def test_two_runs_do_not_write_to_one_registry(world: World) -> None:
+    process = subprocess.Popen(
+        world.command(*world.score_words("--jobs", "1")),
+        env=world.env(TOY_SLEEP="1"),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    while not world.logged() and process.poll() is None:
+        time.sleep(0.01)
+    second = world.score()
+    kill(process)
+    assert second.returncode == 2
+    assert "another run is writing records here" in second.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--engine", "clouds"], "no such engine"),
+        (["--memory-limit", "much"], "is no size"),
+    ],
+)
+def test_wrong_options_are_explained(
+    world: World, words: list[str], said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = world.score(*words)
+    assert done.returncode != 0
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_options_of_the_matrix_need_all(world: World) -> None:
+    done = world.neuco("score", "--method", "toy_one", "--task", "toy_a", "--jobs", "2")
+    assert done.returncode == 2
+    assert "need --all" in done.stderr

@@ -1,0 +1,262 @@
+"""Plans: what is new, stale and why, cached, failed, skipped; decided without computing anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.plugins.catalog import load_protocol
+from neuco_core.protocol import Protocol
+from neuco_core.records import identity
+from neuco_core.records.record import Record, read_all, read_record, record_path, write_record
+from neuco_core.runs.matrix import make_record, run_matrix, save
+from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
+from neuco_core.runs.schedule import Schedule
+from neuco_core.runs.steps import Group, Limits, Result, Step
+from neuco_core.specs import Method, Remote, Task
+
+METHOD = Method(id="soil_net", files={"soil": Remote("file:///m.npz", sha256="1" * 64)}, dim=8)
+TASK = Task(id="soil_ph", dataset="soil", kind="regression", source=Remote("file:///ph.csv", sha256="2" * 64))
+RULES = load_protocol("neuco-2025+k=3")
+SCORE = {
+    "status": "ok",
+    "labels": "3" * 64,
+    "embeddings": "4" * 64,
+    "dim": 8,
+    "per_split": [0.5, None, 0.25],
+    "metrics": {"mse": [1.0, None, 2.0]},
+    "samples": {"used": 9},
+    "folds": {"undefined": 1},
+    "provenance": {"seconds": 1.0},
+}
+FAILURE = {"status": "failed", "failure": "timeout", "reason": "not done after 5 seconds"}
+
+
+def plan(registry: Path, method: Method = METHOD, task: Task = TASK, rules: Protocol = RULES, **options: Any) -> Plan:
+    return make_plan([method], [task], rules, registry, **options)
+
+
+def cell(registry: Path, *specs: Any, **options: Any) -> PlannedCell:
+    return plan(registry, *specs, **options).cells[0]
+
+
+def done(registry: Path, result: dict[str, Any] = SCORE) -> None:
+    """The cell was run, with this result."""
+    save(make_record(cell(registry), result, "local"), registry)
+
+
+def test_new_then_cached(tmp_path: Path) -> None:
+    assert cell(tmp_path).state == "new"
+    done(tmp_path)
+    assert (cell(tmp_path).state, cell(tmp_path).reason) == ("cached", "")
+    assert plan(tmp_path).counts == {"cached": 1}
+    record = read_all(tmp_path)[0]
+    assert (record.mean, record.per_split) == (0.375, (0.5, None, 0.25))
+    assert stale_records([record]) == {record.key: "method 'soil_net' is not registered"}
+
+
+CHANGES: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
+    "task version": (lambda: (METHOD, replace(TASK, version=2)), "task_version changed from 1 to 2"),
+    "method version": (lambda: (replace(METHOD, version=3),), "method_version changed from 1 to 3"),
+    "metric": (lambda: (METHOD, replace(TASK, metric="mse")), "metric changed from 'r2' to 'mse'"),
+    "label file": (
+        lambda: (METHOD, replace(TASK, source=Remote("file:///ph.csv", sha256="5" * 64))),
+        "the label file, or how it is read, changed",
+    ),
+    "label column": (lambda: (METHOD, replace(TASK, columns=("ph",))), "the label file, or how it is read, changed"),
+    "embeddings": (
+        lambda: (replace(METHOD, files={"soil": Remote("file:///m.npz", sha256="6" * 64)}),),
+        "the embeddings' file",
+    ),
+    "a field of the protocol": (
+        lambda: (METHOD, TASK, replace(RULES, lr=0.5)),
+        "protocol.lr changed from 0.001 to 0.5",
+    ),
+    "a parameter of the probe": (
+        lambda: (METHOD, TASK, replace(RULES, params={"x": 1})),
+        "protocol.params.x changed from None to 1",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_changed_input_is_named(name: str, tmp_path: Path) -> None:
+    done(tmp_path)
+    make, said = CHANGES[name]
+    found = cell(tmp_path, *make())
+    assert found.state == "stale"
+    assert said in found.reason
+
+
+def test_another_scorer_makes_everything_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    done(tmp_path)
+    monkeypatch.setattr(identity, "SCORER_VERSION", 99)
+    assert (cell(tmp_path).state, cell(tmp_path).reason) == ("stale", "the scorer changed")
+
+
+CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
+    "another direction": ({"greater_is_better": False}, "greater_is_better is False, but True by the metric"),
+    "a wider range": ({"upper": 2.0}, "upper is 2.0, but 1.0 by the metric"),
+    "no range": ({"upper": None}, "upper is None, but 1.0 by the metric"),
+    "a lower bound": ({"lower": -1.0}, "lower is -1.0, but None by the metric"),
+    "a baseline": ({"baseline": True}, "baseline is True, but False by the method"),
+}
+
+
+@pytest.mark.parametrize("name", CLAIMS)
+def test_what_contradicts_the_registered_metric_or_method_does_not_hold(name: str, tmp_path: Path) -> None:
+    """Signed by somebody who knows how: the strict reader alone cannot see it."""
+    done(tmp_path)
+    changes, said = CLAIMS[name]
+    true = read_all(tmp_path)[0]
+    if "greater_is_better" in changes and true.q is not None:
+        changes = {**changes, "q": -true.q}
+    write_record(replace(true, **changes), tmp_path)
+    found = cell(tmp_path)
+    assert (found.state, found.reason) == ("stale", said)
+    done(tmp_path)
+    assert cell(tmp_path).state == "cached", "scoring anew makes it right"
+
+
+@pytest.mark.parametrize(("field", "value"), [("upper", None), ("greater_is_better", False), ("baseline", True)])
+def test_a_shipped_record_that_was_forged_is_never_ranked(field: str, value: object, root: Path) -> None:
+    true = read_record(record_path(root / "registry", "pca", "digits_class", "ridge"))
+    assert stale_records([true]) == {}
+    forged = replace(true, **{field: value})
+    assert stale_records([forged])[true.key].startswith(f"{field} is {value!r}, but ")
+
+
+def test_another_protocol_is_another_record(tmp_path: Path) -> None:
+    done(tmp_path)
+    assert cell(tmp_path, METHOD, TASK, load_protocol("ridge")).state == "new"
+
+
+def test_what_failed_is_kept_until_it_is_tried_again_on_purpose(tmp_path: Path) -> None:
+    done(tmp_path, FAILURE)
+    assert cell(tmp_path).state == "failed"
+    assert not cell(tmp_path).to_run
+    assert cell(tmp_path).reason == "timeout: not done after 5 seconds"
+    assert cell(tmp_path, retry=True).state == "retry"
+    assert cell(tmp_path, replace(METHOD, version=2)).state == "stale", "another version gets a new chance"
+
+
+def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
+    done(tmp_path)
+    path = record_path(tmp_path, METHOD.id, TASK.id, RULES.name)
+    path.write_bytes(path.read_bytes().replace(b"0.375", b"0.975"))
+    found = cell(tmp_path)
+    said = "the record's digest does not match: it was edited after it was written"
+    assert (found.state, found.reason) == ("stale", said)
+
+
+def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path: Path) -> None:
+    unpinned = replace(TASK, source=Remote("https://example.org/ph.csv"))
+    found = cell(tmp_path, METHOD, unpinned)
+    assert found.state == "skipped"
+    assert "unpinned" in found.reason
+    done(tmp_path)
+    found = cell(tmp_path, METHOD, unpinned)
+    assert found.state == "cached"
+    assert "could not be compared" in found.reason
+    assert cell(tmp_path, METHOD, replace(unpinned, version=2)).state == "skipped"
+
+
+def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Path) -> None:
+    found = cell(tmp_path, METHOD, replace(TASK, dataset="digits"))
+    assert found.state == "not-applicable"
+    assert "has no file for dataset digits" in found.reason
+
+
+def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
+    record = save(make_record(cell(tmp_path), {**SCORE, "per_split": [7.0, None, 7.0]}, "local"), tmp_path)
+    assert (record.status, record.failure) == ("failed", "method")
+    assert "outside the range of its metric" in record.reason
+    assert read_record(record_path(tmp_path, *record.key)) == record
+
+
+def test_records_hold_no_folder_of_this_machine(tmp_path: Path) -> None:
+    done(tmp_path)
+    assert str(Path.home()) not in record_path(tmp_path, METHOD.id, TASK.id, RULES.name).read_text()
+
+
+def group(method: str, *tasks: str) -> Group:
+    return Group(method, "d", tuple(Step(method, "d", task, "p") for task in tasks))
+
+
+def test_a_worker_stays_with_its_method_and_helps_others_only_in_the_end() -> None:
+    schedule = Schedule([group("m", "a", "b", "c"), group("n", "a")])
+    assert schedule.next(1) == Step("m", "d")
+    assert schedule.next(2) == Step("n", "d")
+    assert schedule.next(3) is None, "embeddings are not made twice"
+    list(schedule.ended(Step("n", "d"), {"status": "ok"}))
+    list(schedule.ended(Step("m", "d"), {"status": "ok"}))
+    assert schedule.next(1) == Step("m", "d", "a", "p")
+    assert schedule.next(2) == Step("n", "d", "a", "p")
+    assert schedule.next(2) == Step("m", "d", "b", "p")
+    assert schedule.next(1) == Step("m", "d", "c", "p")
+    assert not schedule.left
+
+
+def test_embeddings_that_cannot_be_made_end_all_their_cells() -> None:
+    schedule = Schedule([group("m", "a", "b")])
+    step = schedule.next(1)
+    assert step is not None
+    assert [s.task for s, _ in schedule.ended(step, FAILURE)] == ["a", "b"]
+    assert schedule.next(1) is None
+
+
+class Ready:
+    """An engine that has every result at once."""
+
+    name = "ready"
+
+    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
+        for found in groups:
+            for step in found.steps:
+                yield step, dict(SCORE)
+
+
+def run(registry: Path, planned: Plan) -> list[Record]:
+    return list(run_matrix(planned, registry, Ready(), Limits()))
+
+
+def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_path: Path) -> None:
+    done(tmp_path)
+    stale_here = replace(TASK, version=2, source=Remote("https://example.org/ph.csv"))
+    assert run(tmp_path, plan(tmp_path, METHOD, stale_here)) == []
+    assert read_all(tmp_path)[0].ok
+
+
+def test_code_that_changes_during_a_run_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = plan(tmp_path)
+    monkeypatch.setattr(identity, "SCORER_VERSION", 99)
+    [record] = run(tmp_path, planned)
+    assert record.failure == "data"
+    assert "changed while it was scored" in record.reason
+    assert cell(tmp_path).state == "stale"
+
+
+def test_a_protocol_must_be_what_its_name_says(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a protocol that its name does not tell"):
+        run(tmp_path, plan(tmp_path, METHOD, TASK, replace(RULES, lr=0.5)))
+
+
+def test_a_registry_that_cannot_be_written_is_said(tmp_path: Path) -> None:
+    (tmp_path / "results").write_text("a file where a folder should be")
+    with pytest.raises(UsageError, match="the registry cannot be written"):
+        run(tmp_path, plan(tmp_path))
+
+
+def test_a_package_that_is_not_here_makes_no_record_stale(tmp_path: Path) -> None:
+    net = Method(id="soil_net", encoder=dict, requires=("numpy", "no-such-weights"))
+    digits = replace(TASK, dataset="digits")
+    found = cell(tmp_path, net, digits)
+    assert (found.state, found.inputs["embeddings_from"]) == ("new", None)
+    save(make_record(found, SCORE, "local"), tmp_path)
+    assert cell(tmp_path, net, digits).state == "cached"
+    assert cell(tmp_path, replace(net, version=2), digits).state == "stale"

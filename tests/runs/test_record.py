@@ -1,0 +1,257 @@
+"""Records: what is written can be read, and nothing else can; the published schema says the same."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neuco_core.errors import DataError
+from neuco_core.records.check import RULES, parse_record
+from neuco_core.records.ledger import read_head, read_heads
+from neuco_core.records.record import (
+    canonical,
+    digest,
+    fingerprint,
+    read_all,
+    read_record,
+    record_bytes,
+    record_path,
+    summary,
+    write_record,
+)
+from neuco_core.scoring.quality import summarize
+from tests.runs.examples import scored, unscored
+
+Values = dict[str, Any]
+EXAMPLES = {
+    "ok": scored(),
+    "undefined split": scored(
+        k=2, per_split=(None, 0.5), mean=0.5, std=0.0, q=50.0, metrics={"accuracy": (0.5, None)}, folds={"undefined": 1}
+    ),
+    "failed": unscored(),
+    "skipped": unscored("skipped", None),
+    "not-applicable": unscored("not-applicable", None),
+}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_what_is_written_is_read_again(name: str, tmp_path: Path) -> None:
+    record = EXAMPLES[name]
+    path = write_record(record, tmp_path)
+    assert path == tmp_path / "results" / "random" / "digits_class.json"
+    assert read_record(path) == record
+    assert read_all(tmp_path) == [record]
+    assert record_bytes(read_record(path)) == path.read_bytes()
+
+
+def test_other_protocols_have_files_of_their_own(tmp_path: Path) -> None:
+    assert record_path(tmp_path, "m", "t", "ridge+k=5").name == "t@ridge+k=5.json"
+    assert record_path(tmp_path, "m", "t", "ridge+x=../../etc").name == "t@ridge+x=..%2F..%2Fetc.json"
+
+
+def test_provenance_is_not_part_of_the_digest() -> None:
+    here, there = record_bytes(scored(provenance={"a": 1})), record_bytes(scored(provenance={"b": [1, {"c": 2}]}))
+    assert here != there
+    assert digest(here) == digest(there)
+
+
+def rewritten(values: Values) -> bytes:
+    """A file with these values and the digest that fits: somebody who knows how records are made."""
+    lines = [f'"{name}": {json.dumps(value, sort_keys=True)}' for name, value in sorted(values.items())]
+    text = "{\n" + ",\n".join(lines) + "\n}\n"
+    return text.replace(str(values.get("digest")), digest(text.encode())).encode()
+
+
+def change(values: Values, **changes: Any) -> Values:
+    return {**values, **changes}
+
+
+def with_inputs(values: Values, drop: str = "", **changes: Any) -> Values:
+    """Other inputs, and the fingerprint that follows from them."""
+    inputs = {name: value for name, value in {**values["inputs"], **changes}.items() if name != drop}
+    return {**values, "inputs": inputs, "fingerprint": fingerprint(inputs)}
+
+
+def with_splits(values: Values, splits: list[float | None], mean: float | None = None) -> Values:
+    """Other splits, and all that follows from them."""
+    whole = (mean, 0.0, 0.0) if mean is not None else summary(splits, values["greater_is_better"])
+    changes = dict(zip(("mean", "std", "q"), whole or (None, None, None), strict=True))
+    return {**values, **changes, "per_split": splits, "metrics": {}, "upper": None}
+
+
+def without(values: Values, name: str) -> Values:
+    return {key: value for key, value in values.items() if key != name}
+
+
+# What is wrong → how, the words of the error, and whether a schema can tell.
+WRONG: dict[str, tuple[Callable[[Values], Values], str, bool]] = {
+    "another schema": (lambda v: change(v, schema=2), "expected schema 1, got 2", True),
+    "no schema": (lambda v: without(v, "schema"), "expected schema 1, got None", True),
+    "a field too many": (lambda v: change(v, rank=1), "unknown field 'rank'", True),
+    "a field too few": (lambda v: without(v, "std"), "no field 'std'", True),
+    "a path in the method": (lambda v: change(v, method="../../etc"), "bad method; expected an id", True),
+    "a path in the task": (lambda v: change(v, task="a/b"), "bad task; expected an id", True),
+    "a path in the protocol": (lambda v: change(v, protocol="/etc+k=1"), "bad protocol", True),
+    "NaN": (lambda v: change(v, mean=math.nan), "NaN is not JSON", False),
+    "infinite": (lambda v: change(v, per_split=[math.inf]), "Infinity is not JSON", False),
+    "text as number": (lambda v: change(v, per_split=["0.5"]), "bad per_split", True),
+    "truth as number": (lambda v: change(v, samples={"used": True}), "bad samples", True),
+    "negative count": (lambda v: change(v, samples={"used": -1}), "bad samples", True),
+    "an unknown status": (lambda v: change(v, status="good"), "bad status", True),
+    "an unknown failure": (lambda v: change(v, status="failed", failure="bad luck"), "bad failure", True),
+    "a failure that is none": (lambda v: change(v, failure="crash"), "bad failure", True),
+    "ok with a reason": (lambda v: change(v, reason="well"), "bad reason", True),
+    "skipped without a reason": (lambda v: change(v, status="skipped"), "bad reason", True),
+    "skipped with scores": (lambda v: change(v, status="skipped", reason="x"), "per_split in a record that", True),
+    "one edited split": (lambda v: change(v, per_split=[0.9, *v["per_split"][1:]]), "mean does not follow", False),
+    "an edited mean": (lambda v: change(v, mean=v["mean"] + 1e-12), "mean does not follow from per_split", False),
+    "an edited std": (lambda v: change(v, std=v["std"] / 2), "std does not follow from per_split", False),
+    "an edited Q": (lambda v: change(v, q=v["q"] + 1), "q does not follow from per_split", False),
+    "another direction": (lambda v: change(v, greater_is_better=False), "q does not follow from per_split", False),
+    "no defined split": (
+        lambda v: change(v, per_split=[None], mean=None, std=None, q=None),
+        "without a defined",
+        False,
+    ),
+    "fewer splits than the protocol says": (lambda v: with_splits(v, v["per_split"][:2]), "expected 5 splits", False),
+    "more splits than the protocol says": (lambda v: with_splits(v, v["per_split"] * 2), "expected 5 splits", False),
+    "a split that is not counted as undefined": (
+        lambda v: with_splits(v, [None, *v["per_split"][1:]]),
+        "bad folds; expected undefined: 1, as many as per_split has, got 0",
+        False,
+    ),
+    "an undefined split too many": (lambda v: change(v, folds={"undefined": 1}), "bad folds", False),
+    "undefined splits that nobody counted": (
+        lambda v: change(with_splits(v, [None, *v["per_split"][1:]]), folds={}),
+        "bad folds",
+        False,
+    ),
+    "more odd splits than splits": (lambda v: change(v, folds={"undefined": 0, "one_class": 6}), "at most 5", False),
+    "sums beyond all numbers": (lambda v: with_splits(v, [1e308] * 5, 1.0), "numbers too large", False),
+    "a count of more than 63 bits": (lambda v: change(v, samples={"used": 2**63}), "bad samples.used: a whole", True),
+    "lists of other lengths": (lambda v: change(v, metrics={"mse": [1.0]}), "not one value per split", False),
+    "out of range": (lambda v: change(v, upper=0.1), "outside the range of its metric", False),
+    "another fingerprint": (lambda v: change(v, fingerprint="0" * 64), "does not follow from the inputs", False),
+    "an edited input": (lambda v: change(v, inputs={**v["inputs"], "protocol.k": 1}), "does not follow", False),
+    "no embedding hash": (lambda v: with_inputs(v, embeddings=None), "bad input embeddings", False),
+    "a lacking input": (lambda v: with_inputs(v, drop="labels"), "inputs lack: labels", True),
+    "an unknown input": (lambda v: with_inputs(v, mood="good"), "inputs have unknown fields: mood", True),
+    "another task inside": (lambda v: with_inputs(v, task="other"), "task is not that of the inputs", False),
+    "another version inside": (lambda v: change(v, task_version=2), "task_version is not that of the inputs", False),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_refused_with_the_reason(name: str, tmp_path: Path, schema: Values) -> None:
+    edit, said, seen_by_schema = WRONG[name]
+    values = edit(json.loads(record_bytes(scored())))
+    path = tmp_path / "random" / "digits_class.json"
+    path.parent.mkdir()
+    path.write_bytes(rewritten(values))
+    with pytest.raises(DataError) as caught:
+        read_record(path)
+    assert said in str(caught.value)
+    assert str(path) in str(caught.value)
+    assert jsonschema.Draft202012Validator(schema).is_valid(values) is not seen_by_schema
+
+
+@pytest.fixture(scope="session")
+def schema(root: Path) -> Values:
+    found: Values = json.loads((root / "registry" / "schema" / "record-1.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(found)
+    return found
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_published_schema_accepts_what_neuco_writes(name: str, schema: Values) -> None:
+    jsonschema.validate(json.loads(record_bytes(EXAMPLES[name])), schema)
+    assert set(schema["required"]) == {*RULES, "digest"} == set(schema["properties"])
+
+
+def test_every_single_edited_number_is_noticed(tmp_path: Path) -> None:
+    text = record_bytes(scored()).decode()
+    kept = next(line for line in text.splitlines() if line.startswith('"provenance"'))
+    for place, char in enumerate(text):
+        if char.isdigit() and not text.index(kept) <= place < text.index(kept) + len(kept):
+            edited = text[:place] + str((int(char) + 1) % 10) + text[place + 1 :]
+            with pytest.raises(DataError):
+                parse_record(edited.encode(), "edited")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "not a record"),
+        ("[1, 2]", "expected a JSON object, got list"),
+        ("\xff", "not a record"),
+        ('{"schema": 1, "schema": 1}', "there twice"),
+        ('{"schema": 1e999}', "expected schema 1, got inf"),
+        ("[" * 100_000, "more than 20 deep"),
+    ],
+)
+def test_files_that_are_no_records(text: str, said: str, tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(DataError, match=said):
+        read_record(path)
+    assert read_head(str(path)).problem
+
+
+def test_a_number_too_large_for_a_float_is_refused() -> None:
+    data = record_bytes(scored()).replace(b'"dim": 64', b'"dim": 64').replace(b'"seconds":1.5', b'"seconds":1e999')
+    with pytest.raises(DataError, match="bad provenance"):
+        parse_record(data, "x")
+
+
+def test_a_record_in_the_wrong_place_is_refused(tmp_path: Path) -> None:
+    path = write_record(scored(), tmp_path)
+    other = path.with_name("digits_other.json")
+    path.rename(other)
+    with pytest.raises(DataError, match="wrong place"):
+        read_record(other)
+
+
+def test_a_record_of_an_unknown_task_is_refused(tmp_path: Path) -> None:
+    write_record(scored(), tmp_path)
+    with pytest.raises(DataError, match="unknown task 'digits_class'"):
+        read_all(tmp_path, tasks={"soil_ph"})
+
+
+def test_a_bad_record_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="mean does not follow"):
+        write_record(scored(mean=0.0), tmp_path)
+    assert not list(tmp_path.rglob("*.json"))
+
+
+def test_heads_say_what_records_say(tmp_path: Path) -> None:
+    record = unscored()
+    path = write_record(record, tmp_path)
+    head = read_heads(tmp_path)["random", "digits_class.json"]
+    assert (head.status, head.failure, head.reason) == ("failed", "timeout", "it was too slow")
+    assert head.inputs == record.inputs
+    path.write_bytes(path.read_bytes().replace(b"too slow", b"too fast"))
+    assert "edited" in read_head(str(path)).problem
+
+
+@given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=60), st.booleans())
+def test_the_summary_is_the_scorers(splits: list[float | None], greater: bool) -> None:
+    own = summary(splits, greater)
+    other = summarize([math.nan if value is None else value for value in splits], greater_is_better=greater)
+    if own is None:
+        assert math.isnan(other.mean)
+    else:
+        assert own == pytest.approx(tuple(other), rel=1e-9, abs=1e-9)
+
+
+def test_canonical_json_refuses_what_is_no_json() -> None:
+    assert canonical({"b": 1, "a": [1.5, None, "ü"]}) == '{"a":[1.5,null,"ü"],"b":1}'
+    with pytest.raises(ValueError, match="JSON"):
+        canonical(math.nan)

@@ -1,0 +1,149 @@
+"""``neuco verify`` confirms what it checked, and nothing else: each file, every field but provenance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.records.record import FIELDS, Record, fingerprint, read_record, record_bytes, summary
+from neuco_core.runs.steps import Limits
+from neuco_core.runs.verify import compare, verify_records
+from tests.runs.examples import scored, unscored
+from tests.runs.helpers import PROTOCOL, World
+
+
+def shifted(record: Record, by: float) -> Record:
+    splits = tuple(value + by for value in record.per_split if value is not None)
+    mean, std, q = summary(splits, True) or (None, None, None)
+    return replace(record, per_split=splits, mean=mean, std=std, q=q)
+
+
+def with_inputs(record: Record, **changes: Any) -> Record:
+    inputs = {**record.inputs, **changes}
+    return replace(record, inputs=inputs, fingerprint=fingerprint(inputs))
+
+
+TRUE = scored(metrics={"accuracy": (0.5,) * 5, "mse": (2e6,) * 5})
+# What a forger changes → the words that must name it.
+FORGED: dict[str, tuple[Record, str]] = {
+    "a score": (shifted(TRUE, 2e-4), "per_split: 0.0002 apart"),
+    "the number of splits": (replace(TRUE, per_split=TRUE.per_split[:4]), "per_split: 5 splits, recorded are 4"),
+    "an undefined split": (replace(TRUE, per_split=(None, *TRUE.per_split[1:])), "other splits are undefined"),
+    "another metric": (replace(TRUE, metrics={**TRUE.metrics, "accuracy": (0.9,) * 5}), "metrics.accuracy: 0.4 apart"),
+    "a metric too many": (replace(TRUE, metrics={**TRUE.metrics, "x": (0.9,) * 5}), "metrics.x is recorded, and"),
+    "a metric left out": (replace(TRUE, metrics={"mse": (2e6,) * 5}), "metrics.accuracy is not recorded"),
+    "a count": (replace(TRUE, samples={"used": 4000, "labels": 41}), "samples.used is 40, recorded is 4000"),
+    "another count": (replace(TRUE, samples={**TRUE.samples, "x": 1}), "samples.x is None, recorded is 1"),
+    "folds": (replace(TRUE, folds={"undefined": 0, "one_class": 2}), "folds.one_class is None, recorded is 2"),
+    "the dimension": (replace(TRUE, dim=8), "dim is 64, recorded is 8"),
+    "baseline": (replace(TRUE, baseline=True), "baseline is False, recorded is True"),
+    "the direction": (replace(TRUE, greater_is_better=False), "greater_is_better is True, recorded is False"),
+    "the range": (replace(TRUE, upper=None), "upper is 1.0, recorded is None"),
+    "the dataset": (replace(TRUE, dataset="other"), "dataset is 'digits', recorded is 'other'"),
+    "the labels": (with_inputs(TRUE, labels="0b" * 32), "other labels than recorded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_field_is_found_and_named(name: str) -> None:
+    forged, said = FORGED[name]
+    check = compare(forged, TRUE)
+    assert (check.verdict, check.confirmed) == ("differs", False)
+    assert said in check.reason
+
+
+def test_every_field_but_provenance_is_compared() -> None:
+    """A field that will be added is compared, unless it is left out on purpose."""
+    follows = {"mean", "std", "q", "fingerprint"}  # the strict reader checks those
+    for name in set(FIELDS) - follows - {"provenance", "inputs", "per_split", "metrics", "samples", "folds"}:
+        assert not compare(replace(TRUE, **{name: "forged"}), TRUE).confirmed, name
+    assert compare(replace(TRUE, provenance={"seconds": 9}), TRUE).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("record", "encoded", "verdict"),
+    [
+        (TRUE, True, "same"),
+        (shifted(TRUE, 5e-5), True, "close"),
+        (with_inputs(TRUE, embeddings="0b" * 32), True, "close"),
+        (with_inputs(TRUE, embeddings="0b" * 32), False, "differs"),
+        (replace(TRUE, metrics={**TRUE.metrics, "mse": (2e6 + 1,) * 5}), True, "close"),
+    ],
+)
+def test_how_close_is_close(record: Record, encoded: bool, verdict: str) -> None:
+    assert compare(record, TRUE, encoded=encoded).verdict == verdict
+
+
+def test_a_run_that_fails_confirms_nothing() -> None:
+    check = compare(TRUE, unscored())
+    assert (check.verdict, check.reason, check.confirmed) == ("failed", "it was too slow", False)
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1.0])
+def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
+    with pytest.raises(UsageError, match="bad tolerance; expected a finite number of at least 0"):
+        list(verify_records({}, None, Limits(), tolerance))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(world: World) -> Path:
+    done = world.neuco("score", "--all", "--method", "toy_one", "--protocol", PROTOCOL, "--task", "toy_[ab]")
+    assert done.returncode == 0, done.stderr
+    return world.folder / "registry" / "results" / "toy_one"
+
+
+def forge(path: Path, target: Path, change: Callable[[Record], Record]) -> str:
+    target.write_bytes(record_bytes(change(read_record(path))))
+    return str(target)
+
+
+def test_each_file_of_a_cell_is_checked(world: World, folder: Path, tmp_path: Path) -> None:
+    true = folder / f"toy_a@{PROTOCOL}.json"
+    better = forge(true, tmp_path / "better.json", lambda record: shifted(record, -0.01))
+    wider = forge(true, tmp_path / "wider.json", lambda record: replace(record, dim=9))
+    changed = forge(true, tmp_path / "changed.json", lambda record: with_inputs(record, labels_from="0b" * 32))
+    for order in ([better, changed, wider, str(true)], [str(true), wider, changed, better]):
+        done = world.neuco("verify", *order, "--json")
+        assert done.returncode == 1
+        found = {check["file"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+        assert found == {better: "differs", wider: "differs", changed: "stale", str(true): "same"}
+    assert "3 of 4 records are not confirmed" in done.stderr
+    assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
+    told = world.neuco("verify", wider, str(true)).stdout
+    assert "dim is 2, recorded is 9" in told
+    assert wider in told
+
+
+def test_what_was_not_run_is_not_confirmed(world: World, folder: Path, tmp_path: Path) -> None:
+    true = folder / f"toy_b@{PROTOCOL}.json"
+    empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "folds": {}}
+    lost = forge(
+        true, tmp_path / "lost.json", lambda record: replace(record, status="skipped", reason="no data", **empty)
+    )
+    alone = world.neuco("verify", lost)
+    assert alone.returncode == 1
+    assert "0 of 1 confirmed, 1 not checked (without a score)" in alone.stdout
+    assert "nothing was confirmed" in alone.stderr
+    both = world.neuco("verify", lost, str(true))
+    assert both.returncode == 0, both.stderr
+    assert "1 of 2 confirmed, 1 not checked (without a score), tolerance 0.0001" in both.stdout
+
+
+def test_a_registry_without_records_confirms_nothing(world: World) -> None:
+    done = world.neuco("verify", "--all", registry="not/there")
+    assert done.returncode == 4
+    assert "no records to verify" in done.stderr
+    assert "NEUCO_REGISTRY" in done.stderr
+
+
+@pytest.mark.parametrize("tolerance", ["nan", "inf", "-1"])
+def test_the_command_refuses_such_a_tolerance(tolerance: str, world: World, folder: Path) -> None:
+    done = world.neuco("verify", "--all", f"--tolerance={tolerance}")
+    assert done.returncode == 2
+    assert "bad tolerance" in done.stderr

@@ -1,0 +1,74 @@
+"""Records are run again and compared; the state of a cell is explained."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+from neuco_core.records.record import read_record, record_bytes, summary
+from tests.runs.helpers import PROTOCOL, World
+
+
+def forge(path: Path) -> None:
+    """Better scores, and everything that follows from them: nothing shows it but a new run."""
+    record = read_record(path)
+    splits = tuple(min(1.0, value + 0.05) for value in record.per_split if value is not None)
+    mean, std, q = summary(splits, record.greater_is_better) or (None, None, None)
+    path.write_bytes(
+        record_bytes(type(record)(**{**vars(record), "per_split": splits, "mean": mean, "std": std, "q": q}))
+    )
+
+
+def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> None:
+    words = ["--protocol", PROTOCOL, "--task", "toy_[ab]"]
+    assert world.neuco("score", "--all", "--method", "toy_one", *words).returncode == 0
+    done = world.neuco("verify", "--all")
+    assert done.returncode == 0, done.stderr
+    assert "2 of 2 confirmed, tolerance 0.0001" in done.stdout
+    folder = world.folder / "registry" / "results" / "toy_one"
+    forge(folder / f"toy_a@{PROTOCOL}.json")
+    done = world.neuco("verify", "--all", "--json")
+    assert done.returncode == 1
+    verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+    assert verdicts == {"toy_a": "differs", "toy_b": "same"}
+    assert "1 of 2 records are not confirmed" in done.stderr
+
+    one = folder / f"toy_b@{PROTOCOL}.json"
+    one.write_bytes(one.read_bytes().replace(b'"task_version":1', b'"task_version":2'))
+    done = world.neuco("verify", str(one))
+    assert done.returncode == 4
+    assert "task_version is not that of the inputs" in done.stderr
+
+
+def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
+    told = world.neuco("explain", "toy_one", "toy_a", "--protocol", PROTOCOL)
+    assert told.returncode == 0, told.stderr
+    assert "toy_one on toy_a under" in told.stdout
+    assert ": new (not scored yet)" in told.stdout
+    assert f"next: neuco score --all --method toy_one --task toy_a --protocol {PROTOCOL}" in told.stdout
+    unpinned = json.loads(world.neuco("explain", "toy_one", "toy_unpinned", "--json").stdout)
+    assert unpinned["state"] == "skipped"
+    assert "unpinned" in unpinned["reason"]
+    bare = json.loads(world.neuco("explain", "toy_one", "toy_bare_task", "--json").stdout)
+    assert bare["state"] == "not-applicable"
+
+
+def test_an_edited_record_is_called_edited_and_commands_can_be_pasted(world: World) -> None:
+    words = ["--protocol", PROTOCOL]
+    assert (
+        world.neuco("score", "--all", "--method", "toy_one", "--task", "toy_a", *words, registry="a b").returncode == 0
+    )
+    path = world.folder / "a b" / "results" / "toy_one" / f"toy_a@{PROTOCOL}.json"
+    told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
+    command = told.splitlines()[-1].removeprefix("next: ")
+    assert shlex.split(command) == ["neuco", "verify", str(path)]
+    path.write_bytes(path.read_bytes().replace(b'"dim": 2', b'"dim": 3'))
+    told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
+    assert ": stale (there is a file, and it cannot be used)" in told
+    assert "the record's digest does not match: it was edited after it was written" in told
+    assert "input changed" not in told
+
+
+def test_verify_wants_to_know_what(world: World) -> None:
+    assert "say which records, or --all" in world.neuco("verify").stderr

@@ -1,0 +1,145 @@
+"""Embedding files as they should not be: each is read right, or refused in one line that names file, row or column."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from neuco_core.errors import DataError
+from neuco_core.tables.embeddings import read_embeddings
+from tests.tables.helpers import Case, refusal
+
+STRICT = {"strict": True}
+BOMB = gzip.compress(b"id,0\n" + b"0" * 10_000_000, 9)
+LONG = "x" * 100_000
+ROWS = ((1, 2), (3, 4))
+WIDE = ("id," + ",".join(map(str, range(1025))) + "\na," + ",".join(["1"] * 1025) + "\n").encode()
+
+CASES = [
+    # Read right.
+    Case("plain", b"id,0,1\na,1,2\nb,3,4\n", values=ROWS),
+    Case("no final newline", b"id,0,1\na,1,2\nb,3,4", values=ROWS),
+    Case("CRLF", b"id,0,1\r\na,1,2\r\nb,3,4\r\n", values=ROWS),
+    Case("CR", b"id,0,1\ra,1,2\rb,3,4\r", values=ROWS),
+    Case("byte order mark", b"\xef\xbb\xbfid,0,1\na,1,2\nb,3,4\n", values=ROWS),
+    Case("byte order mark and quotes", b'\xef\xbb\xbf"id","0","1"\n"a","1","2"\n"b",3,4\n', values=ROWS),
+    Case("spaces", b" id , 0,1 \n a , 1 ,2\nb,3,\t4\n", values=ROWS),
+    Case("blank lines", b"\nid,0,1\n\na,1,2\n \n\nb,3,4\n\n", values=ROWS),
+    Case("columns from 1", b"id,1,2\na,1,2\nb,3,4\n", values=ROWS),
+    Case("columns out of order", b"id,1,0\na,2,1\nb,4,3\n", values=ROWS),
+    Case("many columns out of order", b"2,id,0,1,x\n3,a,1,2,\n6,b,4,5,\n", values=((1, 2, 3), (4, 5, 6))),
+    Case(
+        "columns as text would sort",
+        b"id,10,2,1,3,4,5,6,7,8,9\na,10,2,1,3,4,5,6,7,8,9\n",
+        ids=("a",),
+        values=(tuple(range(1, 11)),),
+    ),
+    Case("columns with leading zeros", b"id,00,01\na,1,2\nb,3,4\n", values=ROWS),
+    Case("columns with names", b"id,feat_b,feat_a\na,1,2\nb,3,4\n", values=ROWS),
+    Case("numbered columns among others", b"lat,id,0,1,name\n5,a,1,2,x\n,b,3,4,\n", values=ROWS),
+    Case("row index of pandas", b",id,0,1\n0,a,1,2\n1,b,3,4\n", values=ROWS),
+    Case("id in the middle", b"0,id,1\n1,a,2\n3,b,4\n", values=ROWS),
+    Case("leading zeros", b"id,0\n007,1\n7,2\n", ids=("007", "7"), values=((1,), (2,))),
+    Case("ids like missing values", b"id,0\nNA,1\nnan,2\n", ids=("NA", "nan"), values=((1,), (2,))),
+    Case("ids like booleans", b"id,0\nTrue,1\nFalse,2\n", ids=("True", "False"), values=((1,), (2,))),
+    Case("comma and line break in an id", b'id,0\n"a,\nx",1\n"b""",2\n', ids=("a,\nx", 'b"'), values=((1,), (2,))),
+    Case("huge id", f"id,0\n{LONG},1\nb,2\n".encode(), ids=(LONG, "b"), values=((1,), (2,))),
+    Case("cube file names", b"id,0\na.zarr.zip,1\nb.zarr,2\n", values=((1,), (2,))),
+    Case("as wide as allowed", b"id,0,1\na,1,2\nb,3,4\n", values=ROWS, options={"dim": 2}),
+    Case("narrower than allowed", b"id,0,1\na,1,2\nb,3,4\n", values=ROWS, options={"dim": 1024}),
+    Case("NaN", b"id,0,1\na,1,NaN\nb,nan,4\n", values=((1, 0), (0, 4)), counts={"missing": 2}),
+    Case("empty cells", b"id,0,1\na,,2\nb,3,\n", values=((0, 2), (3, 0)), counts={"missing": 2}),
+    Case("text", b"id,0,1\na,1,two\nb,3,4\n", values=((1, 0), (3, 4)), counts={"not_a_number": 1}),
+    Case(
+        "mixed types",
+        b"id,0,1\na,1.5,NA\nb,x,0x10\n",
+        values=((1.5, 0), (0, 0)),
+        counts={"missing": 1, "not_a_number": 2},
+    ),
+    Case("underscores", b"id,0\na,1_0\nb,2\n", values=((0,), (2,)), counts={"not_a_number": 1}),
+    Case("Arabic digits", "id,0\na,٣\nb,2\n".encode(), values=((0,), (2,)), counts={"not_a_number": 1}),
+    Case("decimal commas in quotes", b'id,0\na,"1,5"\nb,2\n', values=((0,), (2,)), counts={"not_a_number": 1}),
+    Case("booleans", b"id,0\na,True\nb,False\n", values=((1,), (0,))),
+    Case("booleans among numbers", b"id,0\na,True\nb,2\n", values=((1,), (2,))),
+    Case("tiny", b"id,0\na,1e-400\nb,2\n", values=((0,), (2,))),
+    # Refused.
+    Case("empty", b"", "the file is empty"),
+    Case("header only", b"id,0,1\n", "no rows below the header"),
+    Case("no header", b"a,1,2\nb,3,4\n", "no id column; expected a column named 'id', got 'a', '1', '2'"),
+    Case("no id column", b"name,0,1\na,1,2\n", "no id column"),
+    Case("only ids", b"id\na\nb\n", "no column of values"),
+    Case("two columns 0", b"id,0,0\na,1,2\n", "columns 2 and 3: two columns named '0'"),
+    Case("columns 0 and 00", b"id,0,00\na,1,2\n", "not numbered in one go"),
+    Case("a gap", b"id,0,1,3\na,1,2,3\n", "expected numbered columns from 0 without a gap, got no column 2"),
+    Case("a gap, from 1", b"id,1,3\na,1,2\n", "expected numbered columns from 1 without a gap, got no column 2"),
+    Case("columns from 5", b"id,5,6\na,1,2\n", "expected numbered columns from 1 without a gap, got no column 1"),
+    Case("1,025 columns", WIDE, "too many columns of values; expected at most 1024, got 1025", options={"dim": 1024}),
+    Case("named columns and no name", b",id,u\n0,a,1\n1,b,2\n", "column 1: a column without a name"),
+    Case("no number at all", b"id,u,v\na,x,\nb,NA,y\n", "no value is a number; got 2 rows, 2 columns"),
+    Case("semicolons", b"id;0;1\na;1;2\n", "Separate columns with commas, not semicolons"),
+    Case("double id", b"id,0\na,1\nb,2\na,3\n", "rows 2 and 4: the id 'a' is there twice"),
+    Case("double id by suffix", b"id,0\na,1\n\na.zarr.zip,2\n", "rows 2 and 4: the id 'a' is there twice"),
+    Case("no id in a row", b"id,0\na,1\n,2\n", "row 3: no id"),
+    Case("inf", b"id,0,1\na,1,2\nb,inf,4\n", "row 3, column '0': a value that is not finite as float32; got 'inf'"),
+    Case("-Infinity", b"id,0,1\na,1,-Infinity\nb,3,4\n", "row 2, column '1': a value that is not finite"),
+    Case("too large for float32", b"id,0\na,1e39\nb,2\n", "row 2, column '0': a value that is not finite as float32"),
+    Case("strict NaN", b"id,0\na,1\nb,NaN\n", "row 3, column '0': a value that is not a number", options=STRICT),
+    Case("strict empty", b"id,0,1\na,1,2\nb,,4\n", "row 3, column '0': .* got ''", options=STRICT),
+    Case("strict text", b"id,0,u\na,1,x\nb,two,y\n", "row 3, column '0': .* got 'two'", options=STRICT),
+    Case("short row", b"id,0,1\na,1,2\nb,3\n", "row 3: a row of the wrong length; expected 3 fields, got 2"),
+    Case("short first row", b"id,0,1\na,1\nb,3,4\n", "row 2: a row of the wrong length"),
+    Case("short row before an ignored column", b"id,0,x\na,1,\nb,3\n", "row 3: a row of the wrong length"),
+    Case("long row", b"id,0,1\na,1,2\nb,3,4,5\n", "row 3: a row of the wrong length; expected 3 fields, got 4"),
+    Case("long first row", b"id,0,1\na,1,2,9\nb,3,4,9\n", "row 2: a row of the wrong length"),
+    Case("commas at the ends", b"id,0\na,1,\nb,2,\n", "row 2: a row of the wrong length"),
+    Case("comma at the end of one row", b"id,0\na,1\nb,2,\nc,3\n", "row 3: a row of the wrong length"),
+    Case("commas at the ends but in the first row", b"id,0\na,1\nb,2,\nc,3,\n", "row 3: a row of the wrong length"),
+    Case("comma at the end of the header", b"id,0,\na,1,\nb,2,\n", "", values=((1,), (2,))),
+    Case("named columns, comma at the end of the header", b"id,u,\na,1,\n", "column 3: a column without a name"),
+    Case("comment", b"# made by hand\nid,0\na,1\n", "no id column"),
+    Case("open quote", b'id,0\na,1\n"b,2\n', "broken CSV: unexpected end of data"),
+    Case("UTF-16", "id,0\na,1\n".encode("utf-16"), "not CSV but UTF-16 text"),
+    Case("Latin-1", "id,0\na,1\nÖ,2\n".encode("latin-1"), "not UTF-8 text; got byte 0xd6"),
+    Case("PNG", b"\x89PNG\r\n\x1a\n\x00\x00", "not CSV but a PNG image"),
+    Case("gzip bomb", BOMB, "not CSV but gzip-compressed"),
+    Case("NUL bytes", b"id,0\na,1\nb\0,2\n", "it has NUL bytes"),
+    Case("Parquet", b"PAR1xxxxPAR1", "a Parquet file: give it the suffix .parquet"),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_embedding_file(case: Case, tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.csv"
+    path.write_bytes(case.data)
+    if case.error:
+        with pytest.raises(DataError, match=case.error) as error:
+            read_embeddings(path, **case.options)
+        refusal(path, error)
+        return
+    found = read_embeddings(path, **case.options)
+    assert found.ids == case.ids
+    assert found.values.tolist() == [list(row) for row in case.values]
+    assert found.replaced == case.counts
+    assert found.values.dtype == "float32"
+    assert found.values.flags.c_contiguous
+    if not case.counts:
+        assert read_embeddings(path, strict=True).sha256 == found.sha256
+
+
+def test_unknown_suffix_is_told_by_the_first_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "0123abcd"
+    path.write_bytes(b"id,0,1\na,1,2\nb,3,4\n")
+    assert read_embeddings(path).ids == ("a", "b")
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
+        read_embeddings(tmp_path / "nowhere.csv")
+
+
+def test_ignored_columns_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "embeddings.csv"
+    path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
+    assert read_embeddings(path).ignored == ("lat", "lon")

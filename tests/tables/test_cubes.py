@@ -1,0 +1,215 @@
+"""Cubes: views of any source, and the files of SSL4EO-S12. Passes with zarr 2 as well as with zarr 3."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from neuco_core.cubes.cubes import CubeBatch, batches
+from neuco_core.cubes.ssl4eo import L1C, MODALITIES, SSL4EOCubes
+from neuco_core.errors import DataError, DependencyError, UsageError
+from neuco_core.specs import Dataset
+from neuco_tasks.ssl4eo_s12_downstream import common, fake
+
+
+class Small:
+    """Five samples whose values tell where they stand: sample, season, band."""
+
+    version: str = "1"
+    bands: tuple[str, ...] = ("s1/VV", "s2/B04", "s2/B8A")
+    seasons: tuple[str, ...] = ("summer", "winter")
+
+    def ids(self) -> tuple[str, ...]:
+        return ("a", "b", "c", "d", "e")
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        rows = [self.ids().index(name) for name in ids]
+        values = np.zeros((len(rows), 2, 3, 2, 2), dtype=np.float32)
+        values += np.reshape(rows, (-1, 1, 1, 1, 1)) * 100
+        values += np.arange(2).reshape(1, 2, 1, 1, 1) * 10 + np.arange(3).reshape(1, 1, 3, 1, 1)
+        return CubeBatch(tuple(ids), values, self.bands, self.seasons)
+
+
+DATASET = Dataset(id="small", bands=Small.bands, seasons=Small.seasons, cubes=Small)
+
+
+def corner(values: np.ndarray) -> list[Any]:
+    return list(values[..., 0, 0].tolist())
+
+
+def test_open_gives_names_to_everything() -> None:
+    cube = DATASET.open("c")
+    assert cube.dims == ("season", "band", "y", "x")
+    assert cube.sel(season="winter", band="s2/B8A").values.tolist() == [[212, 212], [212, 212]]
+    assert cube.band[cube.modality == "s2"].values.tolist() == ["s2/B04", "s2/B8A"]
+    assert cube.coords["id"] == "c"
+    assert cube.dtype == np.float32
+
+
+def test_iterating_gives_every_sample_in_turn() -> None:
+    cubes = list(DATASET)
+    assert [str(cube.coords["id"].values) for cube in cubes] == ["a", "b", "c", "d", "e"]
+    assert all(cube.identical(DATASET.open(name)) for cube, name in zip(cubes, "abcde", strict=True))
+
+
+def test_a_dataset_without_cubes_says_so() -> None:
+    with pytest.raises(DataError, match="'small' declares no cubes"):
+        replace(DATASET, cubes=None).open("a")
+
+
+def test_batches() -> None:
+    assert [batch.ids for batch in batches(Small(), 2)] == [("a", "b"), ("c", "d"), ("e",)]
+    assert [batch.ids for batch in batches(Small(), 9, ids=["d", "a"])] == [("d", "a")]
+    assert list(batches(Small(), 1, ids=[])) == []
+    with pytest.raises(UsageError, match="bad batch size"):
+        next(batches(Small(), 0))
+
+
+def test_pick_selects_by_name_and_by_modality() -> None:
+    batch = Small().read(["b"])
+    assert corner(batch.pick("s2/B8A", "s1/VV")) == [[[102, 100], [112, 110]]]
+    assert corner(batch.pick("s2")) == [[[101, 102], [111, 112]]]
+    with pytest.raises(DataError, match="no band or modality 's3'; got bands 's1/VV', 's2/B04', 's2/B8A'"):
+        batch.pick("s3")
+    with pytest.raises(DataError, match="no band or modality 'B04'"):
+        batch.pick("B04")
+
+
+def test_select_keeps_the_names() -> None:
+    batch = Small().read(["b"]).select(bands=["s2"], seasons=["winter"])
+    assert (batch.bands, batch.seasons) == (("s2/B04", "s2/B8A"), ("winter",))
+    assert corner(batch.values) == [[[111, 112]]]
+    assert corner(Small().read(["b"]).select(seasons=["winter", "summer"]).values)[0][0] == [110, 111, 112]
+    with pytest.raises(DataError, match="no season 'fall'; got seasons 'winter'"):
+        batch.select(seasons=["fall"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("ssl4eo")
+    fake.write_folder(root, count=3, files=(), side=12)
+    return root
+
+
+def test_ssl4eo_files_are_read_as_they_are(folder: Path) -> None:
+    source = SSL4EOCubes(folder)
+    assert source.ids() == tuple(sorted(fake.sample_ids(3)))
+    assert source.bands == common.BANDS
+    assert source.seasons == common.SEASONS
+    batch = source.read(fake.sample_ids(3)[:2])
+    assert batch.values.shape == (2, 4, 27, 12, 12)
+    assert batch.values.dtype == np.float32
+    for modality, bands in MODALITIES.items():
+        written = fake.made_up(1, modality, len(bands), 12)[0]
+        assert np.array_equal(batch.pick(modality)[1], written.astype(np.float32))
+    assert batch.bands.index("s2l1c/B8A") - batch.bands.index("s2l1c/B01") == L1C.index("B8A") == 8
+    assert "s2l2a/B10" not in batch.bands
+
+
+def test_the_folder_below_works_too(folder: Path) -> None:
+    assert SSL4EOCubes(folder / "data").ids() == SSL4EOCubes(folder).ids()
+
+
+def test_the_shift_concerns_sentinel_2_only(folder: Path) -> None:
+    plain, shifted = (SSL4EOCubes(folder, shift=shift).read(fake.sample_ids(1)) for shift in (0, 1000))
+    assert np.array_equal(shifted.pick("s1"), plain.pick("s1"))
+    assert np.array_equal(shifted.pick("s2l1c", "s2l2a"), plain.pick("s2l1c", "s2l2a") + 1000)
+
+
+def test_seasons_and_modalities_can_be_chosen(folder: Path) -> None:
+    whole = SSL4EOCubes(folder).read(fake.sample_ids(1))
+    part = SSL4EOCubes(folder, modalities=["s2l2a"], seasons=["winter", "summer"]).read(fake.sample_ids(1))
+    assert part.seasons == ("winter", "summer")
+    assert np.array_equal(part.values, whole.select(["s2l2a"], ["winter", "summer"]).values)
+    bad: list[dict[str, Any]] = [{"seasons": ["autumn"]}, {"modalities": ["s3"]}, {"seasons": []}]
+    for wrong in (*bad, {"modalities": ["s1", "s1"]}):
+        with pytest.raises(UsageError, match=r"bad (season|modality); expected some of"):
+            SSL4EOCubes(folder, **wrong)
+
+
+def test_samples_that_lack_a_modality_are_left_out_and_counted(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ids = fake.write_folder(tmp_path, count=3, files=(), side=4)
+    (tmp_path / "data" / "s1" / "part-000000" / f"{ids[0]}.zarr.zip").unlink()
+    source = SSL4EOCubes(tmp_path)
+    assert source.ids() == tuple(sorted(ids[1:]))
+    assert source.left_out == {"s1": 1}
+    assert "1 samples are left out because they lack s1" in caplog.text
+    with pytest.raises(DataError, match=f"no sample '{ids[0][:37]}…' in s1"):
+        source.read(ids)
+    assert len(SSL4EOCubes(tmp_path, modalities=["s2l1c"]).ids()) == 3
+
+
+def test_the_version_follows_files_and_options(tmp_path: Path) -> None:
+    ids = fake.write_folder(tmp_path, count=2, files=(), side=4)
+    version = SSL4EOCubes(tmp_path).version
+    assert SSL4EOCubes(tmp_path).version == version
+    assert SSL4EOCubes(tmp_path, shift=1000).version != version
+    assert SSL4EOCubes(tmp_path, seasons=["fall"]).version != version
+    path = tmp_path / "data" / "s1" / "part-000000" / f"{ids[0]}.zarr.zip"
+    os.utime(path, ns=(1, 1))
+    assert SSL4EOCubes(tmp_path).version != version
+
+
+def test_bad_files_are_named(tmp_path: Path) -> None:
+    ids = fake.write_folder(tmp_path, count=2, files=(), side=4)
+    source = SSL4EOCubes(tmp_path, modalities=["s1"])
+    path = tmp_path / "data" / "s1" / "part-000000" / f"{ids[0]}.zarr.zip"
+    whole = path.read_bytes()
+    for data in (b"", b"PNG", whole[:200], whole[: len(whole) // 2]):
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"not a whole cube: .*Download it again") as error:
+            source.read(ids)
+        assert str(path) in str(error.value)
+    fake.write_zarr_zip(path, np.zeros((1, 4, 3, 4, 4), dtype="<f4"))
+    with pytest.raises(DataError, match=r"wrong shape; expected \(1, 4, 2, y, x\), got \(1, 4, 3, 4, 4\)"):
+        source.read(ids)
+    fake.write_zarr_zip(path, np.zeros((1, 4, 2, 5, 5), dtype="<f4"))
+    with pytest.raises(DataError, match="cubes of different sizes in one batch"):
+        source.read(ids)
+    with pytest.raises(DataError, match="modalities of different sizes"):
+        SSL4EOCubes(tmp_path).read(ids[:1])
+
+
+def test_bad_folders_and_names(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no folder of cubes.*data/s1, data/s2l1c and data/s2l2a"):
+        SSL4EOCubes(tmp_path)
+    ids = fake.write_folder(tmp_path, count=1, files=(), side=4)
+    source = SSL4EOCubes(tmp_path)
+    for name in ("nobody", "../part-000000/" + ids[0], ""):
+        with pytest.raises(DataError, match="no sample"):
+            source.read([name])
+    with pytest.raises(UsageError, match="no samples to read"):
+        source.read([])
+    again = tmp_path / "data" / "s1" / "part-000001" / f"{ids[0]}.zarr.zip"
+    fake.write_zarr_zip(again, np.zeros((1, 4, 2, 4, 4), dtype="<f4"))
+    with pytest.raises(DataError, match="is there twice"):
+        SSL4EOCubes(tmp_path).ids()
+    for path in (tmp_path / "data" / "s2l1c").rglob("*.zip"):
+        path.unlink()
+    again.unlink()
+    with pytest.raises(DataError, match="no sample has all modalities; got 1 of s1, 0 of s2l1c, 1 of s2l2a"):
+        SSL4EOCubes(tmp_path).ids()
+
+
+def test_without_zarr_the_error_says_what_to_install(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "zarr", None)
+    with pytest.raises(DependencyError, match=r"pip install 'neuco\[cubes\]'"):
+        SSL4EOCubes(folder).read(fake.sample_ids(1))
+
+
+def test_the_registered_dataset_opens_a_linked_copy(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from neuco_core import load_dataset
+
+    monkeypatch.setenv("NEUCO_DATASET_SSL4EO_S12_DOWNSTREAM", str(folder))
+    cube = load_dataset("ssl4eo_s12_downstream").open(fake.sample_ids(1)[0] + ".zarr.zip")
+    assert cube.sizes == {"season": 4, "band": 27, "y": 12, "x": 12}
+    assert cube.sel(season="summer", band="s1/VV").values[0, 0] == fake.made_up(0, "s1", 2, 12)[0, 1, 0, 0, 0]

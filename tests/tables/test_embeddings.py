@@ -1,0 +1,223 @@
+"""Embeddings in memory and in files other than CSV."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from neuco_core.errors import DataError
+from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+
+VALUES = np.array([[1, 2], [3, 4]], dtype=np.float32)
+MADE = make_embeddings(["a", "b"], VALUES)
+
+
+@pytest.mark.parametrize(
+    ("ids", "values", "error"),
+    [
+        (["a"], VALUES, r"one row of values for each of 1 ids, got shape \(2, 2\)"),
+        (["a", "b"], VALUES[0], "values of the wrong shape"),
+        (["a", "b"], VALUES[:, :0], "values of the wrong shape"),
+        ([], VALUES[:0], "values of the wrong shape"),
+        (["a", "a.zarr"], VALUES, "rows 1 and 2: the id 'a' is there twice"),
+        (["a", " "], VALUES, "row 2: not an id"),
+        (["a", 7], VALUES, "row 2: not an id; expected text, got 7"),
+        (["a", "b"], np.array([["1", "2"], ["3", "4"]]), "values that are no numbers"),
+        (["a", "b"], VALUES + 0j, "values that are no numbers; got type complex64"),
+        (["a", "b"], np.array([[1, 2], [3, np.nan]]), "id 'b', dimension 1: a value that is not finite"),
+        (["a", "b"], np.array([[1, 1e300], [3, 4]]), "id 'a', dimension 1: a value that is not finite as float32"),
+    ],
+)
+def test_what_cannot_be_embeddings(ids: Any, values: np.ndarray, error: str) -> None:
+    with pytest.raises(DataError, match=error):
+        make_embeddings(ids, values)
+
+
+def test_what_is_made() -> None:
+    made = make_embeddings(["x.zarr.zip", "y"], np.asfortranarray(VALUES.astype(np.float64)))
+    assert made.ids == ("x", "y")
+    assert made.values.dtype == np.float32
+    assert made.values.flags.c_contiguous
+    assert (len(made), made.dim, made.replaced) == (2, 2, {})
+    assert made.sha256 == make_embeddings(("x", "y"), VALUES.astype(np.int8)).sha256
+    others = [make_embeddings(["y", "x"], VALUES), make_embeddings(["x", "y"], VALUES.T), MADE]
+    assert len({made.sha256, *(other.sha256 for other in others)}) == 4
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz", "npy", "CSV"])
+def test_every_format_gives_the_same_hash(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / "deep" / f"x.{suffix}"
+    write_embeddings(MADE, path)
+    assert read_embeddings(path).sha256 == MADE.sha256
+    write_embeddings(MADE, path)
+    written = path.read_bytes()
+    assert read_embeddings(path, dim=2, strict=True).values.tolist() == VALUES.tolist()
+    with pytest.raises(DataError, match=r"x\.\w+: too many columns of values; expected at most 1, got 2"):
+        read_embeddings(path, dim=1)
+    write_embeddings(MADE, path)
+    if suffix != "npz":  # a zip file holds the time of writing
+        assert path.read_bytes() == written
+    assert {file.name for file in path.parent.iterdir()} <= {path.name, "x.ids.txt"}
+
+
+def test_suffixes_that_mean_nothing(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"no format for this suffix; expected one of \.csv, .*, got \.xlsx"):
+        write_embeddings(MADE, tmp_path / "x.xlsx")
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    write_embeddings(MADE, path)
+    with pytest.raises(DataError, match="line break"):
+        write_embeddings(make_embeddings(["a\nb", "c"], VALUES), path)
+    assert read_embeddings(path).sha256 == MADE.sha256
+    with pytest.raises(DataError, match="cannot be written"):
+        write_embeddings(MADE, path / "below-a-file.npz")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz", "npy"])
+def test_missing_values_are_counted(tmp_path: Path, suffix: str) -> None:
+    values = np.array([[1, np.nan], [np.nan, 4]])
+    path = tmp_path / f"x.{suffix}"
+    put(path, ["a", "b"], values)
+    found = read_embeddings(path)
+    assert found.replaced == {"missing": 2}
+    assert found.values.tolist() == [[1, 0], [0, 4]]
+    with pytest.raises(DataError, match="NaN in 2 places"):
+        read_embeddings(path, strict=True)
+    put(path, ["a", "b"], np.array([[1.0, np.inf], [3.0, 4.0]]))
+    with pytest.raises(DataError, match=rf"x\.{suffix}, id 'a', dimension 1: a value that is not finite"):
+        read_embeddings(path)
+
+
+def put(path: Path, ids: list[str], values: np.ndarray) -> None:
+    if path.suffix == ".npz":
+        np.savez(path, ids=np.array(ids), values=values)
+    elif path.suffix == ".npy":
+        np.save(path, values)
+        path.with_name("x.ids.txt").write_text("\r\n".join(ids))
+    else:
+        pq.write_table(pa.table({"id": ids, "0": values[:, 0], "1": values[:, 1]}), path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "error"),
+    [
+        ({"id": ["a", "b"], "1": [2.0, 4.0], "0": [1, 3], "x": ["p", "q"]}, ""),
+        ({"id": ["a", "b"], "emb": [[1, 2], [3, 4]]}, ""),
+        ({"id": ["a", "b"], "u": [1, 3], "v": [2, 4]}, ""),
+        (
+            {"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array([[1, 2], [3, 4]], pa.list_(pa.float16(), 2))},
+            "",
+        ),
+        ({"0": [1, 2]}, "no id column"),
+        ({"id": [1, 2], "0": [1, 2]}, "column 'id': ids that are no text; expected strings, got int64"),
+        ({"id": ["a", None], "0": [1, 2]}, "row 2: not an id; expected text, got None"),
+        ({"id": ["a", "a"], "0": [1, 2]}, "rows 1 and 2: the id 'a' is there twice"),
+        ({"id": ["a", "b"], "0": ["x", "y"]}, "column '0': values that are no numbers"),
+        ({"id": ["a", "b"], "0": [1, 2], "2": [1, 2]}, "got no column 1"),
+        ({"id": ["a", "b"], "e": [[1, 2], [3]]}, "column 'e': rows of different lengths; .* got lengths 1, 2"),
+        ({"id": ["a", "b"], "e": [[1, 2], None]}, "column 'e': rows of different lengths; .* got lengths 2, None"),
+        ({"id": pa.array([], pa.string()), "0": pa.array([], pa.float32())}, "values of the wrong shape"),
+    ],
+)
+def test_parquet(tmp_path: Path, columns: dict[str, Any], error: str) -> None:
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table(columns), path)
+    if error:
+        with pytest.raises(DataError, match=error) as raised:
+            read_embeddings(path)
+        assert str(path) in str(raised.value)
+    else:
+        assert read_embeddings(path).sha256 == MADE.sha256
+
+
+def test_parquet_in_many_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuco_core.tables.embeddings_files.ROWS", 3)
+    values = np.arange(20, dtype=np.float32).reshape(10, 2)
+    made = make_embeddings(list("abcdefghij"), values)
+    write_embeddings(made, tmp_path / "x.parquet")
+    assert read_embeddings(tmp_path / "x.parquet").sha256 == made.sha256
+    lists = [[1.0, 2.0]] * 3 + [[1.0]] * 3
+    pq.write_table(pa.table({"id": list("abcdef"), "e": lists}), tmp_path / "y.parquet")
+    with pytest.raises(DataError, match="rows of different lengths; expected one length, got lengths 1, 2"):
+        read_embeddings(tmp_path / "y.parquet")
+
+
+class Trap:
+    """Opens a file when it is unpickled."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (self.path,))
+
+
+def test_pickles_are_never_opened(tmp_path: Path) -> None:
+    sprung = tmp_path / "sprung"
+    trap = np.array([Trap(sprung)], dtype=object)
+    np.savez(tmp_path / "x.npz", ids=trap, values=VALUES)
+    np.save(tmp_path / "x.npy", trap, allow_pickle=True)
+    (tmp_path / "x.ids.txt").write_text("a\n")
+    (tmp_path / "y.npz").write_bytes(pickle.dumps(Trap(sprung)))
+    for name in ("x.npz", "x.npy", "y.npz"):
+        with pytest.raises(DataError, match="not a whole NP"):
+            read_embeddings(tmp_path / name)
+    assert not sprung.exists()
+
+
+@pytest.mark.parametrize(
+    ("arrays", "error"),
+    [
+        ({"values": VALUES}, "expected arrays named 'ids' and 'values', got 'values'"),
+        ({"ids": np.array([1, 2]), "values": VALUES}, "ids that are no text"),
+        ({"ids": np.array([["a", "b"]]), "values": VALUES}, "ids that are no text"),
+        ({"ids": np.array(["a", "b"]), "values": VALUES[0]}, "values of the wrong shape"),
+        ({"ids": np.array(["a", "b"]), "values": np.array([["x"], ["y"]])}, "values that are no numbers"),
+    ],
+)
+def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, Any], error: str) -> None:
+    path = tmp_path / "x.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(DataError, match=error) as raised:
+        read_embeddings(path)
+    assert str(path) in str(raised.value)
+
+
+def test_npy_needs_its_ids(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", VALUES)
+    with pytest.raises(DataError, match=r"an NPY file has no ids; expected a file .*x\.ids\.txt"):
+        read_embeddings(tmp_path / "x.npy")
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "npz", "npy"])
+def test_broken_files(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"x.{suffix}"
+    write_embeddings(MADE, path)
+    whole = path.read_bytes()
+    for data in (b"", b"\x89PNG\r\n", whole[: len(whole) // 2], whole[:-3], b"id,0\na,1\n"):
+        path.write_bytes(data)
+        with pytest.raises(DataError, match=r"not a whole|not embeddings") as raised:
+            read_embeddings(path)
+        assert str(path) in str(raised.value)
+        assert "\n" not in str(raised.value)
+
+
+def test_a_zip_bomb_is_not_unpacked_into_memory(tmp_path: Path) -> None:
+    """An array that claims far more than the machine has."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 1 << 10)})
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("ids.npy", header.getvalue())
+        archive.writestr("values.npy", header.getvalue())
+    with pytest.raises(DataError, match="not a whole NPZ file"):
+        read_embeddings(tmp_path / "x.npz")

@@ -1,0 +1,182 @@
+"""Labels, packaged for a plugin."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.errors import DataError, UsageError
+from neuco_core.specs import Remote, Task
+from neuco_core.tables.labels import read_labels
+from neuco_core.tables.package import guess_kind, package_labels
+
+DATA = b"id,label,note\nb.zarr.zip,2.50,x\nc,,y\na,1e0,z\n"
+
+
+@pytest.fixture
+def labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("CACHE", "CONFIG", "PINS"):
+        monkeypatch.setenv(f"NEUCO_{name}", str(tmp_path / name.lower()))
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ph.csv"
+    path.write_bytes(DATA)
+    return path
+
+
+def neuco(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "neuco_core.cli", "data", "package", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def evaluate(declaration: str) -> Task:
+    task = eval(declaration, {"Task": Task, "Remote": Remote})
+    assert isinstance(task, Task)
+    return task
+
+
+def test_what_is_written_and_declared(labels: Path) -> None:
+    made = package_labels(labels)
+    assert made.path == Path("ph__regr.csv")
+    data = made.path.read_bytes()
+    assert data == b"id,label\na,1.0\nb,2.5\n"
+    assert (made.sha256, made.size) == (hashlib.sha256(data).hexdigest(), len(data))
+    assert (made.kind, made.rows, made.dropped) == ("regression", 2, {"empty_label": 1})
+    task = evaluate(made.declaration)
+    assert (task.id, task.kind, task.dataset) == ("ph", "regression", "your_dataset")
+    assert task.source == Remote("pkg://neuco_tasks.ph/ph__regr.csv", sha256=made.sha256, size=made.size)
+
+
+def test_the_declared_file_gives_the_same_labels(labels: Path, tmp_path: Path) -> None:
+    made = package_labels(labels, out=tmp_path / "out.csv")
+    source = Remote((tmp_path / "out.csv").as_uri(), sha256=made.sha256, size=made.size)
+    found = Task(id="ph", dataset="soil", kind=made.kind, source=source).labels()
+    assert dict(zip(found.ids, found.values, strict=True)) == {"a": 1.0, "b": 2.5}
+
+
+def test_columns_groups_and_classes(labels: Path) -> None:
+    labels.write_bytes(b'id,u,v,tile\nb,sea,1,"x, y"\na,land,0,z\n')
+    made = package_labels(labels, kind="classification", columns=("u",), group_column="tile", task="coast_kind")
+    assert made.path.read_bytes() == b'id,u,group\na,land,z\nb,sea,"x, y"\n'
+    task = evaluate(made.declaration)
+    assert (task.id, task.columns, task.group_column) == ("coast_kind", ("u",), "group")
+    again = read_labels(made.path, "classification", columns=("u",), group_column="group")
+    assert again.classes == made.classes == ("land", "sea")
+    several = package_labels(labels, kind="classification", columns=("v", "u"), task="two")
+    assert several.path.read_bytes() == b"id,v,u\na,0,0\nb,1,1\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "kind"),
+    [
+        ("x__regr.csv", b"id,label\na,0\nb,1\n", "regression"),
+        ("x__cls.csv", b"id,label\na,0\nb,2\n", "classification"),
+        ("x__classification.csv", b"id,label\na,0\n", "classification"),
+        ("x.csv", b"id,label\na,0\nb,1\n", "classification"),
+        ("x.csv", b"id,label\na,sea\nb,land\n", "classification"),
+        ("x.csv", b"id,label\na,0\nb,1\nc,2\n", "regression"),
+        ("x.csv", b"id,label\na,0.5\nb,\n", "regression"),
+        ("x__final.csv", b"id,label\na,0.5\nb,\n", "regression"),
+        ("x.csv", b"id,other\na,0.5\n", "regression"),
+    ],
+)
+def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    assert guess_kind(tmp_path / name, ("label",))[0] == kind
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error"),
+    [
+        (b"id,label\na,1\na,2\n", {}, "the id 'a' is there twice"),
+        (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': a label that is not finite"),
+        (b"id,label\na,1\nb,1\n", {}, "constant labels"),
+        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "classes with a gap"),
+        (b"id,label\na,1\nb,2\n", {"columns": ("y",)}, "no column 'y'"),
+    ],
+)
+def test_bad_labels_are_refused_and_nothing_is_written(
+    labels: Path, data: bytes, options: dict[str, Any], error: str
+) -> None:
+    labels.write_bytes(data)
+    with pytest.raises(DataError, match=error):
+        package_labels(labels, **options)
+    assert [path.name for path in labels.parent.iterdir()] == ["ph.csv"]
+
+
+def other(path: Path, data: bytes, **fields: Any) -> Task:
+    path.write_bytes(data)
+    source = Remote(path.as_uri(), sha256=hashlib.sha256(data).hexdigest())
+    return Task(**{"id": "other", "dataset": "soil", "kind": "regression", "source": source, **fields})
+
+
+def test_labels_of_another_task_are_refused(labels: Path, tmp_path: Path) -> None:
+    task = other(tmp_path / "other.csv", b"id,y\na,1.00\nb,2.5\n", columns=("y",))
+    with pytest.raises(DataError, match="task 'other': these labels are there already; got the same 2 rows"):
+        package_labels(labels, tasks=[task])
+    assert not Path("ph__regr.csv").exists()
+    assert package_labels(labels, tasks=[task], task="other").compared == (), "a task may be packaged anew"
+
+
+def test_labels_of_the_same_samples_tell_the_dataset(labels: Path, tmp_path: Path) -> None:
+    near = other(tmp_path / "near.csv", b"id,label\na,1\nb,2\nc,3\n")
+    far = other(tmp_path / "far.csv", b"id,label\nx,1\ny,2\n", id="far", dataset="sea")
+    away = Task(id="away", dataset="air", kind="regression", source=Remote("https://example.org/x.csv"))
+    made = package_labels(labels, tasks=[near, far, away])
+    assert evaluate(made.declaration).dataset == "soil"
+    assert (made.compared, made.not_compared) == (("other", "far"), ("away",))
+
+
+def test_another_file_is_not_overwritten(labels: Path) -> None:
+    with pytest.raises(UsageError, match="this is the file that is packaged"):
+        package_labels(labels, out=labels)
+    out = Path("taken.csv")
+    out.write_text("mine")
+    with pytest.raises(UsageError, match=r"another file is there.*--force"):
+        package_labels(labels, out=out)
+    assert out.read_text() == "mine"
+    made = package_labels(labels, out=out, replace=True)
+    assert package_labels(labels, out=out) == made, "the same bytes again hurt nobody"
+    with pytest.raises(UsageError, match="not a file"):
+        package_labels(labels, out=labels.parent)
+
+
+def test_odd_names_still_give_a_declaration_that_runs(labels: Path) -> None:
+    made = package_labels(labels, task="soil-ph", out=Path('my "best" file.csv'))
+    assert evaluate(made.declaration).source.url == 'pkg://neuco_tasks.soil_ph/my "best" file.csv'
+
+
+def test_a_file_name_that_is_no_id(labels: Path) -> None:
+    odd = labels.rename("Böden.csv")
+    with pytest.raises(UsageError, match=r"not a task id.*--task"):
+        package_labels(odd)
+    assert package_labels(odd, task="soil").task == "soil"
+
+
+def test_the_command(labels: Path) -> None:
+    shown = neuco("ph.csv", "--task", "soil_ph")
+    assert shown.returncode == 0, shown.stderr
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "wrote soil_ph__regr.csv: 2 rows, 1 dropped: empty_label, labels from 1 to 2.5, 21 bytes"
+    assert lines[1] == "kind regression (from the labels)"
+    task = evaluate(shown.stdout[shown.stdout.index("Task(") :])
+    assert task.source.sha256 == hashlib.sha256(Path("soil_ph__regr.csv").read_bytes()).hexdigest()
+    as_json = json.loads(neuco("ph.csv", "--task", "soil_ph", "--json").stdout)
+    assert as_json["sha256"] == task.source.sha256
+    assert as_json["dropped"] == {"empty_label": 1}
+    assert "olinda_sea_level" in as_json["compared"]
+
+
+def test_the_command_refuses_in_one_line(labels: Path) -> None:
+    labels.write_bytes(b"id,label\na,1\nb,x\n")
+    failed = neuco("ph.csv", "--kind", "regression")
+    assert failed.returncode == 4
+    assert failed.stdout == ""
+    assert failed.stderr == "neuco: error: ph.csv, row 3, column 'label': a label that is no number; got 'x'\n"
+    assert neuco("ph.csv", "--kind", "guess").returncode == 2
+    assert neuco("nowhere.csv").returncode == 4

@@ -1,0 +1,130 @@
+"""Whatever is not refused comes back as it was: drawn at random."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from neuco_core.tables import embeddings_csv
+from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+from neuco_core.tables.labels import labels_from_table, read_labels
+from neuco_core.tables.package import canonical_bytes
+from neuco_core.tables.rows import clean_id
+
+# tmp_path stays the same for all draws of one test; every draw writes its file anew.
+quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+alphabet = st.characters(exclude_categories=["Cs"], exclude_characters="\0")
+texts = st.text(alphabet, min_size=1, max_size=12).filter(clean_id)
+id_lists = st.lists(texts, min_size=1, max_size=6, unique_by=clean_id)
+numbers32 = st.floats(width=32, allow_nan=False, allow_infinity=False)
+numbers64 = st.floats(allow_nan=False, allow_infinity=False)
+
+
+@st.composite
+def blocks(draw: st.DrawFn) -> tuple[list[str], np.ndarray]:
+    ids = draw(id_lists)
+    shape = (len(ids), draw(st.integers(1, 5)))
+    return ids, draw(hnp.arrays(np.float32, shape, elements=numbers32))
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
+@quick
+@given(blocks())
+@example((["NA", "007"], np.array([[-0.0], [1e-45]], dtype=np.float32)))
+@example((['a,"\r\n', "b.zarr.zip"], np.array([[3.4028235e38], [0.1]], dtype=np.float32)))
+def test_embeddings_come_back(suffix: str, tmp_path: Path, block: tuple[list[str], np.ndarray]) -> None:
+    made = make_embeddings(*block)
+    path = tmp_path / f"x.{suffix}"
+    write_embeddings(made, path)
+    found = read_embeddings(path, strict=True)
+    assert found.ids == made.ids == tuple(clean_id(name) for name in block[0])
+    assert np.array_equal(found.values, made.values)
+    assert found.sha256 == made.sha256
+    assert [file.name for file in tmp_path.iterdir()] == [path.name]
+
+
+@quick
+@given(blocks(), st.integers(1, 12))
+def test_both_ways_of_reading_csv_agree(tmp_path: Path, block: tuple[list[str], np.ndarray], cells: int) -> None:
+    path = tmp_path / "x.csv"
+    write_embeddings(make_embeddings(*block), path)
+    layout = embeddings_csv.Layout(("id", *map(str, range(block[1].shape[1]))), tuple(range(1, block[1].shape[1] + 1)))
+    slow, fast = np.empty((2, *block[1].shape), dtype=np.float32)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(embeddings_csv, "CELLS", cells)  # blocks of few rows
+        ids = embeddings_csv._read_quickly(path, layout, fast)
+    assert embeddings_csv._read_carefully(path, layout, slow, True) == (ids, {})
+    assert np.array_equal(slow, fast)
+
+
+def test_values_are_those_of_pandas(tmp_path: Path) -> None:
+    """Upstream reads float64 with pandas and rounds to float32: numbers of all lengths, and halfway between two."""
+    rng = np.random.default_rng(5)
+    exact = rng.standard_normal((400, 50)) * 10.0 ** rng.integers(-30, 30, (400, 50))
+    near = exact.astype(np.float32)
+    middle = (near.astype(np.float64) + np.nextafter(near, np.float32(np.inf)).astype(np.float64)) / 2
+    table = pd.DataFrame(np.concatenate([exact, middle]))
+    table.insert(0, "id", [f"s{row}" for row in range(len(table))])
+    path = tmp_path / "x.csv"
+    for form in (None, "%.6f", "%.9g", "%.17g", "%.25e"):
+        table.to_csv(path, index=False, float_format=form)
+        upstream = pd.read_csv(path).drop(columns="id").to_numpy(dtype=np.float64).astype(np.float32)
+        assert read_embeddings(path, strict=True).values.tobytes() == upstream.tobytes(), form
+
+
+def write(rows: list[tuple[str, str]], newline: str) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator=newline, quoting=csv.QUOTE_ALL)
+    writer.writerow(["id", "label"])
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+FORMS = [repr, "{:.17g}".format, "{:+.16e}".format, " {!r} ".format]
+
+
+@st.composite
+def label_tables(draw: st.DrawFn) -> tuple[list[str], list[float]]:
+    ids = draw(st.lists(texts, min_size=2, max_size=6, unique_by=clean_id))
+    values = draw(st.lists(numbers64, min_size=len(ids), max_size=len(ids)).filter(lambda v: len(set(v)) > 1))
+    return ids, values
+
+
+@quick
+@given(label_tables(), st.sampled_from(FORMS), st.sampled_from(["\n", "\r\n"]))
+def test_the_hash_of_labels_is_of_their_content(
+    tmp_path: Path, table: tuple[list[str], list[float]], form: object, newline: str
+) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(write([(name, form(value)) for name, value in zip(*table, strict=True)], newline))  # type: ignore[operator]
+    found = read_labels(path, "regression")
+    made = labels_from_table({"id": table[0], "label": table[1]}, "regression")
+    assert found.ids == made.ids
+    assert found.values.tolist() == table[1]
+    assert found.sha256 == made.sha256
+    turned = labels_from_table({"id": table[0][::-1], "label": table[1][::-1]}, "regression")
+    assert turned.sha256 != made.sha256, "the order fixes the splits, so it belongs to the content"
+
+
+@quick
+@given(label_tables(), st.randoms(use_true_random=False), st.sampled_from(FORMS))
+def test_packaged_bytes_know_no_order_and_no_format(
+    tmp_path: Path, table: tuple[list[str], list[float]], random: object, form: object
+) -> None:
+    path = tmp_path / "x.csv"
+    rows = list(zip(*table, strict=True))
+    made = canonical_bytes(labels_from_table({"id": table[0], "label": table[1]}, "regression"))
+    random.shuffle(rows)  # type: ignore[attr-defined]
+    path.write_bytes(write([(name + ".zarr.zip", form(value)) for name, value in rows], "\r\n"))  # type: ignore[operator]
+    assert canonical_bytes(read_labels(path, "regression")) == made
+    path.write_bytes(made)
+    assert canonical_bytes(read_labels(path, "regression")) == made
