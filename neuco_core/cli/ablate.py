@@ -93,7 +93,7 @@ def ablate(
     if (method is None) == (embeddings is None):
         raise UsageError("give either --method ID or --embeddings FILE")
     if plot:
-        from neuco_core.studies.ablate_plot import check_target
+        from neuco_core.figures import check_target
 
         check_target(plot)
     rules = choose_protocol(protocol, suite, **settings)
@@ -182,7 +182,7 @@ def _name(point: Point) -> str:
 
 
 def _draw(points: Sequence[Point], name: str, rules: Protocol, path: Path) -> None:
-    from neuco_core.compat.neuco_bench.plots import save
+    from neuco_core.figures import save
     from neuco_core.studies.ablate_plot import ablation_figure
 
     save(ablation_figure(points, f"{name}, protocol {rules.name}"), path)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from neuco_core.errors import UsageError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,16 +19,6 @@ STYLES = {
     "entropy": ("#000000", "D", "all dimensions, entropy-coded"),
     "fixed": ("#7a7a7a", "X", "all dimensions: float32, float16, int8, binary"),
 }
-SUFFIXES = (".png", ".svg", ".pdf")
-
-
-def check_target(path: Path) -> None:
-    """Refuse a picture that cannot be written before the work begins."""
-    from neuco_core.compat.neuco_bench.plots import require_matplotlib
-
-    require_matplotlib()
-    if path.suffix.lower() not in SUFFIXES:
-        raise UsageError("no such kind of picture", where=path, expected=", ".join(SUFFIXES), got=path.suffix or "none")
 
 
 def ablation_figure(points: Sequence[Point], title: str) -> Figure:

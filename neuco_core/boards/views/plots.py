@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuco_core.errors import DependencyError, UsageError
+from neuco_core.errors import UsageError
+from neuco_core.figures import blank, check_target, save
 
 Board = Mapping[str, Any]
-FORMATS = (".svg", ".png")
 INK, SOFT, ACCENT = "#1d2733", "#aab4bf", "#0b7285"
 # Ten colours, then the same ones with other lines: no two of 40 methods look alike.
 COLOURS = tuple(f"C{number}" for number in range(10))
@@ -96,36 +95,18 @@ def _plain(text: str) -> str:
 
 def draw(path: Path, board: Board, history: Sequence[Mapping[str, Any]], kind: str) -> None:
     """Draw one figure into a file; the same board gives the same SVG."""
-    if path.suffix.lower() not in FORMATS:
-        raise UsageError("a figure is an SVG or a PNG", where=path, expected=" or ".join(FORMATS))
+    check_target(path)
     lacks = {"bump": not any(entry["ranks"] for entry in history), "heat": not board["tasks"], "differences": False}
     if not board["rows"] or lacks[kind]:
-        hint = "Nobody is ranked on this board, or it has no history (bump), or no tasks (heat)"
+        hint = "No method is ranked on this board, or it has no history (bump), or no tasks (heat)"
         raise UsageError("nothing to draw", where=path, hint=hint)
-    from neuco_core.files import write_atomic
+    import matplotlib
 
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise DependencyError("figures need matplotlib", hint="Run `pip install 'neuco[plots]'`") from error
-    with matplotlib.rc_context({"svg.hashsalt": "neuco", "font.size": 8, "svg.fonttype": "path"}):
+    with matplotlib.rc_context({"font.size": 8}):
         width = 3 + 0.6 * len(board["tasks"]) if kind == "heat" else 6.5
-        figure = Figure(figsize=(max(5.0, width), 1.2 + 0.24 * len(board["rows"])), layout="constrained")
-        axes = figure.subplots()
-        for side in ("top", "right"):
-            axes.spines[side].set_visible(False)
+        figure, axes = blank(max(5.0, width), 1.2 + 0.24 * len(board["rows"]))
         FIGURES[kind](board, history, axes)
-        metadata = {"Date": None} if path.suffix.lower() == ".svg" else {"Software": None}
-        drawn = io.BytesIO()
-        figure.savefig(drawn, format=path.suffix.lower()[1:], dpi=160, metadata=metadata)
-    try:
-        write_atomic(path, drawn.getvalue())
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(
-            f"the figure cannot be written: {reason}", where=path, hint="Give --out another place"
-        ) from error
+        save(figure, path, dpi=160)
 
 
 FIGURES: Mapping[str, Callable[[Board, Sequence[Mapping[str, Any]], Any], None]] = {

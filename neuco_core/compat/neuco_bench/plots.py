@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuco_core.errors import DependencyError
-from neuco_core.files import write_atomic
+from neuco_core.figures import blank, save
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,16 +14,6 @@ if TYPE_CHECKING:
     from neuco_core.scoring.scorer import Score
 
 INK, FAINT, MARK = "#1b3a57", "#9fb8cc", "#b5481f"
-DPI = 110
-STAMPS = {"png": "Software", "svg": "Date", "pdf": "CreationDate"}  # what would differ between two runs or versions
-
-
-def require_matplotlib() -> None:
-    try:
-        import matplotlib.figure  # noqa: F401
-    except ImportError as error:
-        hint = "Run `pip install 'neuco[plots]'`, or set `enable_plots: false` in the config"
-        raise DependencyError("plots need the package matplotlib", hint=hint) from error
 
 
 def write_plots(folder: Path, score: Score, prefix: str) -> None:
@@ -42,28 +30,6 @@ def write_plots(folder: Path, score: Score, prefix: str) -> None:
             counts = _confusion(model["truth"], model["prediction"])
             figure = confusion_figure(counts, score.classes, _title(score, index))
             save(figure, folder / "confusion_matrices" / f"{prefix}_{score.task}_cm_fold{index}.png")
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all; no date inside, so the same picture is the same file."""
-    import matplotlib
-
-    buffer = io.BytesIO()
-    kind = path.suffix[1:].lower()
-    with matplotlib.rc_context({"svg.hashsalt": "neuco"}):
-        figure.savefig(buffer, format=kind, dpi=DPI, metadata={STAMPS[kind]: None})
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomic(path, buffer.getvalue())
-
-
-def blank(width: float, height: float) -> tuple[Figure, Any]:
-    """A figure of its own with one set of axes; pyplot would keep it in a global list."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), layout="constrained")
-    axes = figure.add_subplot()
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
 
 
 def loss_figure(curves: np.ndarray, title: str) -> Figure:

@@ -63,9 +63,9 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     check_name(job.method_name, "--method_name")
     check_name(job.phase, "--phase")
     if job.config.enable_plots:
-        from neuco_core.compat.neuco_bench.plots import require_matplotlib
+        from neuco_core.figures import check_target
 
-        require_matplotlib()  # before an hour of work, not after it
+        check_target()  # before an hour of work, not after it
     annotations = find_annotations(job.annotation_path)
     chosen = select(annotations, job.config.task_filter)
     inputs = _read(job, annotations)

@@ -1,0 +1,74 @@
+"""Imports go one way: a folder imports only from folders to its left. Lazy imports inside functions count too."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+BASE = "errors ids env text jsonio files paths figures _validate specs protocol hookspecs __init__"
+LAYERS = [
+    BASE.split(),
+    ["plugins"],
+    ["fetch"],
+    ["tables", "cubes"],
+    ["encoders", "encode"],
+    ["scoring"],
+    ["records"],
+    ["runs"],
+    ["boards"],
+    ["studies"],
+    ["contract", "testing", "pytest_plugin"],
+    ["compat"],
+    ["cli"],
+]
+RANK = {name: number for number, layer in enumerate(LAYERS) for name in layer}
+# Conveniences on the nouns themselves, e.g. ``Task.labels()``, and the lazy public names: they lead up on purpose.
+UPWARDS = {"specs", "__init__"}
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        yield from ((node.lineno, name) for name in names if name.startswith(("neuco_core.", "ci.")))
+
+
+def violations(package: Path) -> list[str]:
+    found = []
+    for path in sorted(package.rglob("*.py")):
+        inside = path.relative_to(package).with_suffix("").parts
+        own = inside[0]
+        for line, name in imports(path):
+            target = name.split(".")[1] if name.startswith("neuco_core.") else "ci"
+            if target not in RANK and name.count(".") == 1:
+                continue  # a public name of the package itself, such as Task
+            if own not in UPWARDS and RANK.get(target, len(LAYERS)) > RANK[own]:
+                found.append(f"{'/'.join(inside)}.py:{line} imports {name}: {own} may not know {target}")
+    return found
+
+
+def test_imports_go_one_way(root: Path) -> None:
+    assert violations(root / "neuco_core") == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("scoring/quality.py", "from neuco_core.boards.stats.ranking import rank"),
+        ("records/cube.py", "def later():\n    import neuco_core.runs.plan"),
+        ("text.py", "from neuco_core.cli import output"),
+        ("boards/build.py", "from ci.report import Report"),
+    ],
+)
+def test_an_import_against_the_direction_is_seen(tmp_path: Path, file: str, line: str) -> None:
+    (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / file).write_text(line + "\n")
+    (found,) = violations(tmp_path)
+    assert found.startswith(file.replace(".py", ".py:"))
