@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scoring_commands.helpers import bench, neuco, only
-from tests.scoring_commands.parity import ALONE, OVERALL_MEAN, OVERALL_Q, WHOLE
+from tests.compat.helpers import bench, neuco, only
+from tests.compat.parity import ALONE, OVERALL_MEAN, OVERALL_Q, WHOLE
 
 
 def check(found: list[float], q: float, expected: tuple[float, list[float]]) -> None:

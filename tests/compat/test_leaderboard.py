@@ -12,7 +12,7 @@ import pytest
 
 from neuco_core.compat.neuco_bench.leaderboard import Run, rank, read_runs, write_leaderboard
 from neuco_core.errors import DataError
-from tests.scoring_commands.helpers import bench
+from tests.compat.helpers import bench
 
 
 def test_ranks_are_weighted_by_the_spread_of_the_tasks() -> None:

@@ -1,6 +1,6 @@
 """Run the commands of docs/scoring.md again and put what they print into the page:
 
-python -m tests.scoring_commands.regenerate
+python -m tests.compat.regenerate
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import shlex
 import tempfile
 from pathlib import Path
 
-from tests.scoring_commands.helpers import neuco
+from tests.compat.helpers import neuco
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.scoring_commands.helpers import SHARED
-from tests.scoring_commands.parity import ALONE, write_case
+from tests.compat.helpers import SHARED
+from tests.compat.parity import ALONE, write_case
 
 # Real data that lies beside the project on some machines: an extra, not a part of the project.
 collect_ignore = [] if SHARED.is_dir() else ["test_shared.py"]

@@ -10,7 +10,7 @@ import pytest
 
 from neuco_core.cli.bench import bench
 from neuco_core.compat.neuco_bench.config import SEARCH, TOP
-from tests.scoring_commands.helpers import neuco
+from tests.compat.helpers import neuco
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")

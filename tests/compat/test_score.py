@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scoring_commands.helpers import neuco
+from tests.compat.helpers import neuco
 
 FAST = ("--k", 3, "--epochs", 2)
 

@@ -9,7 +9,7 @@ import pytest
 
 from neuco_core.errors import UsageError
 from neuco_core.studies.ablate import Reducer, Variant, plan
-from tests.scoring_commands.helpers import neuco
+from tests.compat.helpers import neuco
 
 FAST = ("--k", 2, "--epochs", 2)
 

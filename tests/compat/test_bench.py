@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.scoring_commands.helpers import bench, neuco, only
+from tests.compat.helpers import bench, neuco, only
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -9,8 +9,8 @@ import pytest
 import yaml
 
 from neuco_core.compat.neuco_bench.leaderboard import Run, rank
-from tests.scoring_commands.helpers import SHARED, neuco
-from tests.scoring_commands.parity import ALONE, WHOLE
+from tests.compat.helpers import SHARED, neuco
+from tests.compat.parity import ALONE, WHOLE
 
 
 @pytest.mark.parametrize("name", ["alphaearth64", "alphaearth_pca16"])
