@@ -26,7 +26,7 @@ from neuco_core.boards.table import from_records
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.boards.views.site.write import write_site
 from neuco_core.jsonio import dump
-from neuco_core.records.record import read_all, write_record
+from neuco_core.records.store import read_all, write_record
 from tests.boards.conftest import FLAGS
 from tests.boards.helpers import make_record, make_suite, simulate, table_of
 from tests.boards.site_source import finish

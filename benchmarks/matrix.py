@@ -16,8 +16,9 @@ import time
 from pathlib import Path
 
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.identity import Identity
-from neuco_core.records.record import Record, fingerprint, record_bytes, record_path, summary
+from neuco_core.records.fingerprint import Identity
+from neuco_core.records.model import Record, fingerprint, record_bytes, summary
+from neuco_core.records.store import record_path
 from neuco_core.specs import Method, Remote, Task
 
 TASKS = 11

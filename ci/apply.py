@@ -16,12 +16,12 @@ from pathlib import Path
 from ci.inside import write_json
 from ci.report import parse
 from neuco_core.errors import NeucoError
-from neuco_core.records.record import Key, Record
+from neuco_core.records.model import Key, Record
 
 
 def apply(registry: Path, reports: Iterable[bytes]) -> list[str]:
     """Change a copy of the registry; returns what was done, line by line."""
-    from neuco_core.records.record import read_all, record_path, write_record
+    from neuco_core.records.store import read_all, record_path, write_record
 
     old = {record.key: record for record in read_all(registry)}
     new = {record.key: record for data in reports for record in parse(data)[1]}

@@ -10,7 +10,8 @@ from typing import Any
 from ci.report import Finding, PluginReport, Report, plain
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import read_suite
-from neuco_core.records.record import Key, Record, read_all
+from neuco_core.records.model import Key, Record
+from neuco_core.records.store import read_all
 from neuco_core.specs import Suite
 
 MARK = "<!-- neuco: the score of this pull request -->"

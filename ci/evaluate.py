@@ -20,8 +20,9 @@ from neuco_core.contract.subjects import MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import catalog, list_methods, list_suites, list_tasks, load_protocol
-from neuco_core.records.identity import Identity, embeddings_key, labels_key
-from neuco_core.records.record import DEFAULT_PROTOCOL, Record, fingerprint, record_bytes, write_record
+from neuco_core.records.fingerprint import Identity, embeddings_key, labels_key
+from neuco_core.records.model import Record, fingerprint, record_bytes
+from neuco_core.records.store import DEFAULT_PROTOCOL, write_record
 from neuco_core.runs.engines import open_engine
 from neuco_core.runs.matrix import default_limits, run_matrix
 from neuco_core.runs.plan import Plan, Planner

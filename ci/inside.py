@@ -44,7 +44,7 @@ def _inside_tree(place: str) -> str:
 
 def describe(out: Path, package: str, name: str) -> None:
     """Write what the plugin registers, as JSON; of functions only that they are there, and a hash of their code."""
-    from neuco_core.records.identity import method_part, task_code
+    from neuco_core.records.fingerprint import method_part, task_code
 
     rows = []
     for noun, spec in plugin(package, name).specs:

@@ -10,7 +10,7 @@ from typing import Any
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError
-from neuco_core.records.record import Record
+from neuco_core.records.model import Record
 
 SCHEMA = 1
 LARGEST = 20_000_000
@@ -151,7 +151,7 @@ def _finding(value: object) -> Finding:
 
 def _record(text: str, report: Report) -> Record:
     """A record counts only if it is a touched task's or a touched method's: nobody writes another's scores."""
-    from neuco_core.records.check import parse_record
+    from neuco_core.records.store import parse_record
 
     record = parse_record(text.encode("utf-8", "replace"), "a record in the report")
     tasks = {name for plugin in report.plugins for name in plugin.tasks}

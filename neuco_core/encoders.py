@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuco_core.errors import UsageError
+from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeBatch, CubeSource
@@ -63,12 +64,14 @@ _REGIONS = {
 }
 
 
+@versioned(1)
 def region(band: str) -> str:
     """The part of the spectrum that a band sees: visible, nir, cirrus, swir or radar; else its modality."""
     modality, _, name = band.partition("/")
     return _REGIONS.get(modality, {}).get(name, modality)
 
 
+@versioned(1)
 @dataclass(frozen=True)
 class Standardizer:
     """Takes each band's mean off and divides by its standard deviation."""
@@ -84,6 +87,7 @@ class Standardizer:
         return np.asarray(scaled, dtype=np.float32)
 
 
+@versioned(1)
 def fit_standardizer(source: CubeSource, *, published: bool = True) -> Standardizer:
     """Statistics of each band: the published ones where there are any, else measured on up to 512 samples."""
     if published and all(band in PUBLISHED_STATISTICS for band in source.bands):
@@ -104,6 +108,7 @@ def _standardizer(bands: tuple[str, ...], mean: np.ndarray, std: np.ndarray) -> 
     return Standardizer(bands, mean.astype(np.float32), np.where(std > 0, std, 1).astype(np.float32))
 
 
+@versioned(1)
 def spread_ids(source: CubeSource, most: int) -> tuple[str, ...]:
     """At most so many ids, evenly spread over the sorted ones: what is fitted on them ignores the order of rows."""
     ids = sorted(source.ids())
@@ -119,6 +124,7 @@ def check_seasons(mode: str) -> str:
     return mode
 
 
+@versioned(1)
 def over_seasons(values: np.ndarray, mode: str, encode: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Encode one sample (season, band, y, x): average the seasons before (``pre``), after (``post``), or keep each.
 
@@ -130,11 +136,13 @@ def over_seasons(values: np.ndarray, mode: str, encode: Callable[[np.ndarray], n
     return np.asarray(features.mean(axis=0) if mode == "post" else features.reshape(-1))
 
 
+@versioned(1)
 def encode_each(batch: CubeBatch, encode: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Encode the samples one at a time: rounding must not depend on who else is in the batch."""
     return np.stack([encode(sample) for sample in batch.values]).astype(np.float32)
 
 
+@versioned(1)
 def bilinear(size: int, new: int) -> np.ndarray:
     """The matrix (new, size) that samples a line at evenly spaced points, its two ends included."""
     at = np.linspace(0, size - 1, new)
@@ -146,6 +154,7 @@ def bilinear(size: int, new: int) -> np.ndarray:
     return matrix
 
 
+@versioned(1)
 def resize(values: np.ndarray, height: int, width: int) -> np.ndarray:
     """Bilinear interpolation of the last two axes, corners on corners."""
     rows = bilinear(values.shape[-2], height).astype(np.float32)
@@ -153,6 +162,7 @@ def resize(values: np.ndarray, height: int, width: int) -> np.ndarray:
     return np.asarray(rows @ values @ columns.T)
 
 
+@versioned(1)
 def shrink(images: np.ndarray, size: int) -> np.ndarray:
     """Average the last two axes over size × size cells; an image that is smaller stays as it is."""
     for axis in (-2, -1):

@@ -28,7 +28,7 @@ from neuco_core.boards.table import COVERAGE, Cell, Entrant, Pool, Table, from_r
 from neuco_core.jsonio import digest
 
 if TYPE_CHECKING:
-    from neuco_core.records.record import Record
+    from neuco_core.records.model import Record
     from neuco_core.specs import Suite
 
 SCHEMA = 1

@@ -12,7 +12,8 @@ from neuco_core.boards.build import Board, build_board
 from neuco_core.boards.stats.ranking import Rule
 from neuco_core.errors import UnknownIdError
 from neuco_core.plugins.catalog import Catalog
-from neuco_core.records.record import Key, Record, read_all
+from neuco_core.records.model import Key, Record
+from neuco_core.records.store import read_all
 from neuco_core.runs.plan import stale_records
 from neuco_core.specs import Suite, Task
 

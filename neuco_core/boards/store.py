@@ -10,7 +10,7 @@ from neuco_core.boards.build import SCHEMA, Board
 from neuco_core.boards.history import broken, changes, extend, is_change
 from neuco_core.errors import DataError
 from neuco_core.jsonio import digest, dump
-from neuco_core.records.ledger import unwritable
+from neuco_core.records.store import unwritable
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

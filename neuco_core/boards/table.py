@@ -12,7 +12,7 @@ from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
-    from neuco_core.records.record import Record
+    from neuco_core.records.model import Record
     from neuco_core.specs import Suite
 
 COVERAGE = {

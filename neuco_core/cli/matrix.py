@@ -15,7 +15,7 @@ from neuco_core.cli.output import clean, echo_json
 from neuco_core.cli.score_again import MANNER, resume_command, retry_command
 
 if TYPE_CHECKING:
-    from neuco_core.records.record import Record
+    from neuco_core.records.model import Record
     from neuco_core.runs.plan import Plan, PlannedCell
     from neuco_core.runs.steps import Engine, Limits
 

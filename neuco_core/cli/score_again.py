@@ -28,7 +28,7 @@ ALL_TASKS: Mapping[str, Any] = {"tasks": (), "suite": None, "kind": None, "tags"
 def resume_command(given: Mapping[str, Any], protocol: str) -> str:
     """The command with the options that were given; ``given`` has them as click does."""
     from neuco_core.plugins.catalog import load_suite
-    from neuco_core.records.record import DEFAULT_PROTOCOL
+    from neuco_core.records.store import DEFAULT_PROTOCOL
 
     words = ["neuco", "score", "--all"] + ["--retry"] * bool(given.get("retry"))
     words += _words(given, SELECTORS)

@@ -14,7 +14,7 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.records.record import Record
+    from neuco_core.records.model import Record
     from neuco_core.runs.verify import Check
 
 
@@ -70,7 +70,7 @@ def _records(files: Sequence[Path]) -> dict[Path, Record]:
     from neuco_core.errors import DataError
     from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_tasks
-    from neuco_core.records.record import read_all, read_record, record_path
+    from neuco_core.records.store import read_all, read_record, record_path
 
     if files:
         return {path: read_record(path, expect_place=False) for path in files}

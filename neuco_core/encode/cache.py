@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import io
 import json
 import shutil
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,14 +15,13 @@ import numpy as np
 
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
+from neuco_core.plugins.code import code_key
 
 if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeSource
     from neuco_core.specs import Dataset, Method
 
-LAYOUT = 1
-# Modules outside a method's own folder whose change may change what shipped encoders give.
-SHARED_CODE = ("encoders.py",)
+LAYOUT = 2
 
 
 class EncodeCache:
@@ -54,7 +51,7 @@ class EncodeCache:
 
 def open_cache(method: Method, dataset: Dataset, source: CubeSource, params: Mapping[str, Any]) -> EncodeCache | None:
     """The place for this run, or None if the encoder's code cannot be found, e.g. typed into a session."""
-    code = code_hash(method.encoder)
+    code = code_key(method.encoder, files=True)
     if code is None:
         return None
     identity = {
@@ -68,25 +65,6 @@ def open_cache(method: Method, dataset: Dataset, source: CubeSource, params: Map
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     return EncodeCache(cache_dir() / "encoded" / method.id / dataset.id, key)
-
-
-def code_hash(function: Callable[..., Any] | None) -> str | None:
-    """The sha256 of the Python files beside the encoder's module, its tests left out."""
-    while isinstance(function, functools.partial):
-        function = function.func
-    module = sys.modules.get(getattr(function, "__module__", None) or "")
-    name = getattr(module, "__file__", None)
-    if name is None or not Path(name).is_file():
-        return None
-    path = Path(name)
-    # A package may be spread over files; of a lone module among others (a test, a script) only itself counts.
-    files = sorted(path.parent.glob("*.py")) if path.name == "__init__.py" else [path]
-    files = [file for file in files if file.name != "test.py"]
-    files += [Path(__file__).parent.with_name(shared) for shared in SHARED_CODE]
-    digest = hashlib.sha256()
-    for file in files:
-        digest.update(f"{file.name}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
-    return digest.hexdigest()
 
 
 def _version(requirement: str) -> str:

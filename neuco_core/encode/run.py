@@ -17,6 +17,7 @@ from neuco_core.encoders import MAX_DIM
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.text import join_names
+from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
@@ -58,6 +59,7 @@ def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Em
     return read_embeddings(fetch(method.files[dataset_id]))
 
 
+@versioned(1)
 def encode_dataset(
     method: Method,
     dataset: Dataset,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuco_core.errors import UsageError
-from neuco_core.records.record import Record
+from neuco_core.records.model import Record
 
 if TYPE_CHECKING:
     import xarray

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import logging
 import secrets
 from collections.abc import Generator, Sequence
@@ -10,18 +9,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_metric, load_protocol
-from neuco_core.records.identity import Identity
-from neuco_core.records.ledger import exclusive, read_head, unwritable
-from neuco_core.records.record import (
-    Record,
-    fingerprint,
-    record_bytes,
-    record_path,
-    summary,
-    write_record,
-)
+from neuco_core.records.fingerprint import Identity
+from neuco_core.records.model import Record, fingerprint, record_bytes, summary
+from neuco_core.records.store import exclusive, read_head, record_path, unwritable, write_record
 from neuco_core.runs.memory import can_measure
 from neuco_core.runs.plan import Plan, PlannedCell
 from neuco_core.runs.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
@@ -94,7 +88,7 @@ def save(record: Record, registry: Path) -> Record:
         if not record.ok:
             raise
         reason = f"its result cannot be recorded: {error.what}"
-        lost = dataclasses.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
+        lost = msgspec.structs.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
         write_record(lost, registry)
         return lost
     except OSError as error:
@@ -158,7 +152,7 @@ def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
         "q": q,
         "metrics": {name: tuple(values) for name, values in result.get("metrics", {}).items()},
         "samples": result.get("samples", {}),
-        "folds": result.get("folds", {}),
+        "splits": result.get("splits", {}),
     }
 
 

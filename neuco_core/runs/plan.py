@@ -10,9 +10,9 @@ from typing import Any
 
 from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.protocol import Protocol
-from neuco_core.records.identity import Identity, contradictions, differences
-from neuco_core.records.ledger import Head, read_heads
-from neuco_core.records.record import CLAIMS, Key, Record, Scalar, record_name
+from neuco_core.records.fingerprint import Identity, contradictions, differences
+from neuco_core.records.model import CLAIMS, Key, Record, Scalar
+from neuco_core.records.store import Head, read_heads, record_name
 from neuco_core.specs import Method, Task
 
 # State → what it means. The first three are run.

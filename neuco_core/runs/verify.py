@@ -11,8 +11,8 @@ from typing import Any
 
 from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
-from neuco_core.records.ledger import read_head
-from neuco_core.records.record import DEFAULT_PROTOCOL, FIELDS, Key, Record, Scalar, record_path
+from neuco_core.records.model import FIELDS, Key, Record, Scalar
+from neuco_core.records.store import DEFAULT_PROTOCOL, read_head, record_path
 from neuco_core.runs.matrix import make_record
 from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
 from neuco_core.runs.steps import Engine, Group, Limits, Step

@@ -106,7 +106,7 @@ def score_values(found: Score) -> dict[str, Any]:
             if name != found.metric  # that is per_split
         },
         "samples": {name: int(value) for name, value in found.samples.items()},
-        "folds": {name: int(value) for name, value in found.folds.items()},
+        "splits": {name: int(value) for name, value in found.splits.items()},
     }
 
 

@@ -17,12 +17,12 @@ REGRESSION, CLASSIFICATION = ("regression",), ("classification",)
 
 
 def _call(module: str, name: str, *args: Any, **options: Any) -> Any:
-    return getattr(importlib.import_module(f"neuco_core.scoring.{module}"), name)(*args, **options)
+    return getattr(importlib.import_module(module), name)(*args, **options)
 
 
 def _later(module: str, name: str) -> Callable[..., Any]:
     """The function of that name, imported when it is first called."""
-    return partial(_call, module, name)
+    return partial(_call, f"neuco_core.scoring.{module}", name)
 
 
 @hookimpl

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuco_core.versions import versioned
+
 # As in torchmetrics: sums of squares up to this size count as nothing.
 NOTHING = 1e-4
 
 
+@versioned(1)
 def r2(truth: np.ndarray, prediction: np.ndarray) -> float:
     """1 − residual sum / total sum; several outputs are averaged.
 
@@ -40,10 +43,12 @@ def total_sum(truth: np.ndarray) -> np.ndarray:
     return np.asarray(np.square(truth - truth.mean(axis=0)).sum(axis=0))
 
 
+@versioned(1)
 def mse(truth: np.ndarray, prediction: np.ndarray) -> float:
     return float(np.square(np.subtract(prediction, truth, dtype=np.float64)).mean())
 
 
+@versioned(1)
 def mae(truth: np.ndarray, prediction: np.ndarray) -> float:
     return float(np.abs(np.subtract(prediction, truth, dtype=np.float64)).mean())
 
@@ -62,6 +67,7 @@ def confusion(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
     return np.bincount(pairs, minlength=classes**2).reshape(classes, classes)
 
 
+@versioned(1)
 def f1(truth: np.ndarray, prediction: np.ndarray) -> float:
     """F1 of class 1 if there are two; else the mean over the classes that occur in truth or prediction."""
     return float(f1_steps(truth, prediction[None])[0])
@@ -84,16 +90,19 @@ def _f1_of(truth: np.ndarray, decided: np.ndarray, nowhere: float) -> np.ndarray
     return np.where(marks > 0, (hits / np.maximum(marks, 1)).astype(np.float32), nowhere)
 
 
+@versioned(1)
 def accuracy(truth: np.ndarray, prediction: np.ndarray) -> float:
     return float((decide(prediction) == truth).mean())
 
 
+@versioned(1)
 def precision(truth: np.ndarray, prediction: np.ndarray) -> float:
     """Of the rows put into a class, the share that belongs there; not defined if there are none."""
     table = confusion(truth, prediction)
     return _share(table, table.sum(axis=0))
 
 
+@versioned(1)
 def recall(truth: np.ndarray, prediction: np.ndarray) -> float:
     """Of the rows of a class, the share that was found; not defined if there are none."""
     table = confusion(truth, prediction)
@@ -107,6 +116,7 @@ def _share(table: np.ndarray, of: np.ndarray) -> float:
     return float(np.mean(shares)) if shares else float("nan")
 
 
+@versioned(1)
 def roc_auc(truth: np.ndarray, prediction: np.ndarray) -> float:
     """The chance that a row of the class gets a higher probability than another row; classes are averaged.
 

@@ -19,6 +19,7 @@ from neuco_core.scoring.run import run_splits
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
+from neuco_core.versions import versioned
 
 FURTHER = {"regression": ("r2", "mse", "mae"), "classification": ("f1", "accuracy", "precision", "recall", "roc_auc")}
 
@@ -28,7 +29,7 @@ class Score:
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
-    epoch; ``folds`` counts splits that are out of the ordinary; ``models`` is filled on demand, one per split;
+    epoch; ``splits`` counts splits that are out of the ordinary; ``models`` is filled on demand, one per split;
     ``train`` and ``test`` of ``samples`` are those of the first split.
     """
 
@@ -45,7 +46,7 @@ class Score:
     confusion: np.ndarray | None
     samples: Mapping[str, int]
     words: int
-    folds: Mapping[str, int] = field(default_factory=dict)
+    splits: Mapping[str, int] = field(default_factory=dict)
     epochs: tuple[int, ...] = ()
     classes: tuple[float, ...] = ()
     models: tuple[Mapping[str, np.ndarray], ...] = field(default=(), repr=False, compare=False)
@@ -55,6 +56,7 @@ class Score:
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "models"}
 
 
+@versioned(1)
 def score(
     embeddings: Embeddings,
     task: Task | Labels,
@@ -106,7 +108,7 @@ def _assemble(
         sizes = f"{counts['used']} samples in {len(outcomes)} splits, {outcomes[0].test} in the test part"
         raise ScoreError(f"{metric.id} is defined for none of the splits", where=task, got=sizes)
     flat = "one_class" if kind == "classification" else "no_variance"
-    folds = {flat: sum(o.flat for o in outcomes), "undefined": sum(map(math.isnan, per_split))}
+    splits = {flat: sum(o.flat for o in outcomes), "undefined": sum(map(math.isnan, per_split))}
     tables = [o.confusion for o in outcomes if o.confusion is not None]
     names = outcomes[0].metrics
     curves = {name: np.stack([o.curves[name] for o in outcomes]) for name in outcomes[0].curves}
@@ -125,7 +127,7 @@ def _assemble(
         confusion=np.sum(tables, axis=0) if tables else None,
         samples={**counts, "train": outcomes[0].train, "test": outcomes[0].test},
         words=words,
-        folds=folds,
+        splits=splits,
         epochs=tuple(o.epoch for o in outcomes),
         classes=classes,
         models=tuple(o.model for o in outcomes if o.model is not None),

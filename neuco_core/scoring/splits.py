@@ -8,10 +8,12 @@ import numpy as np
 
 from neuco_core.errors import ScoreError
 from neuco_core.protocol import Protocol
+from neuco_core.versions import versioned
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
 
+@versioned(1)
 def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
     """k random permutations of the samples; the first ceil(test_size · n) of each are its test part."""
     test = _test_count(n, protocol, "samples")
@@ -20,6 +22,7 @@ def shuffle(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Spl
     return [(order[test:], order[:test]) for order in orders]
 
 
+@versioned(1)
 def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Splits:
     """The same, over whole groups: no group has samples in both parts, and the parts' sizes vary with the groups."""
     if groups is None:

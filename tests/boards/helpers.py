@@ -10,8 +10,7 @@ import numpy as np
 
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.table import Cell, Entrant, Event, Table
-from neuco_core.records.check import CODES, HASHES
-from neuco_core.records.record import Record, fingerprint, summary
+from neuco_core.records.model import CODES, HASHES, Record, fingerprint, summary
 from neuco_core.specs import Suite
 
 RHO = 0.1  # the correlation of splits that share nine tenths of their samples, as Nadeau and Bengio model it
@@ -101,7 +100,7 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     The scores are repeated until there are as many as the protocol has splits.
     """
     from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-    from neuco_core.records.identity import Identity
+    from neuco_core.records.fingerprint import Identity
 
     spec, subject = load_method(method), load_task(task)
     identity = Identity(load_protocol("neuco-2025"))

@@ -13,7 +13,7 @@ from neuco_core.boards.stats.ranking import Rule
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.table import Cell, Entrant, Table
 from neuco_core.boards.views.site.source import BoardSource, Histogram, Words, from_published
-from neuco_core.records.record import summary
+from neuco_core.records.model import summary
 from tests.boards.helpers import simulate, table_of
 
 IMAGE = "<img src=x onerror=alert(1)>"

@@ -16,7 +16,8 @@ from neuco_core.boards.stats.ranking import Rule
 from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
 from neuco_core.errors import DataError, UsageError
 from neuco_core.jsonio import dump
-from neuco_core.records.record import Record, read_all, write_record
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all, write_record
 from tests.boards.helpers import make_record, make_records, make_suite
 
 SCORES = {

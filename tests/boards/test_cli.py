@@ -15,7 +15,8 @@ from click.testing import CliRunner, Result
 from neuco_core.boards.store import board_path
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
-from neuco_core.records.record import fingerprint, record_path, write_record
+from neuco_core.records.model import fingerprint
+from neuco_core.records.store import record_path, write_record
 from tests.boards.helpers import make_record, real_record
 
 TASKS = ("olinda_elevation_mean", "olinda_elevation_std")

@@ -17,8 +17,8 @@ from ci.github import unpack
 from ci.publish import publish
 from ci.report import LARGEST, MOST_WORDS, Finding, PluginReport, Report, parse
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.records.record import Record, fingerprint, record_bytes
-from neuco_core.records.record import summary as summarise
+from neuco_core.records.model import Record, fingerprint, record_bytes
+from neuco_core.records.model import summary as summarise
 from neuco_core.text import clean
 
 SHA = "a" * 40

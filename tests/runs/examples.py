@@ -6,8 +6,8 @@ import random
 from typing import Any
 
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.identity import SCORER_VERSION, protocol_inputs
-from neuco_core.records.record import Record, Scalar, fingerprint, summary
+from neuco_core.records.fingerprint import SCORER_VERSION, protocol_inputs
+from neuco_core.records.model import Record, Scalar, fingerprint, summary
 
 
 def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> dict[str, Scalar]:
@@ -39,7 +39,7 @@ def scored(method: str = "random", task: str = "digits_class", seed: int = 1, k:
         "q": q,
         "metrics": {"accuracy": splits},
         "samples": {"used": 40, "labels": 41},
-        "folds": {"undefined": 0},
+        "splits": {"undefined": 0},
         "status": "ok",
     }
     return _record(method, task, {**values, **changes}, k)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.records.record import FAILURES
+from neuco_core.records.model import FAILURES
 from neuco_core.runs.plan import STATES, TO_RUN
 from tests import console
 

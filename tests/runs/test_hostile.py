@@ -17,17 +17,18 @@ from neuco_core.cli.matrix import describe
 from neuco_core.cli.verify import _line
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-from neuco_core.records.ledger import NO_FILE, read_head, read_heads
-from neuco_core.records.record import (
+from neuco_core.records.model import digest, record_bytes
+from neuco_core.records.store import (
     LARGEST_FILE,
-    digest,
+    NO_FILE,
+    load_object,
     read_all,
+    read_head,
+    read_heads,
     read_record,
-    record_bytes,
     record_path,
     write_record,
 )
-from neuco_core.records.strict_json import load_object
 from neuco_core.runs.matrix import make_record
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.steps import failure

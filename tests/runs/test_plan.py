@@ -12,8 +12,9 @@ import pytest
 from neuco_core.errors import UsageError
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.protocol import Protocol
-from neuco_core.records import identity
-from neuco_core.records.record import Record, read_all, read_record, record_path, write_record
+from neuco_core.records import fingerprint as identity
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all, read_record, record_path, write_record
 from neuco_core.runs.matrix import make_record, run_matrix, save
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
 from neuco_core.runs.schedule import Schedule
@@ -31,7 +32,7 @@ SCORE = {
     "per_split": [0.5, None, 0.25],
     "metrics": {"mse": [1.0, None, 2.0]},
     "samples": {"used": 9},
-    "folds": {"undefined": 1},
+    "splits": {"undefined": 1},
     "provenance": {"seconds": 1.0},
 }
 FAILURE = {"status": "failed", "failure": "timeout", "reason": "not done after 5 seconds"}

@@ -14,17 +14,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuco_core.errors import DataError
-from neuco_core.records.check import RULES, parse_record
-from neuco_core.records.ledger import read_head, read_heads
-from neuco_core.records.record import (
-    canonical,
-    digest,
-    fingerprint,
+from neuco_core.jsonio import canonical
+from neuco_core.records.model import digest, fingerprint, record_bytes, summary
+from neuco_core.records.store import (
+    RULES,
+    parse_record,
     read_all,
+    read_head,
+    read_heads,
     read_record,
-    record_bytes,
     record_path,
-    summary,
     write_record,
 )
 from neuco_core.scoring.quality import summarize
@@ -34,7 +33,13 @@ Values = dict[str, Any]
 EXAMPLES = {
     "ok": scored(),
     "undefined split": scored(
-        k=2, per_split=(None, 0.5), mean=0.5, std=0.0, q=50.0, metrics={"accuracy": (0.5, None)}, folds={"undefined": 1}
+        k=2,
+        per_split=(None, 0.5),
+        mean=0.5,
+        std=0.0,
+        q=50.0,
+        metrics={"accuracy": (0.5, None)},
+        splits={"undefined": 1},
     ),
     "failed": unscored(),
     "skipped": unscored("skipped", None),
@@ -125,16 +130,16 @@ WRONG: dict[str, tuple[Callable[[Values], Values], str, bool]] = {
     "more splits than the protocol says": (lambda v: with_splits(v, v["per_split"] * 2), "expected 5 splits", False),
     "a split that is not counted as undefined": (
         lambda v: with_splits(v, [None, *v["per_split"][1:]]),
-        "bad folds; expected undefined: 1, as many as per_split has, got 0",
+        "bad splits; expected undefined: 1, as many as per_split has, got 0",
         False,
     ),
-    "an undefined split too many": (lambda v: change(v, folds={"undefined": 1}), "bad folds", False),
+    "an undefined split too many": (lambda v: change(v, splits={"undefined": 1}), "bad splits", False),
     "undefined splits that nobody counted": (
-        lambda v: change(with_splits(v, [None, *v["per_split"][1:]]), folds={}),
-        "bad folds",
+        lambda v: change(with_splits(v, [None, *v["per_split"][1:]]), splits={}),
+        "bad splits",
         False,
     ),
-    "more odd splits than splits": (lambda v: change(v, folds={"undefined": 0, "one_class": 6}), "at most 5", False),
+    "more odd splits than splits": (lambda v: change(v, splits={"undefined": 0, "one_class": 6}), "at most 5", False),
     "sums beyond all numbers": (lambda v: with_splits(v, [1e308] * 5, 1.0), "numbers too large", False),
     "a count of more than 63 bits": (lambda v: change(v, samples={"used": 2**63}), "bad samples.used: a whole", True),
     "lists of other lengths": (lambda v: change(v, metrics={"mse": [1.0]}), "not one value per split", False),

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.records.record import FIELDS, Record, fingerprint, read_record, record_bytes, summary
+from neuco_core.records.model import FIELDS, Record, fingerprint, record_bytes, summary
+from neuco_core.records.store import read_record
 from neuco_core.runs.steps import Limits
 from neuco_core.runs.verify import compare, verify_records
 from tests.runs.examples import scored, unscored
@@ -40,7 +41,7 @@ FORGED: dict[str, tuple[Record, str]] = {
     "a metric left out": (replace(TRUE, metrics={"mse": (2e6,) * 5}), "metrics.accuracy is not recorded"),
     "a count": (replace(TRUE, samples={"used": 4000, "labels": 41}), "samples.used is 40, recorded is 4000"),
     "another count": (replace(TRUE, samples={**TRUE.samples, "x": 1}), "samples.x is None, recorded is 1"),
-    "folds": (replace(TRUE, folds={"undefined": 0, "one_class": 2}), "folds.one_class is None, recorded is 2"),
+    "splits": (replace(TRUE, splits={"undefined": 0, "one_class": 2}), "splits.one_class is None, recorded is 2"),
     "the dimension": (replace(TRUE, dim=8), "dim is 64, recorded is 8"),
     "baseline": (replace(TRUE, baseline=True), "baseline is False, recorded is True"),
     "the direction": (replace(TRUE, greater_is_better=False), "greater_is_better is True, recorded is False"),
@@ -61,7 +62,7 @@ def test_a_forged_field_is_found_and_named(name: str) -> None:
 def test_every_field_but_provenance_is_compared() -> None:
     """A field that will be added is compared, unless it is left out on purpose."""
     follows = {"mean", "std", "q", "fingerprint"}  # the strict reader checks those
-    for name in set(FIELDS) - follows - {"provenance", "inputs", "per_split", "metrics", "samples", "folds"}:
+    for name in set(FIELDS) - follows - {"provenance", "inputs", "per_split", "metrics", "samples", "splits"}:
         assert not compare(replace(TRUE, **{name: "forged"}), TRUE).confirmed, name
     assert compare(replace(TRUE, provenance={"seconds": 9}), TRUE).verdict == "same"
 
@@ -122,7 +123,7 @@ def test_each_file_of_a_cell_is_checked(world: World, folder: Path, tmp_path: Pa
 
 def test_what_was_not_run_is_not_confirmed(world: World, folder: Path, tmp_path: Path) -> None:
     true = folder / f"toy_b@{PROTOCOL}.json"
-    empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "folds": {}}
+    empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "splits": {}}
     lost = forge(
         true, tmp_path / "lost.json", lambda record: replace(record, status="skipped", reason="no data", **empty)
     )

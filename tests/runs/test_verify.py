@@ -6,7 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
-from neuco_core.records.record import read_record, record_bytes, summary
+from neuco_core.records.model import record_bytes, summary
+from neuco_core.records.store import read_record
 from tests.runs.helpers import PROTOCOL, World
 
 

@@ -24,12 +24,12 @@ def test_test_parts_without_variance_count_as_zero_in_parity_and_are_left_out_in
     y = np.zeros(60)
     y[:2] = 1.0, 0.5
     parity = score(embeddings, label(y), load_protocol("neuco-2025").with_(k=20))
-    flat = parity.folds["no_variance"]
+    flat = parity.splits["no_variance"]
     assert 0 < flat < 20
-    assert parity.folds["undefined"] == 0
+    assert parity.splits["undefined"] == 0
     assert sum(value in (0.0, 1.0) for value in parity.per_split) >= flat
     strict = score(embeddings, label(y), load_protocol("neuco-strict").with_(k=20))
-    assert strict.folds == {"no_variance": flat, "undefined": flat}
+    assert strict.splits == {"no_variance": flat, "undefined": flat}
     assert sum(map(math.isnan, strict.per_split)) == flat
     assert strict.to_json()["per_split"].count(None) == flat
     assert strict.mean == pytest.approx(np.nanmean(strict.per_split))
@@ -48,14 +48,14 @@ def test_a_class_missing_in_a_test_part() -> None:
     y = np.zeros(60)
     y[:3] = 1
     parity = score(embeddings, label(y, "classification"), load_protocol("neuco-2025").with_(k=20))
-    flat = parity.folds["one_class"]
+    flat = parity.splits["one_class"]
     assert 0 < flat < 20
     assert all(math.isfinite(value) for value in parity.per_split)
     assert sum(map(math.isnan, parity.metrics["roc_auc"])) == flat
     assert parity.confusion is not None
     assert parity.confusion.sum() == 20 * 6
     strict = score(embeddings, label(y, "classification"), load_protocol("neuco-strict").with_(k=20))
-    assert strict.folds == {"one_class": flat, "undefined": flat}
+    assert strict.splits == {"one_class": flat, "undefined": flat}
 
 
 def test_a_class_missing_in_every_training_part_still_has_a_column() -> None:
@@ -75,7 +75,7 @@ def test_one_wild_label_stays_in_and_is_not_cut() -> None:
     y[5] = 1e9
     got = score(embeddings, label(y), QUICK)
     assert all(map(math.isfinite, got.per_split))
-    assert got.folds["no_variance"] > 0, "all other labels are nearly the same after scaling"
+    assert got.splits["no_variance"] > 0, "all other labels are nearly the same after scaling"
 
 
 @pytest.mark.parametrize("n", range(11, 20))

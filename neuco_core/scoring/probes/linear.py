@@ -8,10 +8,12 @@ from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.stream import linear_words
+from neuco_core.versions import versioned
 
 MSE, BCE, SOFTMAX = 0, 1, 2  # as the kernel numbers its losses
 
 
+@versioned(1)
 class LinearProbe:
     """Trains each split in one call of the compiled kernel."""
 

@@ -12,11 +12,13 @@ import numpy as np
 from neuco_core.errors import DependencyError, UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
+from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
     import torch
 
 
+@versioned(1)
 class MLPProbe:
     """``layers`` hidden layers of ``width`` rectified units. Every split has a generator of its own."""
 

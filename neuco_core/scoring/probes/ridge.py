@@ -13,6 +13,7 @@ import numpy as np
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.probes.estimator import from_scores
+from neuco_core.versions import versioned
 
 # Strengths, relative to the number of training samples: from next to none to next to nothing left.
 STRENGTHS = np.logspace(-7, 4, 45)
@@ -32,6 +33,7 @@ class Spectrum(NamedTuple):
     projected: np.ndarray
 
 
+@versioned(1)
 class RidgeProbe:
     """For a classification it learns the indicator of each class."""
 

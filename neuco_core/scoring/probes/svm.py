@@ -9,11 +9,13 @@ import numpy as np
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import parameters
 from neuco_core.scoring.probes.estimator import EstimatorProbe
+from neuco_core.versions import versioned
 
 GRID = {"degree": (2, 3), "C": (0.001, 0.01, 0.1, 1.0)}
 FOLDS = 3
 
 
+@versioned(1)
 def svm_probe(protocol: Protocol) -> EstimatorProbe:
     """``search_samples``: at most so many training samples take part in the search; all take part in the fit."""
     most = parameters(protocol, search_samples=1000)["search_samples"]

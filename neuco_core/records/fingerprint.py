@@ -17,22 +17,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
-from neuco_core.jsonio import canonical
+from neuco_core.jsonio import hashed
 from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, load_splitter
+from neuco_core.plugins.code import code_key
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
-from neuco_core.records.record import Scalar
+from neuco_core.records.model import Scalar
 from neuco_core.specs import Dataset, Method, Spec, Task
+from neuco_core.versions import component_versions
 
-# Raised whenever the scorer may give other numbers for the same inputs: old records are then stale.
-SCORER_VERSION = 1
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
 
 UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
 
 
-class Origin(NamedTuple):
+class Trace(NamedTuple):
     """The hash of where something comes from; or None and, if it is known that it cannot be had here, the reason."""
 
     key: str | None
@@ -44,9 +44,9 @@ class Identity:
 
     def __init__(self, protocol: Protocol) -> None:
         self.protocol = protocol
-        self._rules = {**protocol_inputs(protocol), **_codes(protocol), "scorer": SCORER_VERSION}
-        self._labels: dict[str, Origin] = {}
-        self._embeddings: dict[tuple[str, str], Origin] = {}
+        self._shared = {**protocol_inputs(protocol), **_components(protocol)}
+        self._labels: dict[str, Trace] = {}
+        self._embeddings: dict[tuple[str, str], Trace] = {}
         self._cubes: dict[str, str | NeucoError] = {}
         self._tasks: dict[str, dict[str, Scalar]] = {}
         self._metrics: dict[str, dict[str, Scalar]] = {}
@@ -54,7 +54,7 @@ class Identity:
     def inputs(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
         if task.id not in self._tasks:
-            self._tasks[task.id] = {**self._rules, **self._task(task)}
+            self._tasks[task.id] = {**self._shared, **self._task(task)}
         return {
             **self._tasks[task.id],
             "method": method.id,
@@ -75,16 +75,16 @@ class Identity:
             "dataset": task.dataset,
             "kind": task.kind,
             "metric": task.metric,
-            "metric_code": _code_of(load_metric, task.metric, "function"),
+            "metric_code": component(load_metric, task.metric, "function"),
             "labels_from": self.labels(task).key,
         }
 
-    def labels(self, task: Task) -> Origin:
+    def labels(self, task: Task) -> Trace:
         if task.id not in self._labels:
             self._labels[task.id] = _attempt(lambda: _labels_from(task))
         return self._labels[task.id]
 
-    def embeddings(self, method: Method, dataset_id: str) -> Origin:
+    def embeddings(self, method: Method, dataset_id: str) -> Trace:
         place = method.id, dataset_id
         if place not in self._embeddings:
             self._embeddings[place] = _attempt(lambda: self._embeddings_from(method, dataset_id))
@@ -94,7 +94,7 @@ class Identity:
         if method.files:
             from neuco_core.fetch.pins import require_pin
 
-            return _hash({"file": require_pin(method.files[dataset_id]).sha256})
+            return hashed({"file": require_pin(method.files[dataset_id]).sha256})
         part = method_part(method)
         if not all(part["packages"].values()):
             # Without the package nobody can say whether it changed: the cell fails if it is run, and is not stale.
@@ -114,14 +114,14 @@ class Identity:
         return found
 
 
-def _attempt(make: Callable[[], str]) -> Origin:
+def _attempt(make: Callable[[], str]) -> Trace:
     try:
-        return Origin(make())
+        return Trace(make())
     except (UnpinnedError, OfflineError, _NotHereError) as error:
-        return Origin(None, str(error))
+        return Trace(None, str(error))
     except Exception:
         # Whatever else is wrong will be met again, and reported with its type, when the cell is run.
-        return Origin(None)
+        return Trace(None)
 
 
 class _NotHereError(NeucoError):
@@ -130,13 +130,14 @@ class _NotHereError(NeucoError):
 
 def method_part(method: Method) -> dict[str, Any]:
     """What a method itself contributes to its embeddings: parameters, code, packages."""
-    own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder)]
-    return {"method": own, "packages": _packages(method)}
+    own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder, files=True)]
+    version = component_versions("neuco_core.encode.run")["encode_dataset"]
+    return {"method": own, "packages": _packages(method), "encode": version}
 
 
 def embeddings_key(part: Mapping[str, Any], dataset: str) -> str:
     """The key of a method's embeddings of a dataset."""
-    return _hash({**part, "dataset": dataset})
+    return hashed({**part, "dataset": dataset})
 
 
 def _labels_from(task: Task) -> str:
@@ -155,21 +156,21 @@ def task_code(task: Task) -> str:
 
 def labels_key(content: str | None, kind: str, columns: Sequence[str], group: str | None, code: str) -> str:
     """The key of a task's labels: the file, and how it is read."""
-    return _hash([content, kind, list(columns), group, code])
+    return hashed([content, kind, list(columns), group, code])
 
 
 def _cubes(dataset: Dataset) -> str:
     from neuco_core.fetch.links import dataset_root
 
     if dataset.cubes is None:
-        return _hash([dataset.id, dataset.version])
+        return hashed([dataset.id, dataset.version])
     try:
         source = dataset.cubes()
     except NeucoError as error:
         if dataset_root(dataset.id) is None:
             raise _NotHereError(str(error)) from error
         raise
-    return _hash([dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)])
+    return hashed([dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)])
 
 
 def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
@@ -184,10 +185,11 @@ def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
     return inputs
 
 
-def _codes(protocol: Protocol) -> dict[str, Scalar]:
+def _components(protocol: Protocol) -> dict[str, Scalar]:
     return {
-        "probe_code": _code_of(load_probe, protocol.probe, "factory"),
-        "splitter_code": _code_of(load_splitter, protocol.splitter, "function"),
+        "probe_code": component(load_probe, protocol.probe, "factory"),
+        "splitter_code": component(load_splitter, protocol.splitter, "function"),
+        "scorer": f"v{component_versions('neuco_core.scoring.scorer')['score']}",
     }
 
 
@@ -199,22 +201,21 @@ def _direction(metric: str) -> dict[str, Scalar]:
     return {"greater_is_better": found.greater_is_better, "lower": found.lower, "upper": found.upper}
 
 
-def _code_of(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
-    """The hash of a plugin's code; "" for what comes with neuco, whose changes raise SCORER_VERSION."""
+def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
+    """What decides the numbers of a metric, probe or splitter: its version if it comes with neuco, else its code."""
     try:
         spec = load(spec_id)
     except NeucoError:
         return "unknown"  # the cell will fail with the reason
+    function = getattr(spec, attribute)
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
-        return ""
-    return _code(getattr(spec, attribute))
+        return f"v{component_versions(function.args[0])[function.args[1]]}"
+    return _code(function)
 
 
-def _code(function: Callable[..., Any] | None) -> str:
-    """The hash of a function's module; of code that cannot be found nobody knows whether it changed, so: it did."""
-    from neuco_core.encode.cache import code_hash
-
-    return code_hash(function) or UNKNOWN_CODE
+def _code(function: Callable[..., Any] | None, *, files: bool = False) -> str:
+    """The key of a function's code; of code that cannot be found nobody knows whether it changed, so: it did."""
+    return code_key(function, files=files) or UNKNOWN_CODE
 
 
 def _packages(method: Method) -> dict[str, str]:
@@ -235,18 +236,14 @@ def _file_hash(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _hash(value: object) -> str:
-    return hashlib.sha256(canonical(value).encode()).hexdigest()
-
-
 # What a change of an input means, in words; protocol fields speak for themselves.
 CHANGES = {
     "labels_from": "the label file, or how it is read, changed",
     "embeddings_from": "the embeddings' file, or the encoder's code, parameters or data, changed",
     "scorer": "the scorer changed",
-    "metric_code": "the metric's code changed",
-    "probe_code": "the probe's code changed",
-    "splitter_code": "the splitter's code changed",
+    "metric_code": "the metric changed",
+    "probe_code": "the probe changed",
+    "splitter_code": "the splitter changed",
 }
 
 

@@ -1,0 +1,227 @@
+"""The score record: what it holds, as one strict type. The schema file in the registry is made from it.
+
+A file has one field per line, in alphabetical order, so that a change is easy to read. ``digest`` is the sha256 of
+all lines but its own and ``provenance``: an edited number is noticed, and the same score made elsewhere is the same
+text apart from those two.
+
+A record may grow: a new field needs a default, and files without it stay readable. A change of meaning raises
+``SCHEMA`` and adds a step to ``upgrade``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
+from msgspec import Meta
+
+from neuco_core.jsonio import canonical, hashed
+from neuco_core.scoring.quality import summarize
+from neuco_core.text import clean, shorten
+
+SCHEMA: Literal[2] = 2
+LARGEST_INT = 2**63 - 1  # what other languages can read, too
+SLACK = 1e-6  # metrics are computed in float32: an F1 of 1 may come out a little above
+
+Status: TypeAlias = Literal["ok", "failed", "skipped", "not-applicable"]
+Failure: TypeAlias = Literal["data", "dependency", "method", "timeout", "memory", "crash"]
+Scalar: TypeAlias = str | int | float | bool | None
+Key: TypeAlias = tuple[str, str, str]
+Id: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
+Sha256: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+Version: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
+Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
+Scores: TypeAlias = tuple[float | None, ...]
+
+# Fields whose value must be repeated in the inputs.
+SHARED = ("method", "method_version", "task", "task_version", "dataset", "kind", "metric", "protocol")
+HASHES = ("labels", "labels_from", "embeddings", "embeddings_from")
+COMPONENTS = ("metric_code", "probe_code", "splitter_code", "scorer")
+INPUTS = frozenset((*SHARED, *HASHES, *COMPONENTS))
+# What a record repeats of the registered method and metric. It changes no score, and so it is no input.
+CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
+
+
+class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The outcome of one method on one task under one protocol; ``None`` in ``per_split`` is an undefined split.
+
+    ``inputs`` is all that can change the numbers, and ``fingerprint`` its hash; ``splits`` counts splits that are out
+    of the ordinary; ``registered`` is false for a file of embeddings that no plugin registers; ``provenance`` tells
+    what made the record, and how long it took.
+    """
+
+    method: Id
+    method_version: Version
+    task: Id
+    task_version: Version
+    dataset: Id
+    kind: Annotated[str, Meta(pattern="^(regression|classification)$")]
+    metric: Id
+    protocol: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}(\+\S*)?$", max_length=200)]
+    status: Status
+    fingerprint: Sha256
+    inputs: dict[str, Scalar]
+    greater_is_better: bool
+    reason: Annotated[str, Meta(max_length=4000)] = ""
+    failure: Failure | None = None
+    per_split: Scores = ()
+    mean: float | None = None
+    std: float | None = None
+    q: float | None = None
+    metrics: dict[str, Scores] = {}
+    samples: dict[str, Count] = {}
+    splits: dict[str, Count] = {}
+    lower: float | None = None
+    upper: float | None = None
+    baseline: bool = False
+    registered: bool = True
+    dim: Version | None = None
+    provenance: dict[str, Any] = {}
+    schema: Literal[2] = SCHEMA
+
+    @property
+    def key(self) -> Key:
+        return self.method, self.task, self.protocol
+
+    @property
+    def ok(self) -> bool:
+        return self.status == "ok"
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, the digest left out."""
+        values: dict[str, Any] = msgspec.to_builtins(self)
+        return values
+
+
+FIELDS: tuple[str, ...] = Record.__struct_fields__
+STATUSES: tuple[str, ...] = Status.__args__  # type: ignore[attr-defined]
+FAILURES: tuple[str, ...] = Failure.__args__  # type: ignore[attr-defined]
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a record file; what it cannot say is in ``problems``."""
+    found = msgspec.json.schema(Record)
+    found["$defs"]["Record"]["properties"]["digest"] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+    found["$defs"]["Record"]["required"].append("digest")
+    return found
+
+
+def summary(per_split: Sequence[float | None], greater_is_better: bool) -> tuple[float, float, float] | None:
+    """Mean, population std and Q over the defined splits, or None if there are none."""
+    found = summarize(per_split, greater_is_better=greater_is_better)
+    return None if math.isnan(found.mean) else (found.mean, found.std, found.q)
+
+
+def fingerprint(inputs: Mapping[str, Scalar]) -> str:
+    return hashed(dict(inputs))
+
+
+def record_bytes(record: Record) -> bytes:
+    """The content of a record's file."""
+    return layout(record.to_json())
+
+
+def layout(values: Mapping[str, Any]) -> bytes:
+    """Values as a file: one field per line, with the digest of the others."""
+    lines = {name: f'"{name}": {canonical(value)}' for name, value in values.items()}
+    # The digest's own line is not part of what it is taken of, so a stand-in of any value will do.
+    stand_in = f'"digest": "{"0" * 64}"'
+    lines["digest"] = stand_in
+    body = ("{\n" + ",\n".join(lines[name] for name in sorted(lines)) + "\n}\n").encode()
+    return body.replace(stand_in.encode(), f'"digest": "{digest(body)}"'.encode())
+
+
+_UNSIGNED = re.compile(rb'^"(?:digest|provenance)": .*\n', re.MULTILINE)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(_UNSIGNED.sub(b"", data)).hexdigest()
+
+
+def problems(record: Record) -> Iterator[str]:
+    """What no type can say: numbers that must follow from others, ids that must agree, texts that can be printed."""
+    yield from _illegible(record)
+    yield from _input_problems(record)
+    if (record.status == "failed") != (record.failure is not None):
+        yield "bad failure; expected a kind of failure exactly if status is failed"
+    if record.ok == bool(record.reason):
+        yield "bad reason; expected a reason exactly if status is not ok"
+    yield from _score_problems(record) if record.ok else _leftovers(record)
+
+
+def _illegible(record: Record) -> Iterator[str]:
+    for name in (*SHARED, "reason", "inputs", "metrics", "samples", "splits"):
+        value = getattr(record, name)
+        for text in [*value, *value.values()] if isinstance(value, dict) else [value]:
+            if isinstance(text, str) and (clean(text) != text or "\n" in text):
+                yield f"bad {name}; expected text without control characters, got {shorten(text)}"
+
+
+def _input_problems(record: Record) -> Iterator[str]:
+    inputs = record.inputs
+    missing = INPUTS - inputs.keys()
+    unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
+    if missing or unknown:
+        names = ", ".join(sorted(missing or unknown))
+        yield f"inputs {'lack' if missing else 'have unknown fields'}: {names[:200]}"
+        return
+    for name in SHARED:
+        value = getattr(record, name)
+        if inputs[name] != value or type(inputs[name]) is not type(value):
+            yield f"{name} does not match the inputs; expected {shorten(inputs[name])}, got {shorten(value)}"
+    for name in HASHES:
+        value = inputs[name]
+        # Only a record without a score may lack what would have gone into it.
+        if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)) and (value is not None or record.ok):
+            yield f"bad input {name}; expected a sha256, got {shorten(value)}"
+    if record.fingerprint != fingerprint(inputs):
+        yield f"the fingerprint does not follow from the inputs; expected {fingerprint(inputs)}"
+
+
+def _leftovers(record: Record) -> Iterator[str]:
+    for name in ("per_split", "metrics", "samples", "splits", "mean", "std", "q"):
+        if getattr(record, name) not in ((), {}, None):
+            yield f"{name} in a record that is {record.status}"
+
+
+def _score_problems(record: Record) -> Iterator[str]:
+    splits, inputs = record.per_split, record.inputs
+    numbers = [value for values in (splits, *record.metrics.values()) for value in values if value is not None]
+    if not all(map(math.isfinite, numbers)):
+        yield "bad per_split or metrics; expected finite numbers or null"
+        return
+    try:
+        expected = summary(splits, record.greater_is_better)
+    except OverflowError:
+        yield "bad per_split: numbers too large to be summed up"
+        return
+    if expected is None:
+        yield "status ok without a defined split"
+    for name, right in zip(("mean", "std", "q"), expected or (None, None, None), strict=True):
+        if getattr(record, name) != right:
+            yield f"{name} does not follow from per_split; expected {right}, got {getattr(record, name)}"
+    # How many splits a plugin's splitter makes is its own affair; those of neuco make as many as the protocol says.
+    shipped = str(inputs["splitter_code"]).startswith("v")
+    if shipped and len(splits) != inputs.get("protocol.k", len(splits)):
+        yield f"bad per_split; expected {shorten(inputs['protocol.k'])} splits as protocol.k says, got {len(splits)}"
+    for name, values in record.metrics.items():
+        if len(values) != len(splits):
+            yield f"metric {shorten(name)} does not have one value per split; got {len(values)}"
+    undefined = splits.count(None)
+    if record.splits.get("undefined", 0) != undefined:
+        yield f"bad splits; expected undefined: {undefined}, as per_split has, got {record.splits.get('undefined', 0)}"
+    for name, count in record.splits.items():
+        if count > len(splits):
+            yield f"bad splits; expected at most {len(splits)}, got {shorten(name)}: {count}"
+    yield from _out_of_range([value for value in splits if value is not None], record.lower, record.upper)
+
+
+def _out_of_range(scores: Sequence[float], lower: float | None, upper: float | None) -> Iterator[str]:
+    low, high = lower if lower is not None else -math.inf, upper if upper is not None else math.inf
+    if scores and not (low - SLACK <= min(scores) and max(scores) <= high + SLACK):
+        got = f"{min(scores)} to {max(scores)}"
+        yield f"a score outside the range of its metric; expected {lower} to {upper}, got {got}"
