@@ -24,8 +24,8 @@ from neuco_core.records.fingerprint import Identity, embeddings_key, labels_key
 from neuco_core.records.model import Record, fingerprint, record_bytes
 from neuco_core.records.store import DEFAULT_PROTOCOL, write_record
 from neuco_core.runs.engines import open_engine
-from neuco_core.runs.matrix import default_limits, run_matrix
 from neuco_core.runs.plan import Plan, Planner
+from neuco_core.runs.run import default_limits, run_plan
 from neuco_core.specs import Dataset, Method, Task
 
 Job = Mapping[str, Any]
@@ -59,7 +59,7 @@ def _records(mine: list[Task], made: list[Method], job: Job) -> Iterator[Record]
         cells = tuple(planner.cell(method, task) for method, task in pairs)
         plan = Plan(planner.protocol, cells)
         limits = default_limits(1, float(job["seconds"]))
-        for record in run_matrix(plan, registry, open_engine("local", 1), limits):
+        for record in run_plan(plan, registry, open_engine("local", 1), limits):
             settled = _settle(record, job)
             if settled != record:
                 write_record(settled, registry)

@@ -6,7 +6,7 @@ else. Do heavy imports inside functions. An id must be the plugin's name, or beg
 that is why ``load_task("soil_ph")`` needs to import only the plugins named ``soil_ph`` or ``soil``.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``,
-``neuco.probes``, ``neuco.splitters``, ``neuco.commands``.
+``neuco.probes``, ``neuco.splitters``, ``neuco.engines``, ``neuco.commands``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from neuco_core.specs import Dataset, Method, Metric, Probe, Splitter, Task
+    from neuco_core.specs import Dataset, Engine, Method, Metric, Probe, Splitter, Task
 
 PROJECT = "neuco"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -95,6 +95,20 @@ def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
             return [(range(0, n, 2), range(1, n, 2))]
 
         yield Splitter(id="soil_halves", function=halves)
+    """
+
+
+@hookspec
+def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
+    """Yield engines that run the cells of ``neuco score --engine ID``.
+
+    @hookimpl
+    def neuco_engines():
+        def serial(address, jobs):
+            from neuco_core.runs.engines.local import LocalEngine
+            return LocalEngine(1)
+
+        yield Engine(id="soil_serial", factory=serial)
     """
 
 

@@ -292,6 +292,20 @@ class Splitter(Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Engine(Spec):
+    """``factory(address, jobs) -> engine``; what an engine must offer is ``EngineLike`` in ``neuco_core.runs.steps``.
+
+    ``--engine ID`` gives no address (None), ``--engine ID://ADDRESS`` what stands behind the slashes.
+    """
+
+    factory: Callable[..., Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_callable(self, "factory", optional=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Suite(Spec):
     """A frozen list of task versions that are compared together; every leaderboard belongs to one."""
 

@@ -1,36 +1,90 @@
-"""``neuco score``: a method, or a file of embeddings, on tasks."""
+"""``neuco score``: methods, or files of embeddings, on tasks. One path for one cell and for all of them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.matrix import matrix_options
 from neuco_core.cli.options import (
     choose_protocol,
     choose_tasks,
     exact_ids,
     progress_bar,
-    prompt_interrupt,
     protocol_options,
     task_options,
 )
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import json_option
+from neuco_core.cli.score_again import resume_command, retry_command
+from neuco_core.cli.score_show import describe, describe_plan, show
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
-    from neuco_core.runs.cells import Cell
-    from neuco_core.runs.sources import Source
+    from neuco_core.records.model import Record
+    from neuco_core.runs.files import EmbeddingsFile
+    from neuco_core.runs.outcomes import Outcome
+    from neuco_core.runs.plan import Plan
+    from neuco_core.runs.steps import EngineLike, Step, StepLimits
+    from neuco_core.specs import Task
+
+F = TypeVar("F", bound=Callable[..., Any])
+Given = Mapping[str, Any]
+UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+NAMED = 20  # failures that the last line names one by one
+
+
+def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """A size such as 500MB or 4G."""
+    if value is None:
+        return None
+    size = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)b?\s*", value, re.IGNORECASE)
+    if not size or not float(size[1]):
+        raise click.BadParameter(f"{value!r} is not a size; write 4GB or 500MB", ctx, param)
+    return int(float(size[1]) * UNITS[size[2].lower()])
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not (math.isfinite(value) and value > 0):
+        raise click.BadParameter(f"{value:g} is not a number of seconds above 0", ctx, param)
+    return value
+
+
+SECONDS: dict[str, Any] = {"type": float, "metavar": "SECONDS", "callback": _seconds}
+STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
+OPTIONS = (
+    click.option("--retry", is_flag=True, help="Also run again what failed before."),
+    click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
+    click.option("--save", is_flag=True, help="Record the scores of --embeddings files as well."),
+    click.option("--name", metavar="ID", help="What to call the --embeddings file. [default: from its name]"),
+    click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port."),
+    click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]"),
+    click.option("--time-limit", help=STEP, **SECONDS),
+    click.option("--embed-time-limit", help="Time for a method's embeddings. [default: --time-limit]", **SECONDS),
+    click.option(
+        "--memory-limit",
+        metavar="SIZE",
+        callback=_bytes,
+        help="Memory of one worker and what it starts, as 4GB. [default: its share of 80 % of the machine]",
+    ),
+)
+
+
+def run_options(command: F) -> F:
+    """How to run: engine, workers, limits, and what to do about records."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
 
 
 @click.command()
 @click.option(
-    "--method", "methods", multiple=True, shell_complete=ids_of("method"), help="A registered method; repeatable."
+    "--method", "methods", multiple=True, metavar="ID|GLOB", shell_complete=ids_of("method"), help="Repeatable."
 )
 @click.option(
     "--embeddings",
@@ -39,130 +93,133 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="A CSV, Parquet, NPZ or NPY file; repeatable.",
 )
+@click.option("--all", "everything", is_flag=True, help="Every method.")
 @task_options
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be scored.")
+@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@run_options
 @json_option
-@matrix_options
-def score(
-    methods: Sequence[str],
-    files: Sequence[Path],
-    tasks: Sequence[str],
-    suite: str | None,
-    kind: str | None,
-    tags: Sequence[str],
-    dataset: str | None,
-    protocol: str | None,
-    strict: bool,
-    dry_run: bool,
-    threads: int | None,
-    as_json: bool,
-    **settings: Any,
-) -> None:
+def score(**given: Any) -> None:
     """Score methods or files on tasks; without conditions, on every task.
 
-    A file is scored on the tasks whose ids it holds. Tasks that cannot be scored are listed with the reason. The
-    exit code is 1 if a score failed, if a task given by its id was skipped, or if nothing was scored.
+    What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
+    when it is made, so that a run that was stopped goes on where it was. A file is scored on the tasks whose ids it
+    holds, and not recorded unless you say --save. The exit code is 1 if a score failed, if a task given by its id has
+    no score, or if nothing was scored.
     """
-    from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.runs.cells import plan_cells, score_cells, verdict
+    from neuco_core.errors import UsageError
+    from neuco_core.runs.run import shared_folder
 
-    if not methods and not files:
-        raise UsageError("nothing to score", hint="Say --method ID or --embeddings FILE; see `neuco methods`")
-    chosen = choose_tasks(tasks, suite, kind, tags, dataset)
-    rules = choose_protocol(protocol, suite, **settings)
-    sources = _sources(methods, files, strict, rules)
-    asked = exact_ids(tasks)
-    if dry_run:
-        cells = plan_cells(sources, chosen)
-    else:
-        known = dataset is not None or bool(asked)
-        with prompt_interrupt(), progress_bar() as progress:
-            found = score_cells(sources, chosen, rules, threads=threads, progress=progress, same_dataset=known)
-            cells = list(found)
-    _show(cells, sources, rules, as_json)
-    problem = verdict(cells, asked)
-    if problem:
-        raise ScoreError(problem)
+    if not given["methods"] and not given["files"] and not given["everything"]:
+        hint = "Say --method ID, --embeddings FILE or --all; see `neuco methods`"
+        raise UsageError("nothing to score", hint=hint)
+    if given["name"] and len(given["files"]) != 1:
+        raise UsageError("--name is for one --embeddings file", got=f"{len(given['files'])} files")
+    tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
+    settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
+    protocol = choose_protocol(given["protocol"], given["suite"], **settings)
+    with shared_folder() as shared:
+        _score(given, tasks, protocol, shared)
 
 
-def _sources(methods: Sequence[str], files: Sequence[Path], strict: bool, rules: Protocol) -> list[Source]:
-    from neuco_core.plugins.catalog import load_method
-    from neuco_core.runs.sources import FileSource, MethodSource
+def _score(given: Given, tasks: Sequence[Task], protocol: Protocol, shared: str) -> None:
+    from neuco_core.env import available_cores
+    from neuco_core.paths import registry_dir
+    from neuco_core.plugins.catalog import list_methods
+    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.outcomes import outcomes
+    from neuco_core.runs.plan import make_plan
+    from neuco_core.runs.run import default_limits
+    from neuco_core.runs.steps import EngineError
 
-    found: list[Source] = [MethodSource(load_method(name)) for name in dict.fromkeys(methods)]
-    names = [path.name for path in dict.fromkeys(files)]
-    for path in dict.fromkeys(files):
-        name = path.name if names.count(path.name) == 1 else str(path)
-        found.append(FileSource(path, name=name, strict=strict, dim=rules.embedding_dim))
-    return found
-
-
-def _show(cells: Sequence[Cell], sources: Sequence[Source], rules: Protocol, as_json: bool) -> None:
-    from neuco_core.jsonio import jsonable
-    from neuco_core.runs.cells import told
-    from neuco_core.specs import to_json
-
-    if as_json:
-        described = {source.name: source.describe() for source in sources}
-        found = {"protocol": to_json(rules), "sources": described, "cells": [cell.to_json() for cell in cells]}
-        echo_json(jsonable(found))
+    jobs = given["jobs"] or available_cores()
+    engine = open_engine(given["engine"], jobs)  # before the plan: a wrong name costs no time
+    limits = default_limits(jobs, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
+    files = _files(given, tasks, shared)
+    methods = list_methods(*given["methods"]) if given["methods"] or given["everything"] else []
+    choice = {"retry": given["retry"], "fresh": given["fresh"], "files": files, "save": given["save"]}
+    plan = make_plan(methods, tasks, protocol, registry_dir(), **choice)
+    if given["dry_run"]:
+        describe_plan(plan, as_json=given["as_json"])
         return
-    several = len(sources) > 1
-    rows = [[cell.source] * several + _row(cell) for cell in cells if cell.score is not None]
-    planned = [[cell.source] * several + [cell.task.id, cell.task.dataset] for cell in cells if cell.status == "ready"]
-    if planned:
-        click.echo(table(["source"] * several + ["would be scored", "dataset"], planned))
-    if rows:
-        head = ["source"] * several + ["task", "metric", "mean ± std", "Q", "samples", "baseline"]
-        click.echo(table(head, rows, right=(several + 2, several + 3, several + 4)))
-    if rows or planned:
-        click.echo(f"protocol {rules.name}: {rules.k} splits, seed {rules.seed}")
-    for line in _replaced(cells):
-        click.echo(line)
-    named = [
-        (cell.status, f"{cell.source} on {cell.task.id}" if several else cell.task.id, cell.reason) for cell in cells
-    ]
-    for line in told(named):
-        click.echo(line)
+    # Splits of few cells may use the cores that would be idle; the numbers are the same for any number of threads.
+    threads = given["threads"] or max(1, available_cores() // max(1, min(jobs, len(plan.work))))
+    made: list[Record] = []
+    try:
+        _run(plan, engine, limits, made, threads=threads, shared=shared, save=given["save"])
+    except EngineError as error:
+        go_on = f"{'. Then go' if error.hint else 'Go'} on with: {resume_command(given, protocol.name)}"
+        error.hint += go_on
+        raise
+    results = outcomes(plan, made, registry_dir())
+    show(plan, results, made, given["as_json"])
+    _end(results, given, protocol.name)
 
 
-def _replaced(cells: Sequence[Cell]) -> list[str]:
-    """Values that were missing or no numbers, and so count as 0, once for each source."""
-    counts = {cell.source: cell.score.samples["replaced_values"] for cell in cells if cell.score is not None}
-    return [
-        f"{name}: {count} values are missing or no numbers and count as 0; --strict refuses them"
-        for name, count in counts.items()
-        if count
-    ]
+def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
+    from neuco_core.runs.files import method_id, open_file
+
+    names: dict[Path, str] = {}
+    for path in given["files"]:
+        stem = given["name"] or method_id(path)
+        taken = list(names.values())
+        names.setdefault(path, stem if stem not in taken else f"{stem}-{len(taken) + 1}")
+    return [open_file(path, tasks, name=name, strict=given["strict"], shared=shared) for path, name in names.items()]
 
 
-def _row(cell: Cell) -> list[str]:
-    found = cell.score
-    if found is None:
-        return []
-    used, labels = found.samples["used"], found.samples["labels"]
-    samples = f"{used}" if used == labels else f"{used} of {labels}"
-    return [
-        cell.task.id,
-        found.metric,
-        f"{found.mean:.4f} ± {found.std:.4f}",
-        number(found.q),
-        samples,
-        _baseline(cell),
-    ]
+def _run(plan: Plan, engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:
+    """Run the plan and tell of each record, which is then in ``made``, too."""
+    from neuco_core.paths import registry_dir
+    from neuco_core.runs.run import run_plan
+
+    # Closed at once when interrupted, so that the workers end before the last word is said.
+    records = run_plan(plan, registry_dir(), engine, limits, **options)
+    with _progress(engine, len(plan.work)) as ended, closing(records):
+        for record in records:
+            made.append(record)
+            ended(len(made), record)
 
 
-def _baseline(cell: Cell) -> str:
-    from neuco_core.runs.cells import baseline_check
+@contextmanager
+def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record], None]]:
+    """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
+    with progress_bar() as bar:
+        shares: dict[Step, float] = {}
 
-    check = baseline_check(cell.task, cell.source, cell.score) if cell.score else None
-    if check is None:
-        return "–"
-    said = {True: " met", False: " NOT MET", None: f" ({check['method']}, {check['protocol']})"}[check["met"]]
-    return f"{check['score']:.4f} ± {check['tolerance']:.4f}{said}"
+        def moved(step: Step, share: float) -> None:
+            shares[step] = share
+            # Making the embeddings is shown, and counts for nothing: how many cells it is for is not known here.
+            part = sum(value for key, value in shares.items() if key.task)
+            bar and bar((count[0] + part) / max(total, 1), f"{step.method} on {step.task or step.dataset}")
+
+        count = [0]
+        engine.progress = moved if bar else None
+
+        def ended(number: int, record: Record) -> None:
+            count[0] = number
+            for step in [step for step in shares if (step.method, step.task) == (record.method, record.task)]:
+                del shares[step]
+            if bar:
+                bar(number / max(total, 1), f"{record.method} on {record.task}")
+            else:
+                click.echo(f"[{number}/{total}] {describe(record)}", err=True)
+
+        yield ended
 
 
-def number(value: float) -> str:
-    return f"{value:.2f}" if math.isfinite(value) else "undefined"
+def _end(results: Sequence[Outcome], given: Given, protocol: str) -> None:
+    """No evidence is no success: what failed earlier and was not tried again counts too."""
+    from neuco_core.errors import ScoreError
+    from neuco_core.runs.outcomes import verdict
+
+    lost = [outcome for outcome in results if outcome.status == "failed"]
+    failed = [(o.cell.method.id, o.cell.task.id, str(o.record and o.record.failure)) for o in lost]
+    if failed:
+        names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
+        shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        command = retry_command(given, protocol, [(method, task) for method, task, _ in failed])
+        raise ScoreError(f"{len(failed)} of {len(results)} cells failed: {shown}", hint=f"Try again: {command}")
+    problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
+    if problem and not given["everything"]:
+        raise ScoreError(problem)

@@ -1,4 +1,4 @@
-"""The command that goes on with a run of ``neuco score --all``, and the one that tries again what failed in it."""
+"""The command that goes on with a run of ``neuco score``, and the one that tries again what failed in it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 FEW = 3  # names that a command may have without growing unwieldy
 SELECTORS = {
     "methods": "--method",
+    "files": "--embeddings",
+    "name": "--name",
     "tasks": "--task",
     "suite": "--suite",
     "kind": "--kind",
@@ -17,6 +19,7 @@ SELECTORS = {
 }
 MANNER = {
     "engine": "--engine",
+    "threads": "--threads",
     "jobs": "--jobs",
     "time_limit": "--time-limit",
     "embed_time_limit": "--embed-time-limit",
@@ -30,7 +33,8 @@ def resume_command(given: Mapping[str, Any], protocol: str) -> str:
     from neuco_core.plugins.catalog import load_suite
     from neuco_core.records.store import DEFAULT_PROTOCOL
 
-    words = ["neuco", "score", "--all"] + ["--retry"] * bool(given.get("retry"))
+    words = ["neuco", "score"] + ["--all"] * bool(given.get("everything"))
+    words += [f"--{flag}" for flag in ("retry", "fresh", "save", "strict") if given.get(flag)]
     words += _words(given, SELECTORS)
     implied = load_suite(given["suite"]).protocol if given.get("suite") else DEFAULT_PROTOCOL
     words += ["--protocol", protocol] if protocol != implied else []
@@ -45,9 +49,9 @@ def retry_command(given: Mapping[str, Any], protocol: str, failed: Iterable[tupl
     """
     cells = list(failed)
     methods, tasks = sorted({method for method, _ in cells}), sorted({task for _, task in cells})
-    less = {**given, "retry": True}
-    if len(methods) <= max(FEW, len(given["methods"])):
-        less["methods"] = methods
+    less = {**given, "retry": True, "fresh": False}
+    if len(methods) <= max(FEW, len(given["methods"])) and not given.get("files"):
+        less.update({"methods": methods, "everything": False})
     if len(tasks) <= max(FEW, len(given["tasks"])):
         less.update({**ALL_TASKS, "tasks": tasks})
     return resume_command(less, protocol)

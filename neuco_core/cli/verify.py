@@ -15,7 +15,7 @@ from neuco_core.cli.output import clean, echo_json, json_option, table
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
-    from neuco_core.runs.verify import Check
+    from neuco_core.runs.verify import Verified
 
 
 @click.command()
@@ -37,7 +37,7 @@ def verify(
     from neuco_core.env import available_cores
     from neuco_core.errors import ScoreError
     from neuco_core.runs.engines import open_engine
-    from neuco_core.runs.matrix import default_limits
+    from neuco_core.runs.run import default_limits
     from neuco_core.runs.verify import TOLERANCE, verify_records
 
     if everything == bool(files):
@@ -62,7 +62,7 @@ def verify(
         what = f"{len(bad)} of {len(checks)} records are not confirmed"
         raise ScoreError(what, got=_line(bad[0], twice), hint=f"Run `{told}`")
     if not any(check.confirmed for check in checks):
-        hint = "Run `neuco score --all --retry` to try again what failed"
+        hint = "Run `neuco score --retry` to try again what failed"
         raise ScoreError("nothing was confirmed: no record has a score", got=_line(checks[0], twice), hint=hint)
 
 
@@ -77,19 +77,19 @@ def _records(files: Sequence[Path]) -> dict[Path, Record]:
     registry = registry_dir()
     found = read_all(registry, tasks={task.id for task in list_tasks()})
     if not found:
-        hint = "Run `neuco score --all`, or set NEUCO_REGISTRY to a registry that has records"
+        hint = "Run `neuco score`, or set NEUCO_REGISTRY to a registry that has records"
         raise DataError("no records to verify", where=registry / "results", hint=hint)
     return {record_path(registry, *record.key): record for record in found}
 
 
-def _line(check: Check, with_file: bool) -> str:
+def _line(check: Verified, with_file: bool) -> str:
     name = f"{check.verdict} {check.record.method} on {check.record.task}"
     name += f" in {check.path}" if with_file else ""
     difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
     return clean(name + difference + (f": {check.reason}" if check.reason else ""))
 
 
-def _show(checks: Sequence[Check], tolerance: float, with_file: bool) -> None:
+def _show(checks: Sequence[Verified], tolerance: float, with_file: bool) -> None:
     """A table; files are named where two are of one cell."""
     rows = [
         [

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import metadata
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from neuco_core.versions import versioned
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
 
+Progress: TypeAlias = bool | Callable[[int, int], None] | None
 BATCH = 64
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
 GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs only the one for the task at hand
@@ -33,10 +34,13 @@ def method_embeddings(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: bool | None = None,
+    progress: Progress = None,
     cached: bool = True,
 ) -> Embeddings:
-    """The embeddings of a dataset. ``progress=None`` shows a bar on a terminal; ``cached=False`` makes them anew."""
+    """The embeddings of a dataset. ``cached=False`` makes them anew.
+
+    ``progress=None`` shows a bar on a terminal; a function is called with the numbers of samples done and to do.
+    """
     if method.files:
         return _from_file(method, dataset_id, params)
     from neuco_core.plugins.catalog import load_dataset
@@ -66,7 +70,7 @@ def encode_dataset(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: bool | None = None,
+    progress: Progress = None,
     cached: bool = True,
 ) -> Embeddings:
     """Run a method's encoder on all samples of a dataset, or take what an earlier run has left."""
@@ -178,7 +182,7 @@ def _run(
     params: Mapping[str, Any],
     cache: EncodeCache | None,
     batch_size: int,
-    progress: bool | None,
+    progress: Progress,
 ) -> np.ndarray:
     if not ids:
         raise DataError(f"the cubes for method {method.id!r} hold no sample")
@@ -279,7 +283,17 @@ def one_thread(torch_too: bool = True) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(name: str, total: int, progress: bool | None) -> Iterator[Any]:
+def _bar(name: str, total: int, progress: Progress) -> Iterator[Callable[[int], None]]:
+    if callable(progress):
+        tell, done = progress, 0
+
+        def advance(count: int) -> None:
+            nonlocal done
+            done += count
+            tell(done, total)
+
+        yield advance
+        return
     from tqdm import tqdm
 
     # tqdm takes None as "only on a terminal".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +13,21 @@ from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Identity, contradictions, differences
 from neuco_core.records.model import CLAIMS, Key, Record, Scalar
 from neuco_core.records.store import Head, read_heads, record_name
+from neuco_core.runs.files import EmbeddingsFile, unregistered
 from neuco_core.specs import Method, Task
 
-# State → what it means. The first three are run.
+# State → what it means. The first four are run.
 STATES = {
     "new": "not scored yet",
     "stale": "its record no longer holds: an input changed since, or the file was edited",
     "retry": "failed before, and is tried again",
+    "fresh": "scored before, and run again because of --fresh",
     "cached": "scored, and nothing changed since",
     "failed": "failed before with the same inputs; --retry tries again",
     "skipped": "cannot be scored here, with the reason",
     "not-applicable": "the method has nothing for this task's dataset",
 }
-TO_RUN = frozenset(("new", "stale", "retry"))
+TO_RUN = frozenset(("new", "stale", "retry", "fresh"))
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class PlannedCell:
     reason: str
     inputs: Mapping[str, Scalar]
     head: Head | None = None
+    file: EmbeddingsFile | None = None
 
     @property
     def to_run(self) -> bool:
@@ -69,21 +72,47 @@ class Plan:
 
 
 def make_plan(
-    methods: Sequence[Method], tasks: Sequence[Task], protocol: Protocol, registry: Path, *, retry: bool = False
+    methods: Sequence[Method],
+    tasks: Sequence[Task],
+    protocol: Protocol,
+    registry: Path,
+    *,
+    retry: bool = False,
+    fresh: bool = False,
+    files: Sequence[EmbeddingsFile] = (),
+    save: bool = False,
 ) -> Plan:
-    """Compare what is registered with the records."""
-    planner = Planner(protocol, read_heads(registry), retry=retry)
+    """Compare what is registered with the records. Of ``files`` there are records only if they are saved."""
+    planner = Planner(protocol, read_heads(registry), retry=retry, fresh=fresh)
     ordered = sorted(tasks, key=lambda task: (task.dataset, task.id))
-    return Plan(protocol, tuple(planner.cell(method, task) for method in methods for task in ordered))
+    cells = [planner.cell(method, task) for method in methods for task in ordered]
+    planner = Planner(protocol, planner.heads if save else {}, retry=retry, fresh=fresh)
+    cells += [planner.file_cell(file, task) for file in files for task in ordered]
+    return Plan(protocol, tuple(cells))
 
 
 class Planner:
     """What the cells of a plan share."""
 
-    def __init__(self, protocol: Protocol, heads: Mapping[tuple[str, str], Head], *, retry: bool = False) -> None:
-        self.protocol, self.heads, self.retry = protocol, heads, retry
+    def __init__(
+        self,
+        protocol: Protocol,
+        heads: Mapping[tuple[str, str], Head],
+        *,
+        retry: bool = False,
+        fresh: bool = False,
+    ) -> None:
+        self.protocol, self.heads, self.retry, self.fresh = protocol, heads, retry, fresh
         self.identity = Identity(protocol)
         self._why_not: dict[tuple[str, str], str] = {}
+
+    def file_cell(self, file: EmbeddingsFile, task: Task) -> PlannedCell:
+        """A file on a task: one that shares no id with the labels has nothing for it."""
+        cell = self.cell(file.method, task)
+        why_not = file.left_out.get(task.id, "")
+        if why_not and cell.state != "skipped":
+            cell = replace(cell, state="not-applicable", reason=why_not)
+        return replace(cell, file=file)
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
         head = self.heads.get((method.id, record_name(task.id, self.protocol.name)))
@@ -98,7 +127,7 @@ class Planner:
         return PlannedCell(method, task, state, reason, inputs, head)
 
     def _state(self, head: Head | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
-        if head and head.status == "ok" and not changes:
+        if head and head.status == "ok" and not changes and not self.fresh:
             unsure = "what is not on this machine could not be compared: " + missing
             return "cached", unsure if missing else ""
         if missing:
@@ -107,6 +136,8 @@ class Planner:
             return "new", ""
         if changes:
             return "stale", "; ".join(changes)
+        if self.fresh:
+            return "fresh", ""
         return "retry" if self.retry else "failed", f"{head.failure}: {head.reason}"
 
     def _not_applicable(self, method: Method, task: Task) -> str:
@@ -149,7 +180,8 @@ class Present:
             if record.protocol not in self._identities:
                 self._identities[record.protocol] = Identity(load_protocol(record.protocol))
             identity = self._identities[record.protocol]
-            method, task = load_method(record.method), load_task(record.task)
+            task = load_task(record.task)
+            method = load_method(record.method) if record.registered else unregistered(record.method, record.dataset)
             changes = differences(record.inputs, identity.inputs(method, task))
         except NeucoError as error:
             gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from neuco_core.env import switched_on
 from neuco_core.runs.memory import family, over, processes
-from neuco_core.runs.steps import GIGABYTE, Limits, Result, Step, failure
+from neuco_core.runs.steps import GIGABYTE, Result, Step, StepLimits, StepProgress, failure
 
 START_SECONDS = 300.0  # a cold start compiles; a slow disk needs its time to import
 LOOK_SECONDS = 0.05
@@ -28,8 +28,8 @@ STOPPED = failure("crash", "it was stopped with its run")
 class WorkerProcess:
     """One worker at a time; a new one is started when the last one died."""
 
-    def __init__(self, limits: Limits) -> None:
-        self.limits = limits
+    def __init__(self, limits: StepLimits, progress: StepProgress | None = None) -> None:
+        self.limits, self.progress = limits, progress
         self.step: Step | None = None
         self.last: tuple[str, str] | None = None  # whose embeddings it holds
         self._process: subprocess.Popen[bytes] | None = None
@@ -114,11 +114,15 @@ class WorkerProcess:
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
             result: Result = json.loads(line)
-            if result["status"] != "ready":
+            if result["status"] == "progress":
+                if self.progress and self.step:
+                    self.progress(self.step, result["share"])
+            elif result["status"] != "ready":
                 return result, ended
-            self._ready = True
-            if self.step:
-                self._deadline = time.monotonic() + self.limits.seconds_of(self.step)
+            else:
+                self._ready = True
+                if self.step:
+                    self._deadline = time.monotonic() + self.limits.seconds_of(self.step)
         return None, ended
 
     def _post_mortem(self) -> Result:

@@ -32,8 +32,7 @@ class Schedule:
         if own and own.made and own.left:
             return own.left.popleft()
         if self._waiting:
-            group = self._start(worker).group
-            return Step(group.method, group.dataset)
+            return self._start(worker).group.steps[0].embedding
         others = [item for item in self._started.values() if item.made and item.left]
         if not others:
             return None

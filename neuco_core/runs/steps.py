@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
@@ -16,15 +16,29 @@ GIGABYTE = 10**9
 
 @dataclass(frozen=True)
 class Step:
-    """One thing for a worker: make a method's embeddings of a dataset, or (with a task) score them."""
+    """One thing for a worker: make a method's embeddings of a dataset, or (with a task) score them.
+
+    ``file`` is the path of embeddings that no plugin registers, and ``method`` then only their name. ``shared`` is a
+    folder that the workers of a run share, ``threads`` how many splits a worker trains side by side.
+    """
 
     method: str
     dataset: str
     task: str = ""
     protocol: str = ""
+    file: str = ""
+    sha256: str = ""
+    strict: bool = False
+    shared: str = ""
+    threads: int = 1
 
-    def to_json(self) -> dict[str, str]:
+    def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    @property
+    def embedding(self) -> Step:
+        """The step that makes the embeddings which this one scores."""
+        return replace(self, task="")
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Limits:
+class StepLimits:
     """What a step may use: seconds of a score, seconds of making embeddings, bytes of memory (None: no limit).
 
     Embeddings of a large dataset may well take hours; these seconds hold where nobody gave any.
@@ -55,12 +69,20 @@ class EngineError(NeucoError):
     """The engine cannot be reached, or no longer does anything. What was saved stays."""
 
 
-class Engine(Protocol):
-    """Runs cells and yields each with its result when it ends, in any order."""
+# Called with a step and the share of it that is done.
+StepProgress: TypeAlias = Callable[[Step, float], None]
+
+
+class EngineLike(Protocol):
+    """Runs cells and yields each with its result when it ends, in any order.
+
+    ``progress`` may be set before a run; an engine that knows nothing of the steps under way never calls it.
+    """
 
     name: str
+    progress: StepProgress | None
 
-    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]: ...
+    def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]: ...
 
 
 def failure(kind: str, reason: str) -> Result:

@@ -12,10 +12,10 @@ from typing import Any
 from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
-from neuco_core.records.store import DEFAULT_PROTOCOL, read_head, record_path
-from neuco_core.runs.matrix import make_record
+from neuco_core.records.store import DEFAULT_PROTOCOL, find_record, read_head
 from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
-from neuco_core.runs.steps import Engine, Group, Limits, Step
+from neuco_core.runs.run import groups_of, make_record
+from neuco_core.runs.steps import EngineLike, StepLimits
 from neuco_core.specs import Method, Task
 
 # Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
@@ -31,7 +31,7 @@ Splits = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Check:
+class Verified:
     """What became of a record when it was run again; ``difference`` is the largest one of any split."""
 
     record: Record
@@ -58,8 +58,8 @@ class Check:
 
 
 def verify_records(
-    files: Mapping[Path, Record], engine: Engine, limits: Limits, tolerance: float = TOLERANCE
-) -> Iterator[Check]:
+    files: Mapping[Path, Record], engine: EngineLike, limits: StepLimits, tolerance: float = TOLERANCE
+) -> Iterator[Verified]:
     """Score every record's cell anew, and compare each file of it with the record that this gives.
 
     A record without a score, or that no longer holds, is not run.
@@ -70,13 +70,15 @@ def verify_records(
     waiting: dict[Key, list[tuple[Path, Record]]] = {}
     for path, record in files.items():
         if not record.ok:
-            yield Check(record, "not checked", f"{record.status}: {record.reason}", path=path)
+            yield Verified(record, "not checked", f"{record.status}: {record.reason}", path=path)
+        elif not record.registered:
+            yield Verified(record, "not checked", "its file of embeddings is registered by no plugin", path=path)
         elif reason := present.why_stale(record):
-            yield Check(record, "stale", reason, path=path)
+            yield Verified(record, "stale", reason, path=path)
         else:
             waiting.setdefault(record.key, []).append((path, record))
     cells = {key: _cell(*key) for key in waiting}
-    for step, result in engine.run(_groups(cells), limits):
+    for step, result in engine.run(groups_of(cells.values()), limits):
         key = step.method, step.task, step.protocol
         new = make_record(cells[key], result, engine.name)
         for path, record in waiting[key]:
@@ -89,24 +91,16 @@ def _cell(method: str, task: str, protocol: str) -> PlannedCell:
     return Planner(load_protocol(protocol), {}).cell(load_method(method), load_task(task))
 
 
-def _groups(cells: Mapping[Key, PlannedCell]) -> list[Group]:
-    steps: dict[tuple[str, str], list[Step]] = {}
-    for (method, task, protocol), cell in cells.items():
-        place = method, cell.task.dataset
-        steps.setdefault(place, []).append(Step(*place, task, protocol))
-    return [Group(*place, tuple(found)) for place, found in steps.items()]
-
-
 def compare(
     record: Record, new: Record, tolerance: float = TOLERANCE, *, path: Path | None = None, encoded: bool = True
-) -> Check:
+) -> Verified:
     """A record beside the one that a new run gives: every field but ``provenance``.
 
     Embeddings that are ``encoded`` and not read from a file may differ in the last digits on another machine, and so
     may scores; labels and counts may not.
     """
     if not new.ok:
-        return Check(record, "failed", new.reason, path=path)
+        return Verified(record, "failed", new.reason, path=path)
     wrong = [words for name in EXACT for words in _changes(name, getattr(record, name), getattr(new, name))]
     others = [name for name in ("labels", "embeddings") if record.inputs[name] != new.inputs[name]]
     loose = [name for name in others if name == "embeddings" and encoded]
@@ -121,7 +115,7 @@ def compare(
     reason = "; ".join(wrong + [f"other {name} than recorded" for name in loose])
     same = not reason and not difference and dict(record.metrics) == dict(new.metrics)
     verdict = "differs" if wrong else "same" if same else "close"
-    return Check(record, verdict, reason, difference, path)
+    return Verified(record, verdict, reason, difference, path)
 
 
 def _changes(name: str, old: object, new: object) -> list[str]:
@@ -177,13 +171,12 @@ class Explanation:
 
 def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
     """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
-    path = record_path(registry, method.id, task.id, protocol.name)
-    there = path.exists() or path.is_symlink()
-    heads = {(method.id, path.name): read_head(str(path))} if there else {}
+    path = find_record(registry, method.id, task.id, protocol.name)
+    heads = {(method.id, path.name): read_head(str(path))} if path else {}
     cell = Planner(protocol, heads).cell(method, task)
     then = cell.head.inputs if cell.head else {}
     names = sorted(then.keys() | cell.inputs.keys())
-    words = ["neuco", "score", "--all"] + ["--retry"] * (cell.state == "failed")
+    words = ["neuco", "score"] + ["--retry"] * (cell.state == "failed")
     words += ["--method", method.id, "--task", task.id]
     words += ["--protocol", protocol.name] if protocol.name != DEFAULT_PROTOCOL else []
     if cell.state == "cached":
@@ -198,7 +191,7 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
         cell.state,
         "there is a file, and it cannot be used" if unusable and cell.state == "stale" else STATES[cell.state],
         cell.reason,
-        str(path) if there else "",
+        str(path) if path else "",
         tuple((name, then.get(name), cell.inputs.get(name)) for name in names),
         shlex.join(words) if goes_on else "",
     )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import platform
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 from neuco_core import __version__
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog
+from neuco_core.protocol import load_protocol
+from neuco_core.runs.labels import run_labels
 from neuco_core.runs.steps import Result, Step, failure
-from neuco_core.specs import Task
 from neuco_core.text import one_line
 
 if TYPE_CHECKING:
@@ -26,14 +27,15 @@ if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
 
 PACKAGES = ("numba", "numpy", "pandas", "scikit-learn", "torch")
-THREADS = 1
+TELL_SECONDS = 0.2
 
 
 class Work:
     """Does steps. The embeddings of one method on one dataset are kept, and the labels of every task met."""
 
-    def __init__(self) -> None:
-        self._embeddings: tuple[tuple[str, str], Embeddings] | None = None
+    def __init__(self, progress: Callable[[float], None] | None = None) -> None:
+        self._progress = progress
+        self._embeddings: tuple[Step, Embeddings] | None = None
         self._labels: dict[str, Labels] = {}
 
     def do(self, step: Step) -> Result:
@@ -46,54 +48,55 @@ class Work:
             result = explain_error(error)
         except SystemExit as error:
             result = failure("method", f"the code called exit({error.code!r})")
-        used = {"seconds": round(time.perf_counter() - start, 3), "peak_memory": peak_memory()}
+        used = {"seconds": round(time.perf_counter() - start, 3), "peak_memory": peak_memory(), "threads": step.threads}
         return {**result, "provenance": {**environment(), **used}}
 
     def _embed(self, step: Step) -> Result:
-        found = self._load_embeddings(step)
-        return {"status": "ok", "dim": found.dim}
+        return {"status": "ok", "dim": self._load_embeddings(step).dim}
 
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score
 
         task = catalog.load_task(step.task)
-        labels = self._load_labels(task)
-        embeddings = self._load_embeddings(step)
-        found = score(embeddings, loaded_task(task, labels), step.protocol, threads=THREADS)
-        return {
-            "status": "ok",
-            "labels": labels.sha256,
-            "embeddings": embeddings.sha256,
-            "dim": embeddings.dim,
-            **score_values(found),
-        }
+        if task.id not in self._labels:
+            self._labels[task.id] = run_labels(task, step.shared)
+        labels, embeddings = self._labels[task.id], self._load_embeddings(step)
+        options: dict[str, Any] = {"metric": task.metric, "threads": step.threads, "progress": self._shown()}
+        outcome = score(embeddings, labels, step.protocol, **options)
+        contents = {"labels": labels.sha256, "embeddings": embeddings.sha256, "dim": embeddings.dim}
+        return {"status": "ok", **contents, **score_values(outcome)}
 
     def _load_embeddings(self, step: Step) -> Embeddings:
-        place = step.method, step.dataset
+        place = replace(step.embedding, protocol="", shared="", threads=1)
         if self._embeddings is None or self._embeddings[0] != place:
             self._embeddings = None  # let go of the old ones before making the new ones
-            self._embeddings = place, catalog.load_method(step.method).embeddings(step.dataset)
+            self._embeddings = place, self._make_embeddings(step)
         return self._embeddings[1]
 
-    def _load_labels(self, task: Task) -> Labels:
-        if task.id not in self._labels:
-            self._labels[task.id] = task.labels()
-        return self._labels[task.id]
+    def _make_embeddings(self, step: Step) -> Embeddings:
+        if step.file:
+            from neuco_core.fetch.fetch import fetch
+            from neuco_core.specs import Remote
+            from neuco_core.tables.embeddings import read_embeddings
 
+            path = fetch(Remote(Path(step.file).as_uri(), step.sha256))
+            return read_embeddings(path, strict=step.strict, dim=load_protocol(step.protocol).embedding_dim)
+        from neuco_core.encode.run import method_embeddings
 
-class _LoadedTask(Task):
-    """A task whose labels are here already."""
+        return method_embeddings(catalog.load_method(step.method), step.dataset, {}, progress=self._shown() or False)
 
-    def labels(self) -> Labels:
-        found: Labels = self.__dict__["loaded"]
-        return found
+    def _shown(self) -> Callable[[int, int], None] | None:
+        """Tell the owner how far a step is, a few times per second at most."""
+        if self._progress is None:
+            return None
+        tell, last = self._progress, [0.0]
 
+        def show(done: int, total: int) -> None:
+            if time.monotonic() - last[0] > TELL_SECONDS:
+                last[0] = time.monotonic()
+                tell(done / total)
 
-def loaded_task(task: Task, labels: Labels) -> Task:
-    """The same task; asked for its labels it gives these."""
-    copy = _LoadedTask(**{f.name: getattr(task, f.name) for f in dataclasses.fields(task)})
-    copy.__dict__["loaded"] = labels
-    return copy
+        return show
 
 
 def score_values(found: Score) -> dict[str, Any]:
@@ -145,7 +148,6 @@ def environment() -> dict[str, Any]:
         "neuco": __version__,
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "threads": THREADS,
         "packages": {name: metadata.version(name) for name in PACKAGES if _loaded(name)},
     }
 

@@ -14,6 +14,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable
+from typing import Any
 
 
 def main(read_from: int, write_to: int) -> None:
@@ -29,12 +30,15 @@ def main(read_from: int, write_to: int) -> None:
     from neuco_core.runs.work import Work
 
     catalog.catalog().plugins.candidates  # noqa: B018 - finds the plugins, and imports none
-    work = Work()
     with os.fdopen(write_to, "w", encoding="utf-8", buffering=1) as out:
-        out.write('{"status":"ready"}\n')
+
+        def tell(message: dict[str, Any]) -> None:
+            out.write(json.dumps(message, allow_nan=False) + "\n")
+
+        work = Work(lambda share: tell({"status": "progress", "share": share}))
+        tell({"status": "ready"})
         while True:
-            result = work.do(Step(**json.loads(steps.get())))
-            out.write(json.dumps(result, allow_nan=False) + "\n")
+            tell(work.do(Step(**json.loads(steps.get()))))
 
 
 def _listen(lines: Iterable[str], steps: queue.SimpleQueue[str]) -> None:

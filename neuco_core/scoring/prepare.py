@@ -1,4 +1,4 @@
-"""From embeddings and labels to the table that is split: joined, padded, scaled, counted."""
+"""From embeddings and labels to the samples that are split: joined, padded, scaled, counted."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuco_core.tables.labels import Labels
 
 
 @dataclass(frozen=True)
-class Table:
+class Samples:
     """The joined samples in the order of the label file.
 
     ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, 1) with the class numbers
@@ -37,7 +37,7 @@ class Table:
         return len(self.classes) if len(self.classes) > 2 else self.y.shape[1]
 
 
-def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Collection[str] | None = None) -> Table:
+def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Collection[str] | None = None) -> Samples:
     """Join on the ids; the scalar mean and std for standardising are those of the ids ``over``, or of all rows.
 
     All rows, because NeuCo-Bench standardises before it looks at a task: a task scored alone sees the same inputs
@@ -66,7 +66,7 @@ def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Colle
         "replaced_values": sum(embeddings.replaced.values()),
     }
     groups = None if labels.groups is None else np.asarray(labels.groups)[kept]
-    return Table(labels.task, labels.kind, x, y, groups, classes, counts, center, spread)
+    return Samples(labels.task, labels.kind, x, y, groups, classes, counts, center, spread)
 
 
 def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:

@@ -16,14 +16,14 @@ from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.judge import Outcome, Truth, judge
-from neuco_core.scoring.prepare import Table
+from neuco_core.scoring.prepare import Samples
 from neuco_core.scoring.probes import Split
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import Metric
 
 
 def run_splits(
-    table: Table,
+    samples: Samples,
     protocol: Protocol,
     metric: Metric,
     further: Sequence[Metric],
@@ -47,7 +47,7 @@ def run_splits(
                 progress(len(outcomes), len(jobs))
 
     with linear_algebra_on_one_thread():
-        runner = _Runner(table, protocol, metric, further, keep)
+        runner = _Runner(samples, protocol, metric, further, keep)
         jobs = list(runner.jobs())
         used = sum(words for _, _, words in jobs)
         stream = WordStream(protocol.seed, words_before) if used else None
@@ -100,57 +100,62 @@ def _torch_on_one_thread() -> Iterator[None]:
 class _Runner:
     """What all splits share."""
 
-    def __init__(self, table: Table, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool) -> None:
-        self.table, self.protocol, self.metric, self.further, self.keep = table, protocol, metric, further, keep
+    def __init__(
+        self, samples: Samples, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
+    ) -> None:
+        self.samples, self.protocol, self.metric, self.further, self.keep = samples, protocol, metric, further, keep
         self.stop = Event()
         spec = catalog.load_probe(protocol.probe)
-        if table.kind not in spec.kinds:
-            raise ScoreError(f"probe {spec.id!r} is not for {table.kind}", where=table.task, expected=spec.kinds)
+        if samples.kind not in spec.kinds:
+            raise ScoreError(f"probe {spec.id!r} is not for {samples.kind}", where=samples.task, expected=spec.kinds)
         self.probe = spec.factory(protocol)
-        self.x = self._standardized(table.center, table.spread) if protocol.scale_on == "all" else self._standardized()
+        moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
+        self.x = self._standardized(*moments)
         if hasattr(self.probe, "prepare"):
             self.probe.prepare(self.x)
 
     def jobs(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Training part, test part and number of random words, split by split."""
-        splitter, n = catalog.load_splitter(self.protocol.splitter), len(self.table.y)
-        if splitter.needs_groups and self.table.groups is None:
+        splitter, n = catalog.load_splitter(self.protocol.splitter), len(self.samples.y)
+        if splitter.needs_groups and self.samples.groups is None:
             hint = "Use a protocol with another splitter, or name the task's group_column"
-            raise ScoreError(f"splitter {splitter.id!r} needs groups", where=self.table.task, hint=hint)
-        for train, test in splitter.function(n, self.protocol, self.table.groups):
+            raise ScoreError(f"splitter {splitter.id!r} needs groups", where=self.samples.task, hint=hint)
+        for train, test in splitter.function(n, self.protocol, self.samples.groups):
             if not len(train) or not len(test):
-                raise ScoreError("a split with an empty part", where=self.table.task, got=f"{len(train)} + {len(test)}")
-            shape = (self.table.x.shape[1], self.table.outputs, len(train), len(test))
+                raise ScoreError(
+                    "a split with an empty part", where=self.samples.task, got=f"{len(train)} + {len(test)}"
+                )
+            shape = (self.samples.x.shape[1], self.samples.outputs, len(train), len(test))
             yield train, test, self.probe.words(*shape) if hasattr(self.probe, "words") else 0
 
     def one(self, index: int, train: np.ndarray, test: np.ndarray, words: np.ndarray | None) -> Outcome:
         """Scale, train and judge one split."""
         y, low, span = self._scaled_labels(train)
-        x, kind = self.x, self.table.kind
+        x, kind = self.x, self.samples.kind
         if self.protocol.scale_on == "train" and self.protocol.standardize:
-            seen = self.table.x[train]
+            seen = self.samples.x[train]
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
-        split = Split(x, y, train, test, kind, len(self.table.classes), index, words, self.stop)
+        split = Split(x, y, train, test, kind, len(self.samples.classes), index, words, self.stop)
         regression = kind == "regression"
-        own = self.table.y[test] if regression else self.table.y[test, 0].astype(np.int64)
+        own = self.samples.y[test] if regression else self.samples.y[test, 0].astype(np.int64)
         truth = Truth(y[test], own, low, span, regression)
         return judge(split, self.probe.fit(split), truth, self.protocol, self.metric, self.further, self.keep)
 
     def _standardized(self, center: float = 0.0, spread: float = 1.0) -> np.ndarray:
-        x = self.table.x
+        x = self.samples.x
         with np.errstate(all="ignore"):
             if self.protocol.standardize and (center, spread) != (0.0, 1.0):
                 x = x - np.float32(center)
                 x /= np.float32(spread)
         if not np.isfinite(x).all():
-            raise DataError("embeddings with values that are not finite, or too large", where=self.table.task)
+            raise DataError("embeddings with values that are not finite, or too large", where=self.samples.task)
         return x
 
     def _scaled_labels(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Labels for the probe, and the offset and factor that lead back to their own units."""
-        y = self.table.y
+        y = self.samples.y
         low, span = np.zeros(y.shape[1]), np.ones(y.shape[1])
-        if self.protocol.normalize_labels and self.table.kind == "regression":
+        if self.protocol.normalize_labels and self.samples.kind == "regression":
             seen = y if self.protocol.scale_on == "all" else y[train]
             low, span = seen.min(axis=0), np.ptp(seen, axis=0)
             span = np.where(span > 0, span, 1.0)

@@ -1,4 +1,4 @@
-"""``score(embeddings, task, protocol) -> Score``: pure, and the same for any number of threads."""
+"""``score(embeddings, labels, protocol, metric=…) -> Score``: pure, and the same for any number of threads."""
 
 from __future__ import annotations
 
@@ -59,38 +59,47 @@ class Score:
 @versioned(1)
 def score(
     embeddings: Embeddings,
-    task: Task | Labels,
+    labels: Labels | Task,
     protocol: Protocol | str = "neuco-2025",
     *,
+    metric: Metric | str | None = None,
     words_before: int = 0,
     standardize_ids: Collection[str] | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     keep_models: bool = False,
 ) -> Score:
-    """How well the task's labels can be read from the embeddings under the rules of the protocol.
+    """How well the labels can be read from the embeddings under a protocol.
 
-    ``words_before`` starts torch's generator that many 32-bit words in, ``standardize_ids`` are the ids over which
-    the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
+    A task may be given instead of its labels; its metric is then used unless another one is named. ``words_before``
+    starts torch's generator that many 32-bit words in, ``standardize_ids`` are the ids over which the mean and std
+    are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
     """
-    rules = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    labels = task if isinstance(task, Labels) else task.labels()
-    metric = _metric(task.metric if isinstance(task, Task) else DEFAULT_METRIC[labels.kind], labels)
+    protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
+    if isinstance(labels, Task):
+        metric, labels = metric or labels.metric, labels.labels()
+    chosen = _metric(metric or DEFAULT_METRIC[labels.kind], labels)
     further = [_metric(name, labels) for name in FURTHER[labels.kind]]
-    table = join(embeddings, labels, rules, standardize_ids)
+    samples = join(embeddings, labels, protocol, standardize_ids)
     outcomes, words = run_splits(
-        table, rules, metric, further, words_before=words_before, threads=threads, progress=progress, keep=keep_models
+        samples,
+        protocol,
+        chosen,
+        further,
+        words_before=words_before,
+        threads=threads,
+        progress=progress,
+        keep=keep_models,
     )
-    return _assemble(table.task, table.kind, metric, rules, outcomes, table.counts, table.classes, words)
+    return _assemble(samples.task, samples.kind, chosen, protocol, outcomes, samples.counts, samples.classes, words)
 
 
-def _metric(name: str, labels: Labels) -> Metric:
-    metric = catalog.load_metric(name)
-    if labels.kind not in metric.kinds:
-        raise ScoreError(
-            f"metric {name!r} is not for {labels.kind}", where=labels.task, expected=", ".join(metric.kinds)
-        )
-    return metric
+def _metric(metric: Metric | str, labels: Labels) -> Metric:
+    found = catalog.load_metric(metric) if isinstance(metric, str) else metric
+    if labels.kind not in found.kinds:
+        expected = ", ".join(found.kinds)
+        raise ScoreError(f"metric {found.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
+    return found
 
 
 def _assemble(

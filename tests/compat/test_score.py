@@ -162,8 +162,9 @@ def test_the_baseline_is_judged_only_for_its_own_method_and_protocol(parity_task
 def test_a_baseline_is_met_within_its_tolerance(parity_tasks: Path, mean: float, met: bool | None) -> None:
     from types import SimpleNamespace
 
-    from neuco_core.plugins.catalog import load_protocol, load_task
     from neuco_core.runs.cells import baseline_check
+
+    from neuco_core.plugins.catalog import load_protocol, load_task
 
     score = SimpleNamespace(mean=mean, protocol=load_protocol("neuco-2025"))
     check = baseline_check(load_task("parity_alpha"), "parity_mean", score)  # type: ignore[arg-type]

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from neuco_core.cli.matrix import describe
 
 from neuco_core.cli import cli
-from neuco_core.cli.matrix import describe
 from neuco_core.cli.verify import _line
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
@@ -29,8 +29,8 @@ from neuco_core.records.store import (
     record_path,
     write_record,
 )
-from neuco_core.runs.matrix import make_record
 from neuco_core.runs.plan import make_plan
+from neuco_core.runs.run import make_record
 from neuco_core.runs.steps import failure
 from neuco_core.runs.verify import Check
 from neuco_core.runs.work import explain_error

@@ -15,9 +15,9 @@ import pytest
 
 from neuco_core.errors import UsageError
 from neuco_core.runs import memory, process
-from neuco_core.runs.matrix import default_limits
 from neuco_core.runs.memory import Process, can_measure, family, over, processes
 from neuco_core.runs.process import WorkerProcess
+from neuco_core.runs.run import default_limits
 from neuco_core.runs.steps import Limits, Step
 from tests.runs.helpers import PROTOCOL, World, kill, needs_proc
 

@@ -15,8 +15,8 @@ from neuco_core.protocol import Protocol
 from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, read_record, record_path, write_record
-from neuco_core.runs.matrix import make_record, run_matrix, save
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
+from neuco_core.runs.run import make_record, run_plan, save
 from neuco_core.runs.schedule import Schedule
 from neuco_core.runs.steps import Group, Limits, Result, Step
 from neuco_core.specs import Method, Remote, Task
@@ -223,7 +223,7 @@ class Ready:
 
 
 def run(registry: Path, planned: Plan) -> list[Record]:
-    return list(run_matrix(planned, registry, Ready(), Limits()))
+    return list(run_plan(planned, registry, Ready(), Limits()))
 
 
 def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from neuco_core.env import switched_on
 from neuco_core.errors import DependencyError
 from neuco_core.runs.process import START_SECONDS
 from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import EngineError, Group, Limits, Result, Step, failure
+from neuco_core.runs.steps import EngineError, Group, Result, Step, StepLimits, StepProgress, failure
 
 TRIES = 3  # of a step whose dask worker dies
 CONNECT_SECONDS = 10.0
@@ -61,8 +61,9 @@ class DaskEngine:
     def __init__(self, address: str = "", jobs: int = 1) -> None:
         _distributed()
         self.address, self.jobs = address, jobs
+        self.progress: StepProgress | None = None  # steps run elsewhere; only their ends are heard of
 
-    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
+    def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         if not groups:
             return
         with _quiet(), self._client() as client, _gone(self.address), _plugin(client, limits) as plugin:
@@ -98,7 +99,7 @@ def _local_cluster(jobs: int) -> Any:
 
 
 @contextmanager
-def _plugin(client: Any, limits: Limits) -> Iterator[str]:
+def _plugin(client: Any, limits: StepLimits) -> Iterator[str]:
     """The name under which the dask workers have this run's processes: runs that share a scheduler must not clash."""
     from neuco_core.runs.engines.dask_plugin import PoolPlugin
 
@@ -152,7 +153,7 @@ class _Run:
     another; the second time to one that does nothing else meanwhile, so that no step is blamed for its neighbour.
     """
 
-    def __init__(self, client: Any, limits: Limits, plugin: str, address: str) -> None:
+    def __init__(self, client: Any, limits: StepLimits, plugin: str, address: str) -> None:
         self.client, self.limits, self.plugin, self.address = client, limits, plugin, address
         self.sent: dict[Any, _Sent] = {}
         self.again: list[_Sent] = []

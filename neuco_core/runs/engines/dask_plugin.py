@@ -8,7 +8,7 @@ from typing import Any
 from distributed import WorkerPlugin, get_worker
 
 from neuco_core.runs.process import WorkerProcess
-from neuco_core.runs.steps import Limits, Result, Step
+from neuco_core.runs.steps import Result, Step, StepLimits
 
 # A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
 IDLE_SECONDS = 300.0
@@ -19,7 +19,7 @@ class PoolPlugin(WorkerPlugin):
 
     idempotent = False
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: StepLimits) -> None:
         self.limits = limits
 
     def setup(self, worker: Any) -> None:
@@ -29,7 +29,7 @@ class PoolPlugin(WorkerPlugin):
         self.pool.close()
 
 
-def run_step(plugin: str, step: dict[str, str]) -> Result:
+def run_step(plugin: str, step: dict[str, Any]) -> Result:
     """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
     found: Any = get_worker().plugins[plugin]
     result: Result = found.pool.run(Step(**step))
@@ -39,7 +39,7 @@ def run_step(plugin: str, step: dict[str, str]) -> Result:
 class ProcessPool:
     """The worker processes of one dask worker: one for each step that it runs at the same time."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: StepLimits) -> None:
         self.limits = limits
         self._idle: list[WorkerProcess] = []
         self._busy: list[WorkerProcess] = []

@@ -7,7 +7,7 @@ from multiprocessing.connection import wait
 
 from neuco_core.runs.process import LOOK_SECONDS, WorkerProcess
 from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import Group, Limits, Result, Step
+from neuco_core.runs.steps import Group, Result, Step, StepLimits, StepProgress
 
 
 class LocalEngine:
@@ -17,10 +17,11 @@ class LocalEngine:
 
     def __init__(self, jobs: int = 1) -> None:
         self.jobs = jobs
+        self.progress: StepProgress | None = None
 
-    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
+    def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         count = min(self.jobs, sum(len(group.steps) for group in groups))
-        workers = [WorkerProcess(limits) for _ in range(count)]
+        workers = [WorkerProcess(limits, self.progress) for _ in range(count)]
         try:
             yield from _results(Schedule(groups), workers)
         finally:

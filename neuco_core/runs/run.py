@@ -1,10 +1,13 @@
-"""The matrix: run the cells of a plan on an engine, and save each the moment it ends."""
+"""Run the cells of a plan on an engine, and save each record the moment it is made."""
 
 from __future__ import annotations
 
 import logging
 import secrets
-from collections.abc import Generator, Sequence
+import tempfile
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,11 +17,11 @@ import msgspec
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_metric, load_protocol
 from neuco_core.records.fingerprint import Identity
-from neuco_core.records.model import Record, fingerprint, record_bytes, summary
+from neuco_core.records.model import Record, fingerprint, summary
 from neuco_core.records.store import exclusive, read_head, record_path, unwritable, write_record
 from neuco_core.runs.memory import can_measure
 from neuco_core.runs.plan import Plan, PlannedCell
-from neuco_core.runs.steps import Engine, Group, Limits, Result, Step, failure, machine_memory
+from neuco_core.runs.steps import EngineLike, Group, Result, Step, StepLimits, failure, machine_memory
 from neuco_core.specs import Spec
 from neuco_core.text import one_line
 
@@ -27,24 +30,49 @@ MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit i
 log = logging.getLogger(__name__)
 
 
-def run_matrix(plan: Plan, registry: Path, engine: Engine, limits: Limits) -> Generator[Record, None, None]:
+@contextmanager
+def shared_folder() -> Iterator[str]:
+    """A folder for what the workers of one run share: labels, loaded once."""
+    with tempfile.TemporaryDirectory(prefix="neuco-run-", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def run_plan(
+    plan: Plan,
+    registry: Path,
+    engine: EngineLike,
+    limits: StepLimits,
+    *,
+    threads: int = 1,
+    shared: str = "",
+    save: bool = False,
+) -> Generator[Record, None, None]:
     """Run what the plan says is to be run, and yield each record after it was written.
 
-    Cells that are skipped or not applicable get a record that says so. Ending the iteration early ends the
-    workers; what was saved stays, and the next plan goes on from there.
+    Cells that are skipped or not applicable get a record that says so. A file that no plugin registers is recorded
+    only with ``save``. Ending the iteration early ends the workers; what was saved stays, and the next plan goes on
+    from there.
     """
     if load_protocol(plan.protocol.name) != plan.protocol:
-        raise UsageError("a protocol that its name does not tell", got=plan.protocol.name, hint="Use Protocol.with_")
+        hint = "Use Protocol.with_"
+        raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
     cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
-    with exclusive(registry):
-        for cell in plan.cells:
+    kept = [cell for cell in plan.cells if save or cell.file is None]
+    with exclusive(registry) if kept else _nothing():
+        for cell in kept:
             if _says_why_not(cell):
-                save(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
-        for step, result in engine.run(groups_of(plan.work, plan.protocol.name), limits):
+                save_record(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
+        for step, result in engine.run(groups_of(plan.work, threads, shared), limits):
             cell = cells[step.method, step.task]
             if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
                 result = failure("data", CHANGED)
-            yield save(make_record(cell, result, engine.name), registry)
+            record = make_record(cell, result, engine.name)
+            yield save_record(record, registry) if save or cell.file is None else record
+
+
+@contextmanager
+def _nothing() -> Iterator[None]:
+    yield
 
 
 def _says_why_not(cell: PlannedCell) -> bool:
@@ -53,18 +81,22 @@ def _says_why_not(cell: PlannedCell) -> bool:
     return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
 
 
-def groups_of(cells: Sequence[PlannedCell], protocol: str) -> list[Group]:
+def groups_of(cells: Iterable[PlannedCell], threads: int = 1, shared: str = "") -> list[Group]:
     """Cells that share embeddings, in the order of the plan."""
     steps: dict[tuple[str, str], list[Step]] = {}
     for cell in cells:
-        place = cell.method.id, cell.task.dataset
-        steps.setdefault(place, []).append(Step(*place, cell.task.id, protocol))
-    return [Group(*place, tuple(found)) for place, found in steps.items()]
+        place, file = (cell.method.id, cell.task.dataset), cell.file
+        step = Step(*place, cell.task.id, str(cell.inputs["protocol"]), shared=shared, threads=threads)
+        if file is not None:
+            sha256 = str(cell.method.files[cell.task.dataset].sha256)
+            step = replace(step, file=str(file.path), sha256=sha256, strict=file.strict)
+        steps.setdefault(place, []).append(step)
+    return [Group(*place, tuple(own)) for place, own in steps.items()]
 
 
 def default_limits(
     jobs: int, seconds: float | None = None, memory: int | None = None, embed_seconds: float | None = None
-) -> Limits:
+) -> StepLimits:
     """The limits that were given; ``seconds`` holds for every step, unless embeddings have a limit of their own.
 
     Where no memory is given, each worker has its share of the machine.
@@ -74,10 +106,10 @@ def default_limits(
     whole = machine_memory()
     if memory is None and whole is not None:
         memory = int(whole * MEMORY_SHARE / max(jobs, 1))
-    return Limits(seconds or Limits.seconds, embed_seconds or seconds or Limits.embed_seconds, memory)
+    return StepLimits(seconds or StepLimits.seconds, embed_seconds or seconds or StepLimits.embed_seconds, memory)
 
 
-def save(record: Record, registry: Path) -> Record:
+def save_record(record: Record, registry: Path) -> Record:
     """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
     path = record_path(registry, *record.key)
     try:
@@ -100,23 +132,17 @@ def _same(path: Path, record: Record) -> bool:
     head = read_head(str(path))
     if record.ok or head.problem:
         return False  # a score that was computed is always written, with its provenance
-    return (head.status, head.failure, head.reason, head.inputs) == (
-        record.status,
-        record.failure,
-        record.reason,
-        record.inputs,
-    )
+    names = ("status", "failure", "reason", "inputs")
+    return all(getattr(head, name) == getattr(record, name) for name in names)
 
 
 def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
     """The record of a cell's result."""
-    contents = {"labels": result.get("labels"), "embeddings": result.get("embeddings")}
-    inputs = {**cell.inputs, **contents}
+    inputs = {**cell.inputs, "labels": result.get("labels"), "embeddings": result.get("embeddings")}
     if result["status"] == "ok":
         # Where something came from may be unknown; then nobody can say later that it is unchanged.
-        inputs = {
-            key: value if value or not key.endswith("_from") else secrets.token_hex(32) for key, value in inputs.items()
-        }
+        unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
+        inputs |= {name: secrets.token_hex(32) for name in unknown}
     greater, lower, upper = _direction(cell.task.metric)
     return Record(
         method=cell.method.id,
@@ -133,6 +159,7 @@ def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
         lower=lower,
         upper=upper,
         baseline=cell.method.baseline,
+        registered=cell.file is None,
         dim=result.get("dim") or cell.method.dim,
         provenance=_provenance(cell, result, engine),
         **_outcome(result, greater),
@@ -140,13 +167,13 @@ def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
 
 
 def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
-    splits = tuple(result.get("per_split", ()))
-    mean, std, q = summary(splits, greater_is_better) or (None, None, None)
+    per_split = tuple(result.get("per_split", ()))
+    mean, std, q = summary(per_split, greater_is_better) or (None, None, None)
     return {
         "status": result["status"],
         "reason": one_line(result.get("reason", "")),  # an engine or a plugin may have put anything there
         "failure": result.get("failure"),
-        "per_split": splits,
+        "per_split": per_split,
         "mean": mean,
         "std": std,
         "q": q,
@@ -158,10 +185,10 @@ def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
 
 def _direction(metric: str) -> tuple[bool, float | None, float | None]:
     try:
-        found = load_metric(metric)
+        spec = load_metric(metric)
     except NeucoError:  # the cell has failed for this very reason
         return True, None, None
-    return found.greater_is_better, found.lower, found.upper
+    return spec.greater_is_better, spec.lower, spec.upper
 
 
 def _provenance(cell: PlannedCell, result: Result, engine: str) -> dict[str, Any]:
@@ -179,6 +206,3 @@ def _origin(spec: Spec) -> str:
     if origin is None:
         return ""
     return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
-
-
-__all__ = ["default_limits", "groups_of", "make_record", "record_bytes", "run_matrix", "save"]
