@@ -28,7 +28,7 @@ def upgraded(values: dict[str, Any], where: object) -> dict[str, Any]:
             where=where,
             expected=f"schema 1 to {SCHEMA}",
             got=f"schema {shorten(schema)}",
-            hint="Update neuco: pip install --upgrade neuco" if newer else "",
+            hint="Update neuco, or delete the file" if newer else "Delete the file, and score its cell again",
         )
     return values
 

@@ -108,11 +108,12 @@ class Planner:
 
     def file_cell(self, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file on a task: one that shares no id with the labels has nothing for it."""
-        cell = self.cell(file.method, task)
+        cell = replace(self.cell(file.method, task), file=file)
+        missing = self.identity.labels(task).missing
+        if missing:  # whether the file has something for these labels cannot be known
+            return replace(cell, state="skipped", reason=missing)
         why_not = file.left_out.get(task.id, "")
-        if why_not and cell.state != "skipped":
-            cell = replace(cell, state="not-applicable", reason=why_not)
-        return replace(cell, file=file)
+        return replace(cell, state="not-applicable", reason=why_not) if why_not else cell
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
         head = self.heads.get((method.id, record_name(task.id, self.protocol.name)))
@@ -180,8 +181,8 @@ class Present:
             if record.protocol not in self._identities:
                 self._identities[record.protocol] = Identity(load_protocol(record.protocol))
             identity = self._identities[record.protocol]
-            task = load_task(record.task)
             method = load_method(record.method) if record.registered else unregistered(record.method, record.dataset)
+            task = load_task(record.task)
             changes = differences(record.inputs, identity.inputs(method, task))
         except NeucoError as error:
             gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"

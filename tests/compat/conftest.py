@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -83,3 +84,7 @@ def private_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     monkeypatch.setenv("NEUCO_CACHE", str(root / "cache"))
     monkeypatch.setenv("NEUCO_CONFIG", str(root / "config"))
     monkeypatch.setenv("NEUCO_OFFLINE", "1")
+    registry = root / "own-registry"
+    if not registry.exists():
+        shutil.copytree(Path(__file__).resolve().parents[2] / "registry" / "suites", registry / "suites")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.compat.conftest import case, parity_tasks, private_folders, site  # noqa: F401 - fixtures
 from tests.runs.helpers import World
 
 

@@ -20,7 +20,7 @@ from neuco_core.errors import UsageError
 from neuco_core.runs.engines import open_engine
 from neuco_core.runs.engines.dask import _quiet, _Run, _Sent
 from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import Group, Limits, Step
+from neuco_core.runs.steps import Group, Step, StepLimits
 from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
@@ -139,12 +139,12 @@ def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: W
 PROGRAM = """
 import sys
 from neuco_core.runs.engines import dask as engine
-from neuco_core.runs.steps import Group, Limits, Step
+from neuco_core.runs.steps import Group, StepLimits, Step
 
 engine.GRACE_SECONDS = engine.CONNECT_SECONDS = 2.0
 group = Group("toy_one", "toy", (Step("toy_one", "toy", "toy_a", "neuco-2025"),))
 try:
-    list(engine.DaskEngine(sys.argv[1]).run([group], Limits()))
+    list(engine.DaskEngine(sys.argv[1]).run([group], StepLimits()))
 except engine.EngineError as error:
     print(error)
 """
@@ -236,9 +236,9 @@ def test_a_step_under_which_two_workers_died_has_the_next_one_for_itself() -> No
     steps = tuple(Step("m", "d", f"t{i}", "p") for i in range(3))
     schedule = Schedule([Group("m", "d", steps)])
     embed = schedule.next("left")
-    assert embed == Step("m", "d")
+    assert embed == Step("m", "d", protocol="p")
     list(schedule.ended(embed, {"status": "ok"}))
-    run = _Run(None, Limits(), "", "")
+    run = _Run(None, StepLimits(), "", "")
     run.sent = {1: _Sent(Step("n", "d", "t"), "left")}
     bad, weak = _Sent(Step("bad", "d", "t"), "gone", 2), _Sent(Step("weak", "d", "t"), "gone", 1)
     run.again = [bad, weak]

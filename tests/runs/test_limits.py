@@ -1,4 +1,4 @@
-"""Limits of time and memory hold wherever a method does its work, also in the processes that it starts."""
+"""StepLimits of time and memory hold wherever a method does its work, also in the processes that it starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from neuco_core.runs import memory, process
 from neuco_core.runs.memory import Process, can_measure, family, over, processes
 from neuco_core.runs.process import WorkerProcess
 from neuco_core.runs.run import default_limits
-from neuco_core.runs.steps import Limits, Step
+from neuco_core.runs.steps import Step, StepLimits
 from tests.runs.helpers import PROTOCOL, World, kill, needs_proc
 
 SCORE, EMBED = Step("m", "d", "t"), Step("m", "d")
@@ -83,7 +83,7 @@ def test_a_memory_limit_that_cannot_be_kept_is_said(
 @pytest.fixture
 def ended() -> WorkerProcess:
     """A worker whose process ended and was waited for."""
-    worker = WorkerProcess(Limits())
+    worker = WorkerProcess(StepLimits())
     worker._process = subprocess.Popen([sys.executable, "-c", ""])
     worker._process.wait()
     worker._commands, worker._results = os.pipe()
@@ -129,7 +129,7 @@ def test_what_workers_print_is_shown_if_debugging_is_switched_on(
 
     monkeypatch.setattr(subprocess, "Popen", Popen)
     monkeypatch.setenv("NEUCO_DEBUG", word)
-    worker = WorkerProcess(Limits())
+    worker = WorkerProcess(StepLimits())
     worker._start()
     os.close(worker._commands)
     os.close(worker._results)
@@ -138,12 +138,12 @@ def test_what_workers_print_is_shown_if_debugging_is_switched_on(
 
 def test_a_word_that_is_no_switch_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_DEBUG", "maybe")
-    with pytest.raises(UsageError, match="neither yes nor no"):
-        WorkerProcess(Limits()).give(SCORE)
+    with pytest.raises(UsageError, match="not a boolean"):
+        WorkerProcess(StepLimits()).give(SCORE)
 
 
 def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() -> None:
-    def seconds(limits: Limits) -> tuple[float, float]:
+    def seconds(limits: StepLimits) -> tuple[float, float]:
         return limits.seconds_of(SCORE), limits.seconds_of(EMBED)
 
     assert seconds(default_limits(1)) == (3600, 86400)
@@ -208,4 +208,4 @@ def test_a_time_limit_is_a_number_of_seconds(world: World, option: str, value: s
     done = CliRunner().invoke(cli, ["score", "--all", option, value])
     assert done.exit_code == 2
     assert option in done.output
-    assert "is no number of seconds above 0" in done.output
+    assert "is not a number of seconds above 0" in done.output

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from neuco_core.errors import UsageError
@@ -16,9 +17,9 @@ from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, read_record, record_path, write_record
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
-from neuco_core.runs.run import make_record, run_plan, save
+from neuco_core.runs.run import make_record, run_plan, save_record
 from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import Group, Limits, Result, Step
+from neuco_core.runs.steps import Group, Result, Step, StepLimits
 from neuco_core.specs import Method, Remote, Task
 
 METHOD = Method(id="soil_net", files={"soil": Remote("file:///m.npz", sha256="1" * 64)}, dim=8)
@@ -48,7 +49,7 @@ def cell(registry: Path, *specs: Any, **options: Any) -> PlannedCell:
 
 def done(registry: Path, result: dict[str, Any] = SCORE) -> None:
     """The cell was run, with this result."""
-    save(make_record(cell(registry), result, "local"), registry)
+    save_record(make_record(cell(registry), result, "local"), registry)
 
 
 def test_new_then_cached(tmp_path: Path) -> None:
@@ -94,9 +95,14 @@ def test_a_changed_input_is_named(name: str, tmp_path: Path) -> None:
     assert said in found.reason
 
 
+NEW_SCORER = {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
+
+
 def test_another_scorer_makes_everything_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done(tmp_path)
-    monkeypatch.setattr(identity, "SCORER_VERSION", 99)
+    monkeypatch.setattr(
+        identity, "component_versions", lambda module: {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
+    )
     assert (cell(tmp_path).state, cell(tmp_path).reason) == ("stale", "the scorer changed")
 
 
@@ -117,7 +123,7 @@ def test_what_contradicts_the_registered_metric_or_method_does_not_hold(name: st
     true = read_all(tmp_path)[0]
     if "greater_is_better" in changes and true.q is not None:
         changes = {**changes, "q": -true.q}
-    write_record(replace(true, **changes), tmp_path)
+    write_record(msgspec.structs.replace(true, **changes), tmp_path)
     found = cell(tmp_path)
     assert (found.state, found.reason) == ("stale", said)
     done(tmp_path)
@@ -128,7 +134,7 @@ def test_what_contradicts_the_registered_metric_or_method_does_not_hold(name: st
 def test_a_shipped_record_that_was_forged_is_never_ranked(field: str, value: object, root: Path) -> None:
     true = read_record(record_path(root / "registry", "pca", "digits_class", "ridge"))
     assert stale_records([true]) == {}
-    forged = replace(true, **{field: value})
+    forged = msgspec.structs.replace(true, **{field: value})
     assert stale_records([forged])[true.key].startswith(f"{field} is {value!r}, but ")
 
 
@@ -151,7 +157,7 @@ def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
     path = record_path(tmp_path, METHOD.id, TASK.id, RULES.name)
     path.write_bytes(path.read_bytes().replace(b"0.375", b"0.975"))
     found = cell(tmp_path)
-    said = "the record's digest does not match: it was edited after it was written"
+    said = "it was edited after it was written: its digest does not match"
     assert (found.state, found.reason) == ("stale", said)
 
 
@@ -174,7 +180,7 @@ def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Pat
 
 
 def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
-    record = save(make_record(cell(tmp_path), {**SCORE, "per_split": [7.0, None, 7.0]}, "local"), tmp_path)
+    record = save_record(make_record(cell(tmp_path), {**SCORE, "per_split": [7.0, None, 7.0]}, "local"), tmp_path)
     assert (record.status, record.failure) == ("failed", "method")
     assert "outside the range of its metric" in record.reason
     assert read_record(record_path(tmp_path, *record.key)) == record
@@ -191,8 +197,8 @@ def group(method: str, *tasks: str) -> Group:
 
 def test_a_worker_stays_with_its_method_and_helps_others_only_in_the_end() -> None:
     schedule = Schedule([group("m", "a", "b", "c"), group("n", "a")])
-    assert schedule.next(1) == Step("m", "d")
-    assert schedule.next(2) == Step("n", "d")
+    assert schedule.next(1) == Step("m", "d", protocol="p")
+    assert schedule.next(2) == Step("n", "d", protocol="p")
     assert schedule.next(3) is None, "embeddings are not made twice"
     list(schedule.ended(Step("n", "d"), {"status": "ok"}))
     list(schedule.ended(Step("m", "d"), {"status": "ok"}))
@@ -215,15 +221,16 @@ class Ready:
     """An engine that has every result at once."""
 
     name = "ready"
+    progress = None
 
-    def run(self, groups: Sequence[Group], limits: Limits) -> Iterator[tuple[Step, Result]]:
+    def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         for found in groups:
             for step in found.steps:
                 yield step, dict(SCORE)
 
 
 def run(registry: Path, planned: Plan) -> list[Record]:
-    return list(run_plan(planned, registry, Ready(), Limits()))
+    return list(run_plan(planned, registry, Ready(), StepLimits()))
 
 
 def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_path: Path) -> None:
@@ -235,7 +242,9 @@ def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_pa
 
 def test_code_that_changes_during_a_run_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan(tmp_path)
-    monkeypatch.setattr(identity, "SCORER_VERSION", 99)
+    monkeypatch.setattr(
+        identity, "component_versions", lambda module: {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
+    )
     [record] = run(tmp_path, planned)
     assert record.failure == "data"
     assert "changed while it was scored" in record.reason
@@ -243,7 +252,7 @@ def test_code_that_changes_during_a_run_is_noticed(tmp_path: Path, monkeypatch: 
 
 
 def test_a_protocol_must_be_what_its_name_says(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="a protocol that its name does not tell"):
+    with pytest.raises(UsageError, match="the protocol's fields do not match its name"):
         run(tmp_path, plan(tmp_path, METHOD, TASK, replace(RULES, lr=0.5)))
 
 
@@ -258,6 +267,6 @@ def test_a_package_that_is_not_here_makes_no_record_stale(tmp_path: Path) -> Non
     digits = replace(TASK, dataset="digits")
     found = cell(tmp_path, net, digits)
     assert (found.state, found.inputs["embeddings_from"]) == ("new", None)
-    save(make_record(found, SCORE, "local"), tmp_path)
+    save_record(make_record(found, SCORE, "local"), tmp_path)
     assert cell(tmp_path, net, digits).state == "cached"
     assert cell(tmp_path, replace(net, version=2), digits).state == "stale"

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from neuco_core.errors import UsageError
 from neuco_core.records.model import FIELDS, Record, fingerprint, record_bytes, summary
 from neuco_core.records.store import read_record
-from neuco_core.runs.steps import Limits
+from neuco_core.runs.steps import StepLimits
 from neuco_core.runs.verify import compare, verify_records
-from tests.runs.examples import scored, unscored
+from tests.records.examples import scored, unscored
 from tests.runs.helpers import PROTOCOL, World
 
 
@@ -89,7 +89,7 @@ def test_a_run_that_fails_confirms_nothing() -> None:
 @pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1.0])
 def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
     with pytest.raises(UsageError, match="bad tolerance; expected a finite number of at least 0"):
-        list(verify_records({}, None, Limits(), tolerance))  # type: ignore[arg-type]
+        list(verify_records({}, None, StepLimits(), tolerance))  # type: ignore[arg-type]
 
 
 @pytest.fixture

@@ -6,6 +6,8 @@ import json
 import shlex
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from neuco_core.records.model import record_bytes, summary
 from neuco_core.records.store import read_record
 from tests.runs.helpers import PROTOCOL, World
@@ -16,9 +18,7 @@ def forge(path: Path) -> None:
     record = read_record(path)
     splits = tuple(min(1.0, value + 0.05) for value in record.per_split if value is not None)
     mean, std, q = summary(splits, record.greater_is_better) or (None, None, None)
-    path.write_bytes(
-        record_bytes(type(record)(**{**vars(record), "per_split": splits, "mean": mean, "std": std, "q": q}))
-    )
+    path.write_bytes(record_bytes(replace(record, per_split=splits, mean=mean, std=std, q=q)))
 
 
 def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> None:
@@ -39,7 +39,7 @@ def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> Non
     one.write_bytes(one.read_bytes().replace(b'"task_version":1', b'"task_version":2'))
     done = world.neuco("verify", str(one))
     assert done.returncode == 4
-    assert "task_version is not that of the inputs" in done.stderr
+    assert "task_version does not match the inputs" in done.stderr
 
 
 def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
@@ -47,7 +47,7 @@ def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
     assert told.returncode == 0, told.stderr
     assert "toy_one on toy_a under" in told.stdout
     assert ": new (not scored yet)" in told.stdout
-    assert f"next: neuco score --all --method toy_one --task toy_a --protocol {PROTOCOL}" in told.stdout
+    assert f"next: neuco score --method toy_one --task toy_a --protocol {PROTOCOL}" in told.stdout
     unpinned = json.loads(world.neuco("explain", "toy_one", "toy_unpinned", "--json").stdout)
     assert unpinned["state"] == "skipped"
     assert "unpinned" in unpinned["reason"]
@@ -67,7 +67,7 @@ def test_an_edited_record_is_called_edited_and_commands_can_be_pasted(world: Wor
     path.write_bytes(path.read_bytes().replace(b'"dim": 2', b'"dim": 3'))
     told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
     assert ": stale (there is a file, and it cannot be used)" in told
-    assert "the record's digest does not match: it was edited after it was written" in told
+    assert "it was edited after it was written: its digest does not match" in told
     assert "input changed" not in told
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from neuco_core.errors import UsageError
 from neuco_core.records.cube import score_cube
-from tests.runs.examples import scored, unscored
+from tests.records.examples import scored, unscored
 
 
 def test_scores_by_method_task_and_split() -> None:

@@ -74,10 +74,10 @@ def test_score_prints_nothing_that_is_not_whole(case: Path, site: Path) -> None:
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
     assert child.stderr is not None
-    for line in child.stderr:  # the import of the kernel shows that the work begins
-        if line.rstrip().endswith("neuco_core.scoring.kernel"):
+    for line in child.stderr:  # the import of the engine shows that the work begins
+        if line.rstrip().endswith("neuco_core.runs.engines.local"):
             break
-    time.sleep(1)
+    time.sleep(4)
     out, err = interrupt(child)
     # Python ends by the signal itself if it came within an import that runs generated code; a shell shows 130 for both.
     assert child.returncode in (130, -signal.SIGINT), err

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from neuco_core.plugins.catalog import load_protocol
-from neuco_core.records.fingerprint import SCORER_VERSION, protocol_inputs
+from neuco_core.records.fingerprint import protocol_inputs
 from neuco_core.records.model import Record, Scalar, fingerprint, summary
 
 
@@ -15,8 +15,7 @@ def inputs(method: str = "random", task: str = "digits_class", k: int = 40) -> d
         **protocol_inputs(load_protocol("neuco-2025")),
         "protocol.k": k,
         **dict.fromkeys(("labels", "labels_from", "embeddings", "embeddings_from"), "0a" * 32),
-        **dict.fromkeys(("metric_code", "probe_code", "splitter_code"), ""),
-        "scorer": SCORER_VERSION,
+        **dict.fromkeys(("metric_code", "probe_code", "splitter_code", "scorer"), "v1"),
         "method": method,
         "method_version": 1,
         "task": task,
