@@ -1,0 +1,194 @@
+"""The numbers of every versioned component on small fixed inputs: ``python -m tests.golden.numbers`` checks them.
+
+``golden.json`` keeps them by component and version. Whoever changes what a component gives raises its version where
+it is defined, and adds its numbers with ``--write``; the old ones stay, so that it is seen what changed when.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from neuco_core.versions import PACKAGE, component_versions
+
+FILE = Path(__file__).with_name("golden.json")
+# Sums may be reordered between processors; training in float32 multiplies the difference.
+TOLERANCE = {"LinearProbe": 1e-4, "MLPProbe": 1e-3, "svm_probe": 1e-3, "score": 1e-4}
+
+
+def components() -> dict[str, int]:
+    """Every versioned component of neuco, found in the source."""
+    found: dict[str, int] = {}
+    for path in sorted(PACKAGE.rglob("*.py")):
+        module = ".".join(("neuco_core", *path.relative_to(PACKAGE).with_suffix("").parts)).removesuffix(".__init__")
+        found |= component_versions(module)
+    return found
+
+
+def _problem(n: int = 90, dim: int = 6) -> tuple[Any, Any]:
+    from neuco_core.tables.embeddings import make_embeddings
+
+    random = np.random.RandomState(5)
+    x = random.standard_normal((n, dim)).astype(np.float32) * 2 + 1
+    y = x @ np.arange(1, dim + 1) + random.standard_normal(n)
+    ids = [f"s{i}" for i in range(n)]
+    return make_embeddings(ids, x), (ids, y)
+
+
+def _labels(kind: str) -> Any:
+    from neuco_core.tables.labels import labels_from_table
+
+    ids, y = _problem()[1]
+    values = y if kind == "regression" else (y > np.median(y)).astype(int)
+    groups = [f"g{i % 9}" for i in range(len(ids))]
+    table = {"id": ids, "label": [repr(float(v)) if kind == "regression" else str(v) for v in values], "g": groups}
+    return labels_from_table(table, kind, task="golden", group_column="g")
+
+
+def _scored(protocol: str) -> Callable[[], list[float]]:
+    """The scores of a regression and of a classification under a protocol."""
+
+    def numbers() -> list[float]:
+        from neuco_core.scoring.scorer import score
+
+        found = [score(_problem()[0], _labels(kind), protocol) for kind in ("regression", "classification")]
+        return [value for one in found for value in (*one.per_split, one.mean, one.std, one.q)]
+
+    return numbers
+
+
+def _metric(name: str) -> list[float]:
+    from neuco_core.scoring import metrics
+
+    random = np.random.RandomState(7)
+    truth = random.standard_normal(40)
+    if name in ("r2", "mse", "mae"):
+        return [
+            getattr(metrics, name)(truth, truth + 0.5 * random.standard_normal(40)),
+            getattr(metrics, name)(truth, truth),
+        ]
+    values = []
+    for classes in (2, 4):
+        labels = random.randint(0, classes, 60)
+        chances = random.dirichlet(np.ones(classes), 60) + 0.7 * np.eye(classes)[labels] * random.rand(60, 1)
+        values.append(getattr(metrics, name)(labels, chances / chances.sum(axis=1, keepdims=True)))
+    return values
+
+
+def _splits(name: str) -> list[float]:
+    from neuco_core.protocol import load_protocol
+    from neuco_core.scoring import splits
+
+    groups = np.array([f"g{i % 7}" for i in range(53)])
+    found = getattr(splits, name)(53, load_protocol("neuco-2025+k=3"), groups)
+    return [float(index) for part in found for side in part for index in side]
+
+
+def _toolkit(name: str) -> list[float]:
+    from neuco_core import encoders
+    from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes
+
+    values = np.random.RandomState(3).rand(2, 3, 7, 6).astype(np.float32)
+    tiny = TinyCubes(count=5, bands=LANDSAT_BANDS, seasons=("a", "b"), size=4)
+    published = TinyCubes(count=2)
+    numbers: dict[str, Callable[[], Any]] = {
+        "region": lambda: [hash_of(encoders.region(band)) for band in (*published.bands, "etm/B4", "x/y")],
+        "Standardizer": lambda: encoders.Standardizer(("a",) * 3, np.arange(3.0), np.arange(1, 4.0))(values),
+        "fit_standardizer": lambda: [
+            part
+            for source in (tiny, published)
+            for fit in [encoders.fit_standardizer(source)]
+            for part in (fit.mean, fit.std)
+        ],
+        "spread_ids": lambda: [[sorted(tiny.ids()).index(sample) for sample in encoders.spread_ids(tiny, 3)]],
+        "over_seasons": lambda: [
+            encoders.over_seasons(values, mode, lambda images: images.mean(axis=(2, 3)) ** 2)
+            for mode in ("pre", "post", "concat")
+        ],
+        "encode_each": lambda: encoders.encode_each(
+            tiny.read(tiny.ids()), lambda one: one.mean(axis=(2, 3)).reshape(-1)
+        ),
+        "bilinear": lambda: [encoders.bilinear(7, 3), encoders.bilinear(3, 8)],
+        "resize": lambda: encoders.resize(values, 3, 4),
+        "shrink": lambda: encoders.shrink(values, 3),
+    }
+    found = numbers[name]()
+    return [float(number) for part in (found if isinstance(found, list) else [found]) for number in np.ravel(part)]
+
+
+def hash_of(text: str) -> float:
+    return float(sum(place * ord(char) for place, char in enumerate(text, 1)))
+
+
+def _encoded() -> list[float]:
+    from neuco_core.encode.check import TinyCubes
+    from neuco_core.encode.run import encode_dataset
+    from neuco_core.specs import Method
+
+    class Mean:
+        def encode(self, batch: Any) -> np.ndarray:
+            return np.asarray(batch.values.mean(axis=(1, 3, 4)))
+
+    method = Method(id="mean", encoder=Mean)
+    found = encode_dataset(method, TinyCubes(count=3).dataset(), {}, progress=False, cached=False)
+    return [float(value) for value in found.values.ravel()]
+
+
+def numbers_of(name: str) -> list[float]:
+    """The numbers of one component; a new one needs an entry here."""
+    probes = {
+        "LinearProbe": "neuco-2025+epochs=4,k=3,lr=0.01",
+        "RidgeProbe": "ridge+k=3",
+        "MLPProbe": "mlp-1+epochs=2,k=2,width=8",
+        "svm_probe": "svm+k=2",
+        "score": "neuco-strict+epochs=3,k=3,lr=0.01",
+    }
+    if name in probes:
+        return _scored(probes[name])()
+    if name in ("shuffle", "group"):
+        return _splits(name)
+    if name == "encode_dataset":
+        return _encoded()
+    return _metric(name) if name in component_versions("neuco_core.scoring.metrics") else _toolkit(name)
+
+
+def problem(name: str, version: int, golden: Mapping[str, Mapping[str, list[float]]]) -> str:
+    """What is wrong with a component, in words; empty if it gives the numbers of its version."""
+    expected = golden.get(name, {}).get(str(version))
+    if expected is None:
+        how = "add them with `python -m tests.golden.numbers --write`"
+        return f"{name} has no golden numbers for version {version}: {how}"
+    numbers = numbers_of(name)
+    limit = TOLERANCE.get(name, 1e-6)
+    if len(numbers) == len(expected) and np.allclose(numbers, expected, rtol=limit, atol=limit):
+        return ""
+    return (
+        f"{name} gives other numbers than its version {version} did. If that is meant, raise it to "
+        f"@versioned({version + 1}), so that the records made with it become stale, and add the new numbers"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    golden: dict[str, dict[str, list[float]]] = json.loads(FILE.read_text()) if FILE.exists() else {}
+    chosen = {
+        name: version
+        for name, version in components().items()
+        if name in arguments or len(arguments) < 1 or arguments == ["--write"]
+    }
+    if arguments == ["--write"]:
+        for name, version in chosen.items():
+            golden.setdefault(name, {}).setdefault(str(version), [round(number, 9) for number in numbers_of(name)])
+        lines = [f"{json.dumps(name)}: {json.dumps(golden[name])}" for name in sorted(golden)]
+        FILE.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    found = [text for name, version in chosen.items() if (text := problem(name, version, golden))]
+    print("\n".join(found))
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
