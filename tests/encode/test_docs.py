@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks import methods as table
 from neuco_core import encoders as encode_bands
-from neuco_core.encode.check import TinyCubes
 from neuco_core.encode.run import encode_dataset
 from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol
+from neuco_core.testing import TinyCubes
 
 PAGE = (Path(__file__).parents[2] / "docs" / "encoders.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

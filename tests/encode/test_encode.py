@@ -12,10 +12,10 @@ import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.encode import cache as encode_cache
-from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encode.run import CHUNK, encode_dataset, extra_of, method_embeddings
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
+from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
 
 
 class Mean:

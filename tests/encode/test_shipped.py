@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.encode.check import TinyCubes, run
 from neuco_core.plugins.catalog import list_methods, load_method
+from neuco_core.testing import TinyCubes, encode_all
 
 HEAVY = ("numpy", "pandas", "torch", "sklearn", "xarray", "scipy", "pyarrow", "numba", "boto3", "pooch")
 HEADINGS = ("What", "Source", "Licence", "Caveats", "Citation")
@@ -44,7 +44,7 @@ def test_every_folder_gives_methods_named_after_it() -> None:
 def test_the_declared_dimension_is_what_four_seasons_of_27_bands_give(name: str) -> None:
     method = load_method(name)
     assert method.encoder is not None
-    assert run(lambda: method.encoder(**method.params), TinyCubes(count=2)).shape[1] == method.dim
+    assert encode_all(lambda: method.encoder(**method.params), TinyCubes(count=2)).shape[1] == method.dim
 
 
 def test_listing_methods_imports_nothing_heavy() -> None:
