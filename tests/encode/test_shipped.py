@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from neuco_core.plugins.catalog import list_methods, load_method
 from neuco_core.testing import TinyCubes, encode_all
+from tests.command import python
 
 HEAVY = ("numpy", "pandas", "torch", "sklearn", "xarray", "scipy", "pyarrow", "numba", "boto3", "pooch")
 HEADINGS = ("What", "Source", "Licence", "Caveats", "Citation")
@@ -52,8 +51,7 @@ def test_listing_methods_imports_nothing_heavy() -> None:
         "import sys; from neuco_core.plugins.catalog import list_methods; assert len(list_methods()) > 10; "
         f"print([name for name in {HEAVY!r} if name in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert python("-c", code).text.strip() == "[]"
 
 
 def test_hooks_can_be_called_again_after_an_encoder_was_made() -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
 from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.specs import Dataset, Method, Task
+from tests.command import python
 from tests.plugins.helpers import ONE, Tree
 
 
@@ -105,8 +104,7 @@ def test_an_unknown_id_is_a_typed_error_with_close_matches(tree: Tree) -> None:
 
 def test_an_unknown_id_is_an_error_under_python_O_too() -> None:
     code = "from neuco_core import *\ntry: load_task('olinda_elevation_maen')\nexcept NeucoError as e: print(e)"
-    done = subprocess.run([sys.executable, "-O", "-c", code], capture_output=True, text=True, check=True)
-    assert "Did you mean 'olinda_elevation_mean'" in done.stdout
+    assert "Did you mean 'olinda_elevation_mean'" in python("-O", "-c", code).out
 
 
 def test_an_unknown_id_says_that_broken_plugins_could_not_be_searched(tree: Tree) -> None:

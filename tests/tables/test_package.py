@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.specs import Remote, Task
 from neuco_core.tables.labels import read_labels
 from neuco_core.tables.package import guess_kind, package_labels
+from tests.command import neuco_here
 
 DATA = b"id,label,note\nb.zarr.zip,2.50,x\nc,,y\na,1e0,z\n"
 
@@ -27,11 +25,6 @@ def labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "ph.csv"
     path.write_bytes(DATA)
     return path
-
-
-def neuco(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "neuco_core.cli", "data", "package", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def evaluate(declaration: str) -> Task:
@@ -159,14 +152,14 @@ def test_a_file_name_that_is_no_id(labels: Path) -> None:
 
 
 def test_the_command(labels: Path) -> None:
-    shown = neuco("ph.csv", "--task", "soil_ph")
-    assert shown.returncode == 0, shown.stderr
-    lines = shown.stdout.splitlines()
+    shown = neuco_here("data", "package", "ph.csv", "--task", "soil_ph")
+    lines = shown.out.splitlines()
+    assert shown.code == 0, shown.err
     assert lines[0] == "wrote soil_ph__regr.csv: 2 rows, 1 dropped: empty_label, labels from 1 to 2.5, 21 bytes"
     assert lines[1] == "kind regression (from the labels)"
-    task = evaluate(shown.stdout[shown.stdout.index("Task(") :])
+    task = evaluate(shown.out[shown.out.index("Task(") :])
     assert task.source.sha256 == hashlib.sha256(Path("soil_ph__regr.csv").read_bytes()).hexdigest()
-    as_json = json.loads(neuco("ph.csv", "--task", "soil_ph", "--json").stdout)
+    as_json = neuco_here("data", "package", "ph.csv", "--task", "soil_ph", "--json").json
     assert as_json["sha256"] == task.source.sha256
     assert as_json["dropped"] == {"empty_label": 1}
     assert "olinda_sea_level" in as_json["compared"]
@@ -174,9 +167,8 @@ def test_the_command(labels: Path) -> None:
 
 def test_the_command_refuses_in_one_line(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,1\nb,x\n")
-    failed = neuco("ph.csv", "--kind", "regression")
-    assert failed.returncode == 4
-    assert failed.stdout == ""
-    assert failed.stderr == "neuco: error: ph.csv, row 3, column 'label': a label that is no number; got 'x'\n"
-    assert neuco("ph.csv", "--kind", "guess").returncode == 2
-    assert neuco("nowhere.csv").returncode == 4
+    failed = neuco_here("data", "package", "ph.csv", "--kind", "regression")
+    assert (failed.code, failed.out) == (4, "")
+    assert failed.err == "neuco: error: ph.csv, row 3, column 'label': a label that is no number; got 'x'\n"
+    assert neuco_here("data", "package", "ph.csv", "--kind", "guess").code == 2
+    assert neuco_here("data", "package", "nowhere.csv").code == 4

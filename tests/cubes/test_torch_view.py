@@ -12,7 +12,7 @@ import torch
 from neuco_core.cubes.torch_view import CubeTensors
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.labels import labels_from_table
-from tests.tables.test_cubes import Small
+from tests.cubes.test_cubes import Small
 
 
 def test_samples_without_labels() -> None:
