@@ -79,6 +79,6 @@ def test_these_values_mean_online(server: FileServer, monkeypatch: pytest.Monkey
 
 def test_what_is_not_a_boolean_is_refused(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", "maybe")
-    with pytest.raises(UsageError, match="NEUCO_OFFLINE: not a boolean; .* got 'maybe'"):
+    with pytest.raises(UsageError, match=r"NEUCO_OFFLINE: not a boolean; .* got 'maybe'"):
         fetch(remote(server.url("good")))
     assert server.http.requests == []
