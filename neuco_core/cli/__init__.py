@@ -110,7 +110,7 @@ def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
     if name in COMMANDS:
         raise PluginError(f"neuco itself has a command {name!r}", where=sources, hint="Rename the other one")
     if len(found) > 1:
-        raise PluginError(f"two packages bring the command {name!r}", where=sources, hint="Remove one of them")
+        raise PluginError(f"two packages provide the command {name!r}", where=sources, hint="Remove one of them")
     try:
         # What a plugin prints must not end up in the JSON that a program reads from us.
         with contextlib.redirect_stdout(sys.stderr):
@@ -122,7 +122,7 @@ def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
         text = f"the command {name!r} cannot be loaded: {say(error)}"
         raise PluginError(text, where=sources, hint="Repair or remove that package") from error
     if not isinstance(commands.get(name), click.Command):
-        raise PluginError(f"gives no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
+        raise PluginError(f"provides no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
     return commands[name]
 
 

@@ -54,7 +54,7 @@ def choose(tasks: Sequence[str], suite: str | None) -> list[Task]:
     from neuco_core.plugins.catalog import list_tasks
 
     if not tasks and not suite:
-        raise UsageError("no task is named", hint="Name tasks, or a suite with --suite; `neuco tasks` lists them")
+        raise UsageError("no task given", hint="Give tasks, or a suite with --suite; `neuco tasks` lists them")
     return list_tasks(*tasks, suite=suite)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # What the extras are for; which there are, and what they need, is in the metadata of the installed package.
 USES = {
-    "all": "all of these but test and dev",
+    "all": "everything but test and dev",
     "cubes": "SSL4EO data cubes",
     "dask": "scoring on several machines",
     "dev": "linting and types",
@@ -58,7 +58,7 @@ def _environment() -> Iterator[Finding]:
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.registry_dir()
     yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
-    yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (made when it is first needed)'}")
+    yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
     yield _attempt("pins", lambda: _pins(shipped_file()))
     yield _attempt("own pins", lambda: _pins(user_file()))
 
@@ -108,7 +108,7 @@ def _plugins() -> Iterator[Finding]:
     from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
-    yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} things registered"
+    yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} specs registered"
     for problem in (*catalog().problems(), *survey_commands()[1]):
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 

@@ -88,7 +88,7 @@ def suites(as_json: bool) -> None:
 @click.command()
 @json_option
 def protocols(as_json: bool) -> None:
-    """List protocols: the rules of scoring."""
+    """List protocols: how scores are computed."""
     from neuco_core.plugins.catalog import list_protocols
 
     found = list_protocols()

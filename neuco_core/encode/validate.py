@@ -40,9 +40,9 @@ class Validation:
             which = f"the first are {names}" if len(self.missing) > SHOWN else names
             found.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
         if self.dim > self.most:
-            found.append(f"{self.dim} dimensions are more than {self.most}")
+            found.append(f"{self.dim} dimensions; at most {self.most} are allowed")
         if self.replaced:
-            found.append(f"{self.replaced} values are missing or no numbers")
+            found.append(f"{self.replaced} values are missing or not numbers")
         return found
 
     def to_json(self) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
         except NeucoError as error:
             reason = reason or error
     if not ids:
-        raise reason or DataError(f"nothing tells the ids of dataset {dataset.id!r}: it has no cubes and no tasks")
+        raise reason or DataError(f"the ids of dataset {dataset.id!r} are unknown: it has no cubes and no tasks")
     return tuple(ids)
 
 
@@ -112,5 +112,5 @@ def one_line(validation: Validation) -> str:
     """What is there, for people."""
     text = f"{validation.rows} rows of {validation.dim} values for {validation.wanted} ids of {validation.dataset}"
     if validation.unknown:
-        text += f"; {len(validation.unknown)} rows are of no sample there ({join_names(validation.unknown)})"
+        text += f"; {len(validation.unknown)} rows belong to no sample of it ({join_names(validation.unknown)})"
     return text

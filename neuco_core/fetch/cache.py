@@ -40,7 +40,7 @@ def _own_folder(variable: str, usual: str) -> Path:
     with suppress(OSError):  # what may not be looked at is reported when something is stored
         there = next(part for part in (path, *path.parents) if part.exists())
         if not there.is_dir():
-            hint = f"Set {variable} to a folder, or to where one can be made"
+            hint = f"Set {variable} to a folder, or to a path where one can be created"
             raise DataError("not a folder", where=path, expected="a folder", got=f"the file {there}", hint=hint)
     return path
 
@@ -118,7 +118,7 @@ def _make(folder: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         hint = "Set NEUCO_CACHE (or, for pins and links, NEUCO_CONFIG) to a folder of yours"
-        raise DataError(f"no file can be written there: {error.strerror or error}", where=folder, hint=hint) from error
+        raise DataError(f"not writable: {error.strerror or error}", where=folder, hint=hint) from error
 
 
 def store(source: Path, target: Entry) -> Path:

@@ -149,4 +149,4 @@ def _summary(remote: Remote, failures: list[NeucoError]) -> NeucoError:
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    return kind(f"none of {len(failures)} addresses gave the file: {reasons}", where=shown(remote.url))
+    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))

@@ -70,7 +70,7 @@ def require_pin(remote: Remote) -> Pin:
     pin = find_pin(remote)
     if pin is None:
         task = task_of(remote)
-        hint = f"Run `neuco data pin {task}` to fetch it, look at it and pin it" if task else UNREGISTERED
+        hint = f"Run `neuco data pin {task}` to fetch, inspect and pin it" if task else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin

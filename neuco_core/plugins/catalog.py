@@ -35,7 +35,7 @@ class Catalog:
         if found is None:
             raise UnknownIdError(noun, spec_id, self.all(cls), self._broken_hint(noun))
         if not isinstance(found, cls):  # the plugin manager checks this; the type checker cannot know
-            raise PluginError(f"{spec_id!r} is no {noun}", where=found.origin)
+            raise PluginError(f"{spec_id!r} is not a {noun}", where=found.origin)
         return found
 
     def all(self, cls: type[S]) -> dict[str, S]:
@@ -73,7 +73,7 @@ class Catalog:
         return _select(methods.values(), "method", ids, tag, methods, self._broken_hint("method"))
 
     def suites(self) -> dict[str, Suite]:
-        """All suites by id; a bad file is an error, since who asks for all, e.g. to build boards, must not miss one."""
+        """All suites by id; a bad file is an error: callers that need every suite must not silently miss one."""
         suites, bad = self.survey_suites()
         for error in bad.values():
             raise error

@@ -138,7 +138,7 @@ def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
         try:
             found.setdefault(dist.name, dist.entry_points)  # of two, the first on the path counts, as for an import
         except Exception as error:
-            text = f"its entry points cannot be read, install it again: {type(error).__name__}: {error}"
+            text = f"its entry points cannot be read; reinstall it: {type(error).__name__}: {error}"
             broken.append(BrokenPlugin(Path(folder).stem, folder, "find", text, str(Path(folder, "entry_points.txt"))))
     return importlib.metadata.EntryPoints(entry for entries in found.values() for entry in entries), broken
 

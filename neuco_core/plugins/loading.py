@@ -134,7 +134,7 @@ def say(error: BaseException) -> str:
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:
-        return f"{type(error).__name__}, which has no words"
+        return f"{type(error).__name__}, without a message"
 
 
 class _Misfit(Exception):
@@ -177,7 +177,7 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
         function = getattr(module, name, None)
         # pluggy passes over a function without the mark, and what it would register would be missed by nobody.
         if name.startswith("neuco_") and isroutine(function) and manager.parse_hookimpl_opts(module, name) is None:
-            raise _Misfit(f"{name} is a hook without its mark: add @hookimpl", _code_place(function))
+            raise _Misfit(f"{name} is a hook without @hookimpl: add it", _code_place(function))
     callers = manager.get_hookcallers(module) or []
     if not callers:
         raise _Misfit("no function with @hookimpl, so nothing is registered", _file(module))
@@ -203,7 +203,7 @@ def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str
 def _yielded(hook: str, results: list[object], place: str) -> Iterator[Spec]:
     for result in results:
         if isinstance(result, Spec) or not isinstance(result, Iterable):
-            raise _Misfit(f"{hook} must yield specs, and gave a {type(result).__name__}", place)
+            raise _Misfit(f"{hook} must yield specs, not {type(result).__name__}", place)
         yield from result
 
 
@@ -211,7 +211,7 @@ def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
     wanted = NOUNS[noun]
     # A subclass could leave out the checks that every spec goes through when it is made.
     if type(spec) is not wanted:
-        raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, and gave a {type(spec).__name__}", place)
+        raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, not {type(spec).__name__}", place)
     if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
         names = " or ".join(repr(name) for name in candidate.names)
         text = (

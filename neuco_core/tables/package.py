@@ -161,7 +161,7 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
         compared.append(task.id)
         if _content(other) == _content(labels):
             raise DataError(
-                "these labels are there already", where=f"task {task.id!r}", got=f"the same {len(labels)} rows"
+                "another task has the same labels", where=f"task {task.id!r}", got=f"the same {len(labels)} rows"
             )
         if set(labels.ids) <= set(other.ids):
             dataset = task.dataset
@@ -190,7 +190,7 @@ def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
     if path.exists() and not path.is_file():
         raise UsageError("not a file", where=path, hint="Give the name of a file with --out")
     if path.exists() and path.read_bytes() != data and not replace:
-        what = "this is the file that is packaged" if path.samefile(source) else "another file is there"
+        what = "this is the source file itself" if path.samefile(source) else "another file exists there"
         raise UsageError(what, where=path, hint="Give another name with --out, or --force to replace it")
     try:
         write_atomic(path, data)

@@ -58,7 +58,7 @@ def _state(known: Pin | None, path: Path) -> str:
     if known.source != str(pins_file()):
         # A second pin that says otherwise would only be a conflict, at every later fetch.
         hint = "Tell its maintainers that the file has changed, or work on a copy of the registry: NEUCO_REGISTRY"
-        raise DataError("this pin came with neuco and is not yours to replace", where=known.source, hint=hint)
+        raise DataError("this pin ships with neuco and cannot be replaced here", where=known.source, hint=hint)
     return "replaced"
 
 

@@ -45,7 +45,7 @@ def test_a_parameter_reaches_the_encoder() -> None:
 def test_a_file_is_not_overwritten_unless_told() -> None:
     Path("a.csv").write_text("precious")
     args = ("embed", "--method", "random", "--dataset", "digits", "--param", "dim=2", "--out", "a.csv")
-    assert failing(*args) == (2, "neuco: error: a.csv: the file is there already. Say --force to replace it")
+    assert failing(*args) == (2, "neuco: error: a.csv: the file already exists. Use --force to replace it")
     assert Path("a.csv").read_text() == "precious"
     assert neuco(*args, "--force").code == 0
     assert len(read_embeddings(Path("a.csv")).ids) == 1797
@@ -100,7 +100,7 @@ def write(path: str, keep: int, dim: int = 4) -> tuple[str, ...]:
 def test_a_whole_file_is_good() -> None:
     write("a.npz", 1797)
     result = neuco("validate", "a.npz", "--dataset", "digits")
-    assert (result.code, result.out) == (0, "a.npz: good: 1797 rows of 4 values for 1797 ids of digits\n")
+    assert (result.code, result.out) == (0, "a.npz: ok: 1797 rows of 4 values for 1797 ids of digits\n")
     told = neuco("validate", "a.npz", "--dataset", "digits", "--json").json
     assert (told["ok"], told["problems"], told["missing"], told["unknown"]) == (True, [], 0, 0)
 
@@ -119,11 +119,11 @@ def test_missing_ids_are_counted_and_the_first_five_named() -> None:
 def test_dimension_and_numbers_are_checked() -> None:
     ids = write("wide.npz", 1797, dim=8)
     code, line = failing("validate", "wide.npz", "--dataset", "digits", "--dim", "4")
-    assert (code, "8 dimensions are more than 4" in line) == (4, True)
+    assert (code, "8 dimensions; at most 4 are allowed" in line) == (4, True)
     rows = "\n".join(f"{name},1,{'' if i == 3 else 2}" for i, name in enumerate(ids))
     Path("holes.csv").write_text("id,0,1\n" + rows + "\n")
     code, line = failing("validate", "holes.csv", "--dataset", "digits")
-    assert (code, "1 values are missing or no numbers" in line) == (4, True)
+    assert (code, "1 values are missing or not numbers" in line) == (4, True)
     Path("inf.csv").write_text("id,0\n" + "\n".join(f"{name},inf" for name in ids) + "\n")
     code, line = failing("validate", "inf.csv", "--dataset", "digits")
     assert (code, "finite" in line) == (4, True)
@@ -135,4 +135,4 @@ def test_ids_that_the_dataset_does_not_know_are_told_and_no_fault() -> None:
     write_embeddings(more, Path("more.npz"))
     result = neuco("validate", "more.npz", "--dataset", "digits")
     assert result.code == 0
-    assert "1 rows are of no sample there (stranger)" in result.out
+    assert "1 rows belong to no sample of it (stranger)" in result.out

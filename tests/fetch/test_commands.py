@@ -95,8 +95,8 @@ def test_files_of_methods() -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fetch"], 2, "no task is named"),
-        (["pin"], 2, "no task is named"),
+        (["fetch"], 2, "no task given"),
+        (["pin"], 2, "no task given"),
         (["fetch", "soil_phh"], 3, "Did you mean 'soil_ph'"),
         (["fetch", "--suite", "soil-2"], 3, "Did you mean 'soil-1'"),
         (["pin", "nothing_like_it"], 3, "no task"),

@@ -86,10 +86,10 @@ def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) 
 @pytest.mark.parametrize(
     ("data", "options", "error"),
     [
-        (b"id,label\na,1\na,2\n", {}, "the id 'a' is there twice"),
-        (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': a label that is not finite"),
+        (b"id,label\na,1\na,2\n", {}, "duplicate id 'a'"),
+        (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': label is not finite"),
         (b"id,label\na,1\nb,1\n", {}, "constant labels"),
-        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "classes with a gap"),
+        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "class numbers have a gap"),
         (b"id,label\na,1\nb,2\n", {"columns": ("y",)}, "no column 'y'"),
     ],
 )
@@ -110,7 +110,7 @@ def other(path: Path, data: bytes, **fields: Any) -> Task:
 
 def test_labels_of_another_task_are_refused(labels: Path, tmp_path: Path) -> None:
     task = other(tmp_path / "other.csv", b"id,y\na,1.00\nb,2.5\n", columns=("y",))
-    with pytest.raises(DataError, match="task 'other': these labels are there already; got the same 2 rows"):
+    with pytest.raises(DataError, match="task 'other': another task has the same labels; got the same 2 rows"):
         package_labels(labels, tasks=[task])
     assert not Path("ph__regr.csv").exists()
     assert package_labels(labels, tasks=[task], task="other").compared == (), "a task may be packaged anew"
@@ -126,11 +126,11 @@ def test_labels_of_the_same_samples_tell_the_dataset(labels: Path, tmp_path: Pat
 
 
 def test_another_file_is_not_overwritten(labels: Path) -> None:
-    with pytest.raises(UsageError, match="this is the file that is packaged"):
+    with pytest.raises(UsageError, match="this is the source file itself"):
         package_labels(labels, out=labels)
     out = Path("taken.csv")
     out.write_text("mine")
-    with pytest.raises(UsageError, match=r"another file is there.*--force"):
+    with pytest.raises(UsageError, match=r"another file exists there.*--force"):
         package_labels(labels, out=out)
     assert out.read_text() == "mine"
     made = package_labels(labels, out=out, replace=True)
@@ -169,6 +169,6 @@ def test_the_command_refuses_in_one_line(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,1\nb,x\n")
     failed = neuco_here("data", "package", "ph.csv", "--kind", "regression")
     assert (failed.code, failed.out) == (4, "")
-    assert failed.err == "neuco: error: ph.csv, row 3, column 'label': a label that is no number; got 'x'\n"
+    assert failed.err == "neuco: error: ph.csv, row 3, column 'label': label is not a number; got 'x'\n"
     assert neuco_here("data", "package", "ph.csv", "--kind", "guess").code == 2
     assert neuco_here("data", "package", "nowhere.csv").code == 4
