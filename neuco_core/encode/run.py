@@ -97,13 +97,13 @@ def check_packages(method: Method) -> None:
 
 def extra_of(package: str) -> str | None:
     """The extra of neuco that brings a package, e.g. ``torch`` for torch; its namesake, if several do."""
-    found = []
+    extras = []
     for requirement in metadata.requires("neuco") or []:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"]([\w-]+)", condition)
         if extra and _name(name) == _name(package) and extra[1] not in GATHERED:
-            found.append(extra[1])
-    return _name(package) if _name(package) in found else next(iter(found), None)
+            extras.append(extra[1])
+    return _name(package) if _name(package) in extras else next(iter(extras), None)
 
 
 def _name(requirement: str) -> str:

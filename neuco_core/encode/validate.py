@@ -34,16 +34,16 @@ class Validation:
 
     def problems(self) -> list[str]:
         """One sentence for each reason to refuse the file. Ids that the dataset does not know are none."""
-        found = []
+        problems = []
         if self.missing:
             names = ", ".join(self.missing[:SHOWN])
             which = f"the first are {names}" if len(self.missing) > SHOWN else names
-            found.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
+            problems.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
         if self.dim > self.most:
-            found.append(f"{self.dim} dimensions; at most {self.most} are allowed")
+            problems.append(f"{self.dim} dimensions; at most {self.most} are allowed")
         if self.replaced:
-            found.append(f"{self.replaced} values are missing or not numbers")
-        return found
+            problems.append(f"{self.replaced} values are missing or not numbers")
+        return problems
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -18,12 +18,12 @@ def users() -> dict[str, list[str]]:
 
     sources = [(task.id, task.source) for task in list_tasks()]
     sources += [(method.id, remote) for method in list_methods() for remote in method.files.values()]
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, remote in sources:
         pin = find_pin(remote)
         if pin is not None:
-            found.setdefault(pin.sha256, []).append(name)
-    return found
+            names.setdefault(pin.sha256, []).append(name)
+    return names
 
 
 def prunable(*, everything: bool = False) -> list[Path]:

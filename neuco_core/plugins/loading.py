@@ -3,7 +3,7 @@
 Each is imported, checked and asked for its specs on its own, with a pluggy manager of its own: whatever one
 does wrong is written down as a ``BrokenPlugin``, and no other plugin notices. A plugin's name is the namespace
 of its ids (see ``hookspecs``); so the few plugins that can hold an id are known beforehand, and two of them
-that both do are always found out.
+that both do are always noticed.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Plugins:
     @cached_property
     def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
         entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
-        found = [*find_in_tree(self._packages), *find_installed(entries), *unread]
+        everything = [*find_in_tree(self._packages), *find_installed(entries), *unread]
         builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
-        candidates = [item for item in found if isinstance(item, Candidate)]
-        return (*builtin, *candidates), tuple(item for item in found if isinstance(item, BrokenPlugin))
+        candidates = [item for item in everything if isinstance(item, Candidate)]
+        return (*builtin, *candidates), tuple(item for item in everything if isinstance(item, BrokenPlugin))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -82,15 +82,14 @@ class Plugins:
     def find(self, noun: str, spec_id: str) -> Spec | None:
         """The spec with this id; imports only the plugins that may hold it."""
         results = [self.load(item) for item in self.candidates if item.may_hold(noun, spec_id)]
-        found = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
-        if len(found) > 1:
-            raise duplicate(noun, found)
-        if found:
-            return found[0]
+        specs = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
+        if len(specs) > 1:
+            raise duplicate(noun, specs)
+        if specs:
+            return specs[0]
         for item in results:
             if isinstance(item, BrokenPlugin):
-                error = DuplicateIdError if item.stage == "duplicate" else PluginError
-                raise error(f"so {noun} {spec_id!r} cannot be loaded", where=item, hint="Run `neuco plugins`")
+                raise _cannot_load(noun, spec_id, item)
         return None
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
@@ -119,6 +118,13 @@ def duplicate(noun: str, specs: Sequence[Spec]) -> DuplicateIdError:
         where=_sources(specs),
         hint="Rename one of them or remove its plugin",
     )
+
+
+def _cannot_load(noun: str, spec_id: str, broken: BrokenPlugin) -> PluginError:
+    kind = DuplicateIdError if broken.stage == "duplicate" else PluginError
+    failed = "failed to import" if broken.stage == "import" else "is broken"
+    what = f"{noun} {spec_id!r} cannot be loaded: its plugin {broken.name!r} {failed}: {broken.error}"
+    return kind(what, where=broken.file or broken.source, hint="Run `neuco plugins`")
 
 
 def _sources(specs: Sequence[Spec]) -> str:

@@ -91,7 +91,7 @@ def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_pat
     plugin(tmp_path, "fine")
     tasks = neuco("tasks", "--json", path=tmp_path)
     assert "fine" in {task["id"] for task in tasks.json}
-    assert "1 broken plugin(s) left out: run `neuco plugins`" in tasks.err
+    assert "1 broken plugin left out: run `neuco plugins`" in tasks.err
     rows = {row["name"]: row for row in neuco("plugins", "--json", path=tmp_path).json}
     assert (rows["rotten"]["file"], rows["rotten"]["error"]) == (f"{path}:1", "RuntimeError: cheese")
     doctor = neuco("doctor", path=tmp_path)

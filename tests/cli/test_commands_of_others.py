@@ -68,7 +68,7 @@ def test_a_malformed_list_of_entry_points_is_reported_and_hurts_nobody(tmp_path:
     assert neuco("soil", path=tmp_path).out == "soil!\n"
     assert "soil  From acme." in neuco("--help", path=tmp_path).out
     tasks = neuco("tasks", "--json", path=tmp_path)
-    assert tasks.err == "1 broken plugin(s) left out: run `neuco plugins`\n"
+    assert tasks.err == "1 broken plugin left out: run `neuco plugins`\n"
     assert "biomass_mean" in {task["id"] for task in tasks.json}
     listed = neuco("plugins", path=tmp_path).err
     assert listed.startswith(f"broken: rotten-1.0 ({bad}): its entry points cannot be read")

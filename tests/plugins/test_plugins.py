@@ -162,8 +162,10 @@ def test_a_plugin_that_raises_at_import_is_reported(tree: Tree) -> None:
     assert (problem.name, problem.stage) == ("rotten", "import")
     assert problem.file == f"{path}:2"
     assert problem.error == "RuntimeError: out of cheese"
-    with pytest.raises(PluginError, match="RuntimeError: out of"):
-        tree.catalog().load(Task, "rotten")
+    with pytest.raises(PluginError) as caught:
+        tree.catalog().load(Task, "rotten_x")
+    words = "task 'rotten_x' cannot be loaded: its plugin 'rotten' failed to import: RuntimeError: out of cheese"
+    assert str(caught.value) == f"{path}:2: {words}. Run `neuco plugins`"
 
 
 @pytest.mark.parametrize(
