@@ -62,7 +62,7 @@ def check_text(owner: object, *fields: str) -> None:
 
 
 def _encodable(text: str) -> bool:
-    """No lone surrogate, which could be neither printed nor written."""
+    """Whether the text has no lone surrogate, which could be neither printed nor written."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 

@@ -59,7 +59,7 @@ def verify(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Remove what is no longer of use.
+    """Remove what is no longer used.
 
     That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.

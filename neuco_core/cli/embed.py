@@ -84,7 +84,7 @@ def validate(ctx: click.Context, file: Path, dataset_id: str, dim: int, as_json:
 
 
 def check_target(path: Path, force: bool) -> None:
-    """Say what is wrong with the output file before an hour of encoding, not after it."""
+    """Check the output file before an hour of encoding, not after it."""
     from neuco_core.errors import UsageError
 
     if path.suffix.lower() not in SUFFIXES:
@@ -97,7 +97,7 @@ def check_target(path: Path, force: bool) -> None:
 
 
 def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
-    """``NAME=VALUE`` pairs; a value that reads as a whole number, a number, true or false is taken as such."""
+    """``NAME=VALUE`` pairs; a value that looks like an integer, a number, true or false becomes one."""
     from neuco_core.errors import UsageError
 
     params: dict[str, str | int | float | bool] = {}

@@ -99,7 +99,7 @@ def protocols(as_json: bool) -> None:
 @click.command()
 @json_option
 def plugins(as_json: bool) -> None:
-    """List plugins, and say of each broken one where and why."""
+    """List plugins; for a broken one, say where it fails and why."""
     from neuco_core.cli import survey_commands
     from neuco_core.plugins.catalog import catalog
 
@@ -150,7 +150,7 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
 
 
 def _state(task: Task) -> str:
-    """Whether labels can be had: inside the package, pinned by a checksum, from a linked folder, or not yet."""
+    """Where labels come from: the package, a pinned remote, a linked folder, or nowhere yet."""
     from neuco_core.errors import NeucoError
     from neuco_core.fetch.links import linked_file
     from neuco_core.fetch.pins import find_pin

@@ -207,7 +207,7 @@ def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any
 
 @contextmanager
 def _blame(method: Method) -> Iterator[None]:
-    """An encoder is somebody's plugin: what it raises by mistake is an error that names it."""
+    """An encoder belongs to a plugin: an unexpected exception becomes an error that names the method."""
     try:
         yield
     except (NeucoError, MemoryError):

@@ -1,4 +1,4 @@
-"""Reading over HTTP with pooch's downloader, which goes on where the last try stopped if the server allows it."""
+"""Read over HTTP with pooch's downloader, continuing where the last try stopped if the server allows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_WAIT = 60.0
 
 
 def read_http(url: str, sink: Sink, settings: Settings) -> None:
-    """Make one try."""
+    """Try once."""
     import pooch
     import requests
 
@@ -46,7 +46,7 @@ def _headers(sink: Sink) -> dict[str, str]:
 
 
 def accept(response: Any, url: str, sink: Sink) -> None:
-    """Look at the head of an answer before any byte of its body is taken."""
+    """Check the headers of a response before any of its body is read."""
     status, headers = response.status_code, response.headers
     if url.startswith("https://") and not response.url.startswith("https://"):
         raise FetchError("the server redirects to an insecure address", where=shown(url), got=response.url)

@@ -61,7 +61,7 @@ def make_client(settings: Settings, *, anonymous: bool = False, attempts: int = 
 
 
 def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False) -> None:
-    """Make one try, going on from what an earlier one brought."""
+    """Try once, continuing what an earlier try has received."""
     from botocore.exceptions import BotoCoreError, ClientError
     from urllib3.exceptions import HTTPError
 
@@ -88,7 +88,7 @@ def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False
 
 
 def explain(error: Exception, location: Location, settings: Settings) -> FetchError:
-    """Say in plain words what S3 said."""
+    """Explain in plain words what went wrong with S3."""
     from botocore import exceptions as failed
 
     where = str(location)

@@ -19,7 +19,7 @@ CHUNK = 1 << 16  # what is lost at most when a connection breaks off
 
 
 class TransientError(FetchError):
-    """A failure that may be gone at the next try; ``wait`` is what the server asked for, in seconds."""
+    """A failure that may not recur; ``wait`` is how many seconds the server asked for."""
 
     def __init__(self, what: str, *, wait: float = 0.0, **parts: Any) -> None:
         super().__init__(what, **parts)
@@ -27,7 +27,7 @@ class TransientError(FetchError):
 
 
 class Sink:
-    """The file that a transport writes to. It survives a failed try, so that the next can go on from there."""
+    """The file that a transport writes to. It survives a failed try, so that the next can continue it."""
 
     def __init__(self, path: Path, url: str, *, size: int | None, limit: int, bar: Any = None) -> None:
         self.path, self.url = path, url
@@ -75,7 +75,7 @@ class Sink:
         return len(chunk)
 
     def flush(self) -> None:
-        """Part of what a file offers; every write is flushed already, so that a full disk is noticed at once."""
+        """Needed by the interface of a file; every write is flushed already, so that a full disk shows at once."""
 
     def _check_total(self, total: int) -> None:
         if self.size is not None and total != self.size:
@@ -111,7 +111,7 @@ Transport = Callable[[str, Sink, Settings], None]
 
 
 def download(url: str, path: Path, settings: Settings, *, size: int | None, progress: bool | None) -> bool:
-    """Write the file of an address to ``path``; True if it was put together from several tries."""
+    """Download an address to ``path``; True if the file was assembled from several tries."""
     if size is not None and size > settings.max_bytes:
         hint = f"If it should be that large, set NEUCO_MAX_BYTES={size}"
         raise DataError(

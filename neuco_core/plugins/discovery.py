@@ -72,7 +72,7 @@ def inside(spec_id: str, namespace: str) -> bool:
 
 
 def extended(own: Iterable[str], package: str) -> list[str]:
-    """The folders of an in-tree package: its own, and those of its name on the Python path that are no package.
+    """The folders of an in-tree package: its own, and those of its name on the Python path that are not packages.
 
     One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice.
     """
@@ -82,7 +82,7 @@ def extended(own: Iterable[str], package: str) -> list[str]:
 
 
 def _seen(there: Callable[[], bool]) -> bool:
-    """Whether a path is there, as far as it may be looked at: this runs at import, where nothing can be reported."""
+    """Whether a path exists; one that may not be looked at does not. This runs at import, which must not fail."""
     try:
         return there()
     except OSError:

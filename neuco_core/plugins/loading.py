@@ -93,7 +93,7 @@ class Plugins:
         return None
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
-        """All specs of a noun by id, and what stood in the way. An id that is registered twice is in neither place."""
+        """All specs of a noun by id, and the broken plugins. An id that is registered twice counts as broken."""
         plugins, broken = self.survey()
         by_id: dict[str, list[Spec]] = {}
         for plugin in plugins:
@@ -106,7 +106,7 @@ class Plugins:
         return {key: specs[0] for key, specs in sorted(by_id.items()) if len(specs) == 1}, broken
 
     def survey(self) -> tuple[list[Plugin], list[BrokenPlugin]]:
-        """Every plugin, imported; and everything that is no usable plugin."""
+        """Every plugin that can be used, imported, and everything that cannot."""
         results = [self.load(candidate) for candidate in self.candidates]
         broken = [*self._found[1], *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
@@ -136,7 +136,7 @@ def _with_id(plugin: Plugin, noun: str, spec_id: str) -> list[Spec]:
 
 
 def say(error: BaseException) -> str:
-    """An error in one line, even if it cannot speak for itself."""
+    """An error in one line, even if its own ``__str__`` fails."""
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:

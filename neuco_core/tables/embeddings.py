@@ -60,7 +60,7 @@ def make_embeddings(
 
 
 def content_hash(ids: Sequence[str], values: np.ndarray) -> str:
-    """Of the ids and the float32 values in their order, whatever file they came from."""
+    """The hash of the ids and the float32 values in their order, independent of the file format."""
     head = {"format": "neuco-embeddings-1", "ids": list(ids), "shape": values.shape}
     digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
     for start in range(0, len(values), 1024):  # in parts, to need no second copy of it all

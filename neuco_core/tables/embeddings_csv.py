@@ -1,7 +1,7 @@
-"""Embeddings in CSV: a quick way for clean files, a careful one for the rest.
+"""Embeddings in CSV: a fast path for clean files, a careful one for the rest.
 
-The quick way is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
-Whatever it stumbles over is read again row by row, which counts what is replaced or names the place of the error.
+The fast path is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
+A file it cannot read is read again row by row, to count what is replaced or to locate the error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CELLS = 3 << 19  # in a block of rows: 12 MB as float64
 
 
 class _OddError(Exception):
-    """The quick way cannot go on; the careful one will say why, or cope."""
+    """The fast path gives up; the careful one copes, or says why it cannot."""
 
 
 @dataclass(frozen=True)
@@ -181,7 +181,7 @@ def _number(cell: str) -> float:
 
 
 def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
-    """Infinite values can never be used; others that are no numbers only when replacing them is allowed."""
+    """Infinite values are always refused; other non-numbers only with ``strict``."""
     bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
     if bad.any():
         column = int(np.flatnonzero(bad)[0])

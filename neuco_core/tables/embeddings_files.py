@@ -20,7 +20,7 @@ ROWS = 1024  # at a time, in Parquet: the whole file at once would need several 
 
 @contextmanager
 def _whole(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever goes wrong into one line: on damaged files the libraries raise what their parts raise."""
+    """Turn any failure into one line: on damaged files the libraries raise whatever their parts raise."""
     try:
         yield
     except NeucoError:

@@ -1,4 +1,4 @@
-"""CSV, read strictly: what is odd is either understood or refused with its file and row."""
+"""CSV, read strictly: anything odd is either understood, or refused with its file and row."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 
 def open_rows(file: IO[str], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every record that is not blank with the number of its (last) line; the header is the first."""
+    """Every record that is not blank, with the number of its last line; the header comes first."""
     reader = csv.reader(file, strict=True)
     try:
         for row in reader:
@@ -107,7 +107,7 @@ def _wrong_separator(names: Sequence[str]) -> Iterator[str]:
 
 
 def first_double(items: Iterable[str]) -> tuple[int, int] | None:
-    """The positions of the first item that was there before, and of that one."""
+    """The positions of the first duplicate: where the item first occurs, and where it occurs again."""
     seen: dict[str, int] = {}
     for position, item in enumerate(items):
         if item in seen:

@@ -85,7 +85,7 @@ def see_encoders(names: Names) -> None:
 PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "data": (data_world, 19, lambda names: None),
     "formats": (formats_world, 5, see_formats),
-    "encoders": (plain_world, 2, see_encoders),
+    "encoders": (plain_world, 5, see_encoders),
     "plugins": (plain_world, 7, lambda names: None),
 }
 
