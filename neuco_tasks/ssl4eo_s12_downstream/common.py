@@ -61,7 +61,7 @@ def _paper_baseline(r2: float) -> Baseline:
     """The paper's R² of the averaging baseline.
 
     The tolerance is wide on purpose: at this learning rate the probe has not converged, so its R² follows the
-    scale of the embedding, and nobody has checked that bands are scaled here as they were there. A wrong file shows.
+    scale of the embedding, and it is not verified that bands are scaled here as they were there. A wrong file shows.
     """
     return Baseline(
         method="averaging",
