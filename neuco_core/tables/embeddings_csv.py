@@ -55,7 +55,7 @@ def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[
         start = min(numbers[0], 1)
         wrong = next((n for n, number in enumerate(numbers, start) if n != number), None)
         if wrong is not None:
-            expected = f"numbered columns from {start} without a gap"
+            expected = f"columns numbered from {start} on"
             raise DataError("column numbers have a gap", where=where, expected=expected, got=f"no column {wrong}")
     columns = digits or [name for name in names if name != "id"]
     if not columns:
