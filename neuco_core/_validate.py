@@ -58,11 +58,11 @@ def check_text(owner: object, *fields: str) -> None:
     for field in fields:
         value = getattr(owner, field)
         if not isinstance(value, str) or not _encodable(value):
-            raise fail(owner, field, value, "text")
+            raise fail(owner, field, value, "a string")
 
 
 def _encodable(text: str) -> bool:
-    """No lone surrogate, which could be neither printed nor written."""
+    """Whether the text has no lone surrogate, which could be neither printed nor written."""
     return not any("\ud800" <= char <= "\udfff" for char in text)
 
 
@@ -111,15 +111,15 @@ def check_instance(owner: object, field: str, cls: type, *, optional: bool = Fal
 
 
 def freeze_strings(owner: object, field: str) -> None:
-    """Turn a list of texts into a tuple; a lone text is the usual slip, and would become its letters."""
+    """Turn a list of strings into a tuple; a lone string is the usual slip, and would become its letters."""
     value = getattr(owner, field)
     if isinstance(value, str) or not isinstance(value, Iterable):
-        raise fail(owner, field, value, "a list of texts", "Write ('x',) for a single one")
+        raise fail(owner, field, value, "a list of strings", "Write ('x',) for a single one")
     value = tuple(value)
     if not all(isinstance(item, str) and item and _encodable(item) for item in value):
-        raise fail(owner, field, value, "a list of non-empty texts")
+        raise fail(owner, field, value, "a list of non-empty strings")
     if len(set(value)) != len(value):
-        raise fail(owner, field, value, "each text once")
+        raise fail(owner, field, value, "no duplicates")
     set_field(owner, field, value)
 
 
@@ -131,5 +131,5 @@ def freeze_mapping(owner: object, field: str, values: type | tuple[type, ...]) -
         finite = not isinstance(item, float) or math.isfinite(item)
         if not isinstance(key, str) or not isinstance(item, values) or not finite:
             names = values.__name__ if isinstance(values, type) else ", ".join(cls.__name__ for cls in values)
-            raise fail(owner, field, {key: item}, f"texts mapped to {names}")
+            raise fail(owner, field, {key: item}, f"strings mapped to {names}")
     set_field(owner, field, Frozen(value))

@@ -69,7 +69,7 @@ def _rebuild(cls: type[NeucoError], state: dict[str, object]) -> NeucoError:
 
 
 class UsageError(NeucoError):
-    """The caller asked for something that cannot be: a wrong option, a wrong combination."""
+    """The caller asked for something impossible: a wrong option, a wrong combination."""
 
     exit_code = 2
 

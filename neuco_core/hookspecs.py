@@ -114,7 +114,7 @@ def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
 
 @hookspec
 def neuco_commands() -> Iterable[click.Command]:  # type: ignore[empty-body]
-    """Yield commands for the ``neuco`` command line; the entry point bears the command's name.
+    """Yield commands for the ``neuco`` command line; the entry point has the command's name.
 
     @hookimpl
     def neuco_commands():

@@ -119,7 +119,7 @@ class Remote:
 
 @dataclass(frozen=True, kw_only=True)
 class Baseline:
-    """The score that a known method is expected to reach: the mean over the splits, and how far it may be off."""
+    """The score that a known method should reach: the mean over the splits, and the tolerance."""
 
     method: str
     score: float
@@ -164,7 +164,7 @@ class Dataset(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Content):
-    """Labels for samples of a dataset, and how a prediction of them is judged."""
+    """Labels for samples of a dataset, and how a prediction of them is scored."""
 
     dataset: str
     kind: str

@@ -1,51 +1,154 @@
-"""The contract as tests, for a plugin's ``test.py`` in this repository or in any other.
+"""For a plugin's ``test.py``, in this repository or in any other: an encoder tried on small cubes, and the contract.
 
-    from neuco_core.testing import contract
+    from neuco_core.testing import TinyCubes, check_encoder, contract
+
+    def test_keeps_the_promises_of_an_encoder():
+        check_encoder(MyEncoder, TinyCubes(bands=("grey/0",), seasons=("scene",), size=8))
 
     test_contract = contract("task", "soil_ph")
 
-gives one test for each point of the contract (``neuco check --help`` lists them). Without any file,
-``pytest --neuco soil_ph`` does the same.
+``contract`` gives one test for each check that ``neuco check --help`` lists; ``pytest --neuco soil_ph`` runs the same
+checks without any file. Only the contract needs pytest: an encoder can be tried in a session without it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import hashlib
+import sys
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import TYPE_CHECKING, Any
 
-import pytest
+import numpy as np
 
-from neuco_core.contract.contract import FAILED, SKIPPED, Check, all_checks, run_check
-from neuco_core.contract.subjects import MethodSubject, Subject, TaskSubject
-from neuco_core.specs import Method, Task
+from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.encode.run import one_thread
+from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
+from neuco_core.errors import PluginError
+from neuco_core.specs import Dataset, Method, Task
+
+if TYPE_CHECKING:
+    from neuco_core.contract.contract import Check
+    from neuco_core.contract.subjects import Subject
+
+SSL4EO_BANDS = tuple(PUBLISHED_STATISTICS)
+LANDSAT_BANDS = tuple(f"etm/B{number}" for number in (1, 2, 3, 4, 5, 7))
+GREY_BANDS = ("grey/0",)
+SEASONS = ("spring", "summer", "fall", "winter")
 
 
-@cache
-def subject(noun: str, name: str) -> Subject:
-    """A task or method with its data; kept, because all tests of a contract look at the same one."""
-    from neuco_core.plugins.catalog import catalog
+class TinyCubes:
+    """A few cubes of slopes and noise, each made from its id alone."""
 
-    if noun == "task":
-        return TaskSubject(catalog().load(Task, name))
-    return MethodSubject(catalog().load(Method, name))
+    def __init__(
+        self,
+        count: int = 12,
+        bands: Sequence[str] = SSL4EO_BANDS,
+        seasons: Sequence[str] = SEASONS,
+        size: int = 16,
+        version: str = "1",
+    ) -> None:
+        self.version = version
+        self.bands = tuple(bands)
+        self.seasons = tuple(seasons)
+        self.size = size
+        self._ids = tuple(hashlib.sha256(str(i).encode()).hexdigest()[:12] for i in range(count))
+
+    def ids(self) -> tuple[str, ...]:
+        return self._ids
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        return CubeBatch(tuple(ids), np.stack([self._one(name) for name in ids]), self.bands, self.seasons)
+
+    def shuffled(self) -> TinyCubes:
+        """The same samples in reverse order."""
+        other = TinyCubes(len(self._ids), self.bands, self.seasons, self.size, self.version)
+        other._ids = self._ids[::-1]
+        return other
+
+    def dataset(self, name: str = "tiny") -> Dataset:
+        return Dataset(id=name, bands=self.bands, seasons=self.seasons, cubes=lambda: self, synthetic=True)
+
+    def _one(self, name: str) -> np.ndarray:
+        random = np.random.default_rng(int(name, 16))
+        shape = (len(self.seasons), len(self.bands), self.size, self.size)
+        slope = np.linspace(-1, 1, self.size)[:, None] * random.normal(size=(*shape[:2], 1, 1))
+        values = random.normal(size=(*shape[:2], 1, 1)) + slope + random.normal(scale=0.3, size=shape)
+        pairs = np.array([PUBLISHED_STATISTICS.get(band, (60.0, 20.0)) for band in self.bands])
+        return np.asarray(values * pairs[:, 1, None, None] + pairs[:, 0, None, None], dtype=np.float32)
+
+
+def encode_all(factory: Callable[[], Any], source: TinyCubes, batch_size: int = 64) -> np.ndarray:
+    """Fit the encoder if it can be fitted, and encode all samples: rows in the order of the sorted ids."""
+    ids = source.ids()
+    parts = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
+    with one_thread("torch" in sys.modules):
+        encoder = factory()
+        if hasattr(encoder, "fit"):
+            encoder.fit(source)
+        values = np.concatenate([np.asarray(encoder.encode(source.read(part))) for part in parts])
+    return np.asarray(values[np.argsort(ids)])
+
+
+def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None) -> np.ndarray:
+    """Check what every encoder promises and return its values; the first broken promise is a ``PluginError``."""
+    source = source or TinyCubes()
+    values = encode_all(factory, source)
+    _promise(values.dtype == np.float32, "float32 values", values.dtype)
+    _promise(values.ndim == 2 and len(values) == len(source.ids()), "one row for each sample", values.shape)
+    _promise(1 <= values.shape[1] <= MAX_DIM, f"1 to {MAX_DIM} values", values.shape[1])
+    _promise(bool(np.isfinite(values).all()), "finite values", "NaN or infinity")
+    _promise(len(np.unique(values, axis=0)) == len(values), "different rows for different samples", "equal rows")
+    for what, again in (
+        ("when it runs again", encode_all(factory, source)),
+        ("with another batch size", encode_all(factory, source, batch_size=5)),
+        ("when the samples come in another order", encode_all(factory, source.shuffled())),
+    ):
+        _promise(np.array_equal(values, again), f"the same values {what}", "different values")
+    return values
+
+
+def _promise(kept: bool, expected: str, got: object) -> None:
+    if not kept:
+        raise PluginError("the encoder breaks a promise", expected=expected, got=got)
 
 
 def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[str, str], None]:
-    """A test function that holds tasks or methods to the contract, one test for each check and name."""
+    """A test function for tasks or methods: one test for each check of the contract and each name."""
+    import pytest
+
+    from neuco_core.contract.contract import all_checks
+
+    checks = {item.id: item for item in all_checks(noun)}
 
     @pytest.mark.parametrize("name", names)
-    @pytest.mark.parametrize("check", [item.id for item in all_checks(noun)])
+    @pytest.mark.parametrize("check", checks)
     def test_contract(check: str, name: str) -> None:
-        hold(next(item for item in all_checks(noun) if item.id == check), noun, name, allow_unpinned=allow_unpinned)
+        hold(checks[check], noun, name, allow_unpinned=allow_unpinned)
 
     return test_contract
 
 
 def hold(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> None:
-    """Run one check as (part of) a test: it passes, fails with reason and cure, or is skipped with the reason."""
-    finding = run_check(item, subject(noun, name), allow_unpinned=allow_unpinned)
+    """Run one check as a test: it passes, fails with reason and cure, or is skipped with the reason."""
+    import pytest
+
+    from neuco_core.contract.contract import FAILED, SKIPPED, run_check
+
+    finding = run_check(item, _subject(noun, name), allow_unpinned=allow_unpinned)
     if finding.status == SKIPPED:
-        # Justified: the finding says why this machine or this subject leaves nothing to check.
+        # Justified: the finding says why there is nothing to check on this machine or for this subject.
         pytest.skip(finding.detail)
     if finding.status == FAILED:
         pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {item.cure}", pytrace=False)
+
+
+@cache
+def _subject(noun: str, name: str) -> Subject:
+    """A task or method with its data; kept, because all tests of a contract look at the same one."""
+    from neuco_core.contract.subjects import MethodSubject, TaskSubject
+    from neuco_core.plugins.catalog import catalog
+
+    if noun == "task":
+        return TaskSubject(catalog().load(Task, name))
+    return MethodSubject(catalog().load(Method, name))

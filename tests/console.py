@@ -1,4 +1,4 @@
-"""Runs the commands of a document: every ``console`` block, with its output compared, and every ``python`` block."""
+"""Runs what a document shows: every ``console`` block, with its output compared, and every ``python`` block."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 FENCE = re.compile(r"^```(console|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -23,22 +24,40 @@ class Step:
     python: bool = False
 
 
+def play(text: str, folder: Path, environment: dict[str, str], names: dict[str, Any]) -> list[str]:
+    """Do all that a page shows, in its order; what did not happen as shown is returned, one text for each step.
+
+    The Python blocks are run in this process and in one namespace, ``names``, as a reader would type them.
+    """
+    failures = []
+    for step in steps(text):
+        if step.python:
+            exec(compile("\n" * (step.line - 1) + step.command, "page", "exec"), names)
+            continue
+        done = run(step, folder, environment)
+        meant = not any(line.startswith("neuco: error") for line in step.expected)
+        if (done.returncode == 0) != meant or not matches(step.expected, done.stdout):
+            told = f"line {step.line}: {step.command}\nended with {done.returncode}"
+            failures.append("\n".join([told, done.stdout, "not", *step.expected]))
+    return failures
+
+
 def steps(text: str) -> list[Step]:
-    found: list[Step] = []
+    listed: list[Step] = []
     for match in FENCE.finditer(text):
         line = text.count("\n", 0, match.start()) + 2
-        found += [Step(line, match[2], python=True)] if match[1] == "python" else _commands(match[2], line)
-    return found
+        listed += [Step(line, match[2], python=True)] if match[1] == "python" else _commands(match[2], line)
+    return listed
 
 
 def _commands(block: str, first: int) -> list[Step]:
-    found: list[Step] = []
+    commands: list[Step] = []
     for offset, text in enumerate(block.splitlines()):
         if text.startswith("$ "):
-            found.append(Step(first + offset, text[2:]))
+            commands.append(Step(first + offset, text[2:]))
         else:
-            found[-1] = Step(found[-1].line, found[-1].command, (*found[-1].expected, text))
-    return found
+            commands[-1] = replace(commands[-1], expected=(*commands[-1].expected, text))
+    return commands
 
 
 def run(step: Step, folder: Path, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

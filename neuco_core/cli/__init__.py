@@ -8,6 +8,7 @@ try:
     import contextlib
     import importlib
     import os
+    from collections.abc import Mapping
     from typing import TYPE_CHECKING
 
     import click
@@ -52,69 +53,80 @@ COMMANDS = {
 CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
-class LazyGroup(click.Group):
-    """Built-in commands from the table above, and strangers' commands from the entry points ``neuco.commands``."""
+class CommandTable(click.Group):
+    """Commands from a table of places, each imported when it is asked for."""
+
+    table: Mapping[str, str] = {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
+        return sorted(self.table)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name in COMMANDS:
-            module, _, attribute = COMMANDS[name].partition(":")
-            command: click.Command = getattr(importlib.import_module(module), attribute)
-            return command
-        found = _strangers().get(name)
-        return _plugin_command(name, found) if found else None
+        if name not in self.table:
+            return None
+        module, _, attribute = self.table[name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+
+class Main(CommandTable):
+    """Neuco's own commands, and those of other packages by their entry points ``neuco.commands``."""
+
+    table = COMMANDS
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        entries = [] if name in COMMANDS else _other_commands().get(name, [])
+        return _plugin_command(name, entries) if entries else super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_commands(ctx, formatter)
-        # Strangers' commands are named, not imported: one of them must not make the help slow or break it.
-        entries = [entry for name, found in _strangers().items() if name not in COMMANDS for entry in found]
-        found = [(entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in entries]
-        if found:
+        # Named, not imported: a command of another package must not make the help slow or break it.
+        entries = [entry for name, entries in _other_commands().items() if name not in COMMANDS for entry in entries]
+        rows = [(entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in entries]
+        if rows:
             with formatter.section("Commands of other packages"):
-                formatter.write_dl(found)
+                formatter.write_dl(rows)
 
 
-def _strangers() -> dict[str, list[EntryPoint]]:
+def _other_commands() -> dict[str, list[EntryPoint]]:
     from neuco_core.plugins.discovery import installed_entry_points
 
-    found: dict[str, list[EntryPoint]] = {}
+    by_name: dict[str, list[EntryPoint]] = {}
     for entry in sorted(installed_entry_points()[0].select(group="neuco.commands"), key=lambda entry: entry.name):
-        found.setdefault(entry.name, []).append(entry)
-    return found
+        by_name.setdefault(entry.name, []).append(entry)
+    return by_name
 
 
-def _sources(found: list[EntryPoint]) -> str:
-    return " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in found)
+def _sources(entries: list[EntryPoint]) -> str:
+    return " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in entries)
 
 
 def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
-    """The commands of other packages with where each is from, and those that cannot be used; all are imported."""
+    """The commands of other packages with the source of each, and those that cannot be used; all are imported."""
     from neuco_core.plugins.discovery import BrokenPlugin
 
     working, broken = {}, []
-    for name, found in _strangers().items():
+    for name, entries in _other_commands().items():
         try:
-            _plugin_command(name, found)
-            working[name] = _sources(found)
+            _plugin_command(name, entries)
+            working[name] = _sources(entries)
         except PluginError as error:
-            broken.append(BrokenPlugin(name, _sources(found), "command", error.what))
+            broken.append(BrokenPlugin(name, _sources(entries), "command", error.what))
     return working, broken
 
 
-def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
+def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
     from neuco_core.plugins.loading import hooks_of, say
 
-    sources = _sources(found)
+    sources = _sources(entries)
     if name in COMMANDS:
         raise PluginError(f"neuco itself has a command {name!r}", where=sources, hint="Rename the other one")
-    if len(found) > 1:
-        raise PluginError(f"two packages bring the command {name!r}", where=sources, hint="Remove one of them")
+    if len(entries) > 1:
+        raise PluginError(f"two packages provide the command {name!r}", where=sources, hint="Remove one of them")
     try:
         # What a plugin prints must not end up in the JSON that a program reads from us.
         with contextlib.redirect_stdout(sys.stderr):
-            results = hooks_of(found[0].load())["neuco_commands"][0]()
+            results = hooks_of(entries[0].load())["neuco_commands"][0]()
             commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
     except KeyboardInterrupt:
         raise
@@ -122,11 +134,11 @@ def _plugin_command(name: str, found: list[EntryPoint]) -> click.Command:
         text = f"the command {name!r} cannot be loaded: {say(error)}"
         raise PluginError(text, where=sources, hint="Repair or remove that package") from error
     if not isinstance(commands.get(name), click.Command):
-        raise PluginError(f"gives no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
+        raise PluginError(f"provides no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
     return commands[name]
 
 
-@click.group(cls=LazyGroup, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Main, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="neuco")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 @click.pass_context

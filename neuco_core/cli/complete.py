@@ -13,9 +13,9 @@ def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[
     def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
         from neuco_core.plugins.catalog import catalog
 
-        found: set[str] = set()
+        ids: set[str] = set()
         for noun in nouns:
-            found.update(catalog().survey_suites()[0] if noun == "suite" else catalog().plugins.collect(noun)[0])
-        return sorted(name for name in found if name.startswith(incomplete))
+            ids.update(catalog().survey_suites()[0] if noun == "suite" else catalog().plugins.collect(noun)[0])
+        return sorted(name for name in ids if name.startswith(incomplete))
 
     return complete

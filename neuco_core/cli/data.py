@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-
 import click
 
+from neuco_core.cli import CommandTable
 from neuco_core.errors import EXIT_CODES
 
 COMMANDS = {
@@ -21,20 +20,10 @@ COMMANDS = {
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 7))
 
 
-class DataGroup(click.Group):
-    """Each command is imported when it is asked for."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(COMMANDS)
-
-    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        if name not in COMMANDS:
-            return None
-        module, _, attribute = COMMANDS[name].partition(":")
-        command: click.Command = getattr(importlib.import_module(module), attribute)
-        return command
+class Data(CommandTable):
+    table = COMMANDS
 
 
-@click.group(cls=DataGroup, epilog=f"Exit codes: {CODES}.")
+@click.group(cls=Data, epilog=f"Exit codes: {CODES}.")
 def data() -> None:
     """Fetch, verify, pin, package and upload data, and look after the cache."""

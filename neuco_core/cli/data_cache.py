@@ -21,12 +21,12 @@ def ls(as_json: bool) -> None:
     from neuco_core.fetch.usage import users
 
     used = users()
-    found = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
+    files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
     if as_json:
-        return echo_json({"cache": str(cache_dir()), "files": found})
-    cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in found]
+        return echo_json({"cache": str(cache_dir()), "files": files})
+    cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in files]
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
-    click.echo(f"{len(found)} files, {sum(f['size'] for f in found)} bytes in {cache_dir()}")
+    click.echo(f"{len(files)} files, {sum(f['size'] for f in files)} bytes in {cache_dir()}")
     return None
 
 
@@ -39,18 +39,18 @@ def verify(as_json: bool) -> None:
     """
     from neuco_core.fetch.cache import discard, entries
 
-    found = [(item, _describe(item), item.intact()) for item in entries()]
-    for item, _, intact in found:
+    checked = [(item, _describe(item), item.intact()) for item in entries()]
+    for item, _, intact in checked:
         if not intact:
             discard(item)
     if as_json:
-        echo_json([{**description, "intact": intact} for _, description, intact in found])
+        echo_json([{**description, "intact": intact} for _, description, intact in checked])
     else:
-        cells = [(d["sha256"][:12], d["name"], "ok" if intact else "corrupt, removed") for _, d, intact in found]
+        cells = [(d["sha256"][:12], d["name"], "ok" if intact else "corrupt, removed") for _, d, intact in checked]
         click.echo(table(("sha256", "name", "state"), cells))
-    corrupt = sum(not intact for _, _, intact in found)
+    corrupt = sum(not intact for _, _, intact in checked)
     if corrupt:
-        what = f"{corrupt} of {len(found)} files in the cache were corrupt and have been removed"
+        what = f"{corrupt} of {len(checked)} files in the cache were corrupt and have been removed"
         raise ChecksumError(what, hint="Fetch them again with `neuco data fetch`")
 
 
@@ -59,7 +59,7 @@ def verify(as_json: bool) -> None:
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
-    """Remove what is no longer of use.
+    """Remove what is no longer used.
 
     That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.

@@ -1,4 +1,4 @@
-"""``neuco data fetch``: bring the files of tasks and methods here, each verified."""
+"""``neuco data fetch``: fetch the files of tasks and methods, each verified."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_js
 
 
 def raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
-    """End a command that did what it could: with the only error, or with the first one and their number."""
+    """End a command that tried everything: raise the only error, or the first with their number."""
     if len(errors) == 1:
         raise errors[0]
     if errors:
@@ -50,11 +50,11 @@ def raise_for(errors: Sequence[NeucoError], total: int, done: str) -> None:
 
 
 def choose(tasks: Sequence[str], suite: str | None) -> list[Task]:
-    """The tasks by id, pattern or suite. None at all is a slip, not a wish for everything."""
+    """The tasks by id, pattern or suite. Naming none is a mistake, not a request for everything."""
     from neuco_core.plugins.catalog import list_tasks
 
     if not tasks and not suite:
-        raise UsageError("no task is named", hint="Name tasks, or a suite with --suite; `neuco tasks` lists them")
+        raise UsageError("no task given", hint="Give tasks, or a suite with --suite; `neuco tasks` lists them")
     return list_tasks(*tasks, suite=suite)
 
 

@@ -33,8 +33,8 @@ def link(dataset: str | None, folder: Path | None, remove: bool, as_json: bool) 
         links.add_link(load_dataset(dataset).id, folder)
     elif dataset or remove:
         raise UsageError("a link needs a dataset and a folder", hint="neuco data link DATASET FOLDER, or --remove")
-    found = links.read_links()
+    folders = links.read_links()
     if as_json:
-        return echo_json(found)
-    click.echo(table(("dataset", "folder"), sorted(found.items())) if found else "No dataset is linked.")
+        return echo_json(folders)
+    click.echo(table(("dataset", "folder"), sorted(folders.items())) if folders else "No dataset is linked.")
     return None

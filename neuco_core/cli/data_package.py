@@ -37,7 +37,7 @@ def package(
 ) -> None:
     """Check a CSV of labels, write it in canonical form and print its declaration.
 
-    The same labels always give the same bytes, whatever the order of the rows and the writing of the numbers. Labels
+    The same labels always give the same bytes, whatever the order of the rows and the notation of the numbers. Labels
     that another task has already are refused.
     """
     from neuco_core.plugins.catalog import list_tasks

@@ -27,7 +27,7 @@ def upload(file: Path, target: str, as_json: bool) -> None:
         remote = to_json(stored.remote)
         return echo_json({**remote, "version": stored.version or None, "checksum_confirmed": stored.confirmed})
     click.echo(f"version: {stored.version or 'none: this bucket keeps no versions'}")
-    click.echo(f"the server {'verified' if stored.confirmed else 'did not say that it verified'} the sha256")
-    click.echo("readable by everybody: yes, read back without credentials")
+    click.echo(f"the server {'verified' if stored.confirmed else 'did not confirm'} the sha256")
+    click.echo("readable by everyone: yes, read back without credentials")
     click.echo(stored.declaration)
     return None

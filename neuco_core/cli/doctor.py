@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # What the extras are for; which there are, and what they need, is in the metadata of the installed package.
 USES = {
-    "all": "all of these but test and dev",
+    "all": "everything but test and dev",
     "cubes": "SSL4EO data cubes",
     "dask": "scoring on several machines",
     "dev": "linting and types",
@@ -31,25 +31,25 @@ USES = {
     "test": "neuco's own tests",
     "torch": "encoders and MLP probes",
 }
-Finding = tuple[str, str, str]
+Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 
 
 @click.command()
 @json_option
 def doctor(as_json: bool) -> None:
     """Check the installation: versions, extras, folders, pins, plugins, suites. Ends with 5 if a plugin is broken."""
-    findings = [*_environment(), *_extras(), *_plugins(), *_suites()]
+    rows = [*_environment(), *_extras(), *_plugins(), *_suites()]
     if as_json:
-        echo_json([{"check": check, "status": status, "detail": detail} for check, status, detail in findings])
+        echo_json([{"check": check, "status": status, "detail": detail} for check, status, detail in rows])
     else:
-        click.echo(table(("check", "status", "detail"), findings))
-    failed = {check for check, status, _ in findings if status == "failed"}
+        click.echo(table(("check", "status", "detail"), rows))
+    failed = {check for check, status, _ in rows if status == "failed"}
     if failed:
         # A broken plugin has an exit code of its own, so that a script can tell it from a broken installation.
         sys.exit(5 if any(check.startswith("plugin") for check in failed) else 1)
 
 
-def _environment() -> Iterator[Finding]:
+def _environment() -> Iterator[Row]:
     from neuco_core import __version__, paths
     from neuco_core.fetch.cache import cache_dir
     from neuco_core.fetch.pins import shipped_file, user_file
@@ -58,7 +58,7 @@ def _environment() -> Iterator[Finding]:
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.registry_dir()
     yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
-    yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (made when it is first needed)'}")
+    yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
     yield _attempt("pins", lambda: _pins(shipped_file()))
     yield _attempt("own pins", lambda: _pins(user_file()))
 
@@ -69,14 +69,14 @@ def _pins(path: Path) -> str:
     return f"{len(read_pins(path))} in {path}"
 
 
-def _attempt(check: str, detail: Callable[[], str]) -> Finding:
+def _attempt(check: str, detail: Callable[[], str]) -> Row:
     try:
         return check, "ok", detail()
     except NeucoError as error:
         return check, "failed", str(error)
 
 
-def _extras() -> Iterator[Finding]:
+def _extras() -> Iterator[Row]:
     from packaging.requirements import Requirement
 
     try:
@@ -103,17 +103,17 @@ def _satisfied(need: Requirement) -> bool:
         return False
 
 
-def _plugins() -> Iterator[Finding]:
+def _plugins() -> Iterator[Row]:
     from neuco_core.cli import survey_commands
     from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
-    yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} things registered"
+    yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} specs registered"
     for problem in (*catalog().problems(), *survey_commands()[1]):
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 
 
-def _suites() -> Iterator[Finding]:
+def _suites() -> Iterator[Row]:
     from neuco_core.plugins.catalog import catalog, load_protocol
 
     def tasks(name: str) -> str:

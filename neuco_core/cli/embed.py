@@ -67,7 +67,7 @@ def embed(
 def validate(ctx: click.Context, file: Path, dataset_id: str, dim: int, as_json: bool) -> None:
     """Check that a file of embeddings covers a dataset: ids complete, dimension, finite numbers.
 
-    Rows whose id the dataset does not know are counted and are no fault. The exit code is 4 if the file will not do.
+    Rows whose id the dataset does not know are counted, and are no error. The exit code is 4 if the file is unusable.
     """
     from neuco_core.encode.validate import one_line, validate_file
     from neuco_core.errors import DataError
@@ -80,24 +80,24 @@ def validate(ctx: click.Context, file: Path, dataset_id: str, dim: int, as_json:
         ctx.exit(DataError.exit_code if problems else 0)
     if problems:
         raise DataError("; ".join(problems), where=file)
-    click.echo(f"{file}: good: {one_line(validation)}")
+    click.echo(f"{file}: ok: {one_line(validation)}")
 
 
 def check_target(path: Path, force: bool) -> None:
-    """Say what is wrong with the output file before an hour of encoding, not after it."""
+    """Check the output file before an hour of encoding, not after it."""
     from neuco_core.errors import UsageError
 
     if path.suffix.lower() not in SUFFIXES:
         expected = "a name that ends in " + ", ".join(SUFFIXES)
-        raise UsageError("not a kind of file to write", where=path, expected=expected, got=path.suffix or "no suffix")
+        raise UsageError("unsupported file type", where=path, expected=expected, got=path.suffix or "no suffix")
     if not path.parent.is_dir():
         raise UsageError("no such folder", where=path.parent)
     if path.exists() and not force:
-        raise UsageError("the file is there already", where=path, hint="Say --force to replace it")
+        raise UsageError("the file already exists", where=path, hint="Use --force to replace it")
 
 
 def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
-    """``NAME=VALUE`` pairs; a value that reads as a whole number, a number, true or false is taken as such."""
+    """``NAME=VALUE`` pairs; a value that looks like an integer, a number, true or false becomes one."""
     from neuco_core.errors import UsageError
 
     params: dict[str, str | int | float | bool] = {}

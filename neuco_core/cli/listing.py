@@ -33,9 +33,9 @@ def tasks(
     """List tasks. All conditions must hold; of several ids or globs, any."""
     from neuco_core.plugins.catalog import list_tasks
 
-    found = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in found]
-    _print(found, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json)
+    specs = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in specs]
+    _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json)
 
 
 @click.command()
@@ -46,12 +46,12 @@ def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None
     """List methods."""
     from neuco_core.plugins.catalog import list_methods
 
-    found = list_methods(*patterns, tag=tags)
+    specs = list_methods(*patterns, tag=tags)
     rows = [
         (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), _words(m))
-        for m in found
+        for m in specs
     ]
-    _print(found, ("method", "by", "dim", "v", "needs", "title"), rows, as_json)
+    _print(specs, ("method", "by", "dim", "v", "needs", "title"), rows, as_json)
 
 
 @click.command()
@@ -60,12 +60,12 @@ def datasets(as_json: bool) -> None:
     """List datasets."""
     from neuco_core.plugins.catalog import list_datasets
 
-    found = list_datasets()
+    specs = list_datasets()
     rows = [
         (d.id, str(d.version), str(len(d.bands)), str(len(d.seasons)), "yes" if d.synthetic else "no", d.title)
-        for d in found
+        for d in specs
     ]
-    _print(found, ("dataset", "v", "bands", "seasons", "synthetic", "title"), rows, as_json)
+    _print(specs, ("dataset", "v", "bands", "seasons", "synthetic", "title"), rows, as_json)
 
 
 @click.command()
@@ -78,9 +78,9 @@ def suites(as_json: bool) -> None:
     good, bad = catalog().survey_suites()
     if switched_on("NEUCO_STRICT"):
         catalog().suites()
-    found = list(good.values())
-    rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in found]
-    _print(found, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
+    specs = list(good.values())
+    rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in specs]
+    _print(specs, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
     for error in bad.values():
         click.echo(clean(f"broken: {error}"), err=True)
 
@@ -88,18 +88,18 @@ def suites(as_json: bool) -> None:
 @click.command()
 @json_option
 def protocols(as_json: bool) -> None:
-    """List protocols: the rules of scoring."""
+    """List protocols: how scores are computed."""
     from neuco_core.plugins.catalog import list_protocols
 
-    found = list_protocols()
-    rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in found]
-    _print(found, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json)
+    specs = list_protocols()
+    rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in specs]
+    _print(specs, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json)
 
 
 @click.command()
 @json_option
 def plugins(as_json: bool) -> None:
-    """List plugins, and say of each broken one where and why."""
+    """List plugins; for a broken one, say where it fails and why."""
     from neuco_core.cli import survey_commands
     from neuco_core.plugins.catalog import catalog
 
@@ -138,6 +138,7 @@ def plugins(as_json: bool) -> None:
 def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
     from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import to_json
+    from neuco_core.text import counted
 
     if as_json:
         echo_json([to_json(spec) for spec in specs])
@@ -145,11 +146,11 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
         click.echo(table(headers, rows))
     problems = catalog().problems()
     if problems:
-        click.echo(f"{len(problems)} broken plugin(s) left out: run `neuco plugins`", err=True)
+        click.echo(f"{counted(len(problems), 'broken plugin')} left out: run `neuco plugins`", err=True)
 
 
 def _state(task: Task) -> str:
-    """Whether labels can be had: inside the package, pinned by a checksum, from a linked folder, or not yet."""
+    """Where labels come from: the package, a pinned remote, a linked folder, or nowhere yet."""
     from neuco_core.errors import NeucoError
     from neuco_core.fetch.links import linked_file
     from neuco_core.fetch.pins import find_pin

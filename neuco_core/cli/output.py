@@ -20,18 +20,18 @@ def json_option(command: F) -> F:
 
 
 def echo_json(value: object) -> None:
-    """Print a value as JSON that is the same every time; NaN is refused, it is no JSON."""
+    """Print a value as JSON, the same every time; NaN is refused because JSON has none."""
     lines = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
     click.echo("\n".join(line if line.isprintable() else _escaped(line) for line in lines))
 
 
 def _escaped(line: str) -> str:
-    """The same JSON; what is not printable is inside of a text, and JSON itself escapes only some of it."""
+    """The same JSON; unprintable characters occur only in strings, and ``json`` escapes only some of them."""
     return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()) -> str:
-    """A plain table; the columns whose numbers are in ``right`` are set flush right."""
+    """A plain table; the columns whose indices are in ``right`` are aligned right."""
     cells = [[clean(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(_width(row[i]) for row in cells) for i in range(len(headers))]
     lines = ["  ".join(_pad(cell, widths[i], i in right) for i, cell in enumerate(row)).rstrip() for row in cells]
@@ -40,7 +40,7 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]], right: Collecti
 
 
 def clean(text: str) -> str:
-    """Names and descriptions come from strangers: no control characters, no second line."""
+    """Names and descriptions come from contributors: no control characters, no second line."""
     return canonical.clean("".join(" " if char.isspace() else char for char in text))
 
 

@@ -16,11 +16,11 @@ from neuco_core.cli.output import clean, echo_json, json_option
 @json_option
 def show(name: str, as_json: bool) -> None:
     """Show what is known of NAME: a task, method, dataset, suite, protocol, metric, probe or splitter."""
-    found = _find(name)
+    specs = _find(name)
     if as_json:
-        echo_json([{"noun": noun, **spec} for noun, spec in found])
+        echo_json([{"noun": noun, **spec} for noun, spec in specs])
         return
-    click.echo("\n\n".join("\n".join(_lines(noun, spec)) for noun, spec in found))
+    click.echo("\n\n".join("\n".join(_lines(noun, spec)) for noun, spec in specs))
 
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
@@ -30,17 +30,17 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     from neuco_core.plugins.discovery import NOUNS
     from neuco_core.specs import to_json
 
-    found: list[tuple[str, Any]] = [(noun, catalog().plugins.find(noun, name)) for noun in NOUNS]
     suites, bad = catalog().survey_suites()
-    found += [("suite", suites.get(name)), ("protocol", PROTOCOLS.get(name))]
-    found = [(noun, to_json(spec)) for noun, spec in found if spec is not None]
     if name in bad:
         raise bad[name]
-    if not found:
+    by_noun: dict[str, Any] = {noun: catalog().plugins.find(noun, name) for noun in NOUNS}
+    by_noun |= {"suite": suites.get(name), "protocol": PROTOCOLS.get(name)}
+    specs = [(noun, to_json(spec)) for noun, spec in by_noun.items() if spec is not None]
+    if not specs:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
         hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"
         raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS), hint)
-    return found
+    return specs
 
 
 def _lines(noun: str, spec: Mapping[str, Any]) -> list[str]:

@@ -29,7 +29,7 @@ def test_the_embeddings_are_those_that_were_packaged() -> None:
     assert embeddings.values.shape == ({rows}, {dim})"""
 ENCODER_TEST = """import numpy as np
 
-from neuco_core.encode.check import TinyCubes, check_encoder
+from neuco_core.testing import TinyCubes, check_encoder
 from {package}.encoder import Encoder
 
 

@@ -128,7 +128,7 @@ def _known(noun: str, names: Sequence[str], known: Sequence[str]) -> None:
 def _folders(base: Path) -> tuple[Path, ...]:
     if not base.is_dir():
         hint = "Give the folder that holds data/s1, data/s2l1c and data/s2l2a"
-        raise DataError("no folder of cubes", where=base, hint=hint)
+        raise DataError("cube folder not found", where=base, hint=hint)
     return (*sorted(path for path in base.iterdir() if path.is_dir()), base)
 
 
@@ -138,7 +138,7 @@ def _zips(folders: Sequence[Path], base: Path) -> Iterator[tuple[str, Path]]:
         for path in folder.glob("*" + SUFFIX):
             name = clean_id(path.name)
             if name in seen:
-                raise DataError(f"the sample {name!r} is there twice", where=base, got=f"{seen[name]} and {path}")
+                raise DataError(f"duplicate sample {name!r}", where=base, got=f"{seen[name]} and {path}")
             seen[name] = path
             yield name, path
 
@@ -158,7 +158,7 @@ def _read_zarr(path: Path, bands: Sequence[str], seasons: Sequence[int]) -> np.n
                 return np.stack([np.asarray(array[0, season], dtype=np.float32) for season in seasons])
     except Exception as error:  # the libraries raise whatever their parts raise: zip, zlib, blosc, JSON, …
         words = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"not a whole cube: {words}", where=path, hint="Download it again") from error
+        raise DataError(f"damaged cube: {words}", where=path, hint="Download it again") from error
     raise DataError(
         "bands of the wrong shape", where=path, expected=f"(1, {len(SEASONS)}, {len(bands)}, y, x)", got=shape
     )

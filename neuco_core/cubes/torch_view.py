@@ -45,7 +45,7 @@ class CubeTensors(TorchDataset[dict[str, Any]]):
         present = set(self.ids)
         kept = [row for row, name in enumerate(labels.ids) if name in present]
         if not kept:
-            raise DataError("no label belongs to a sample of the dataset", where=labels.task)
+            raise DataError("no label matches a sample of the dataset", where=labels.task)
         self.ids = tuple(labels.ids[row] for row in kept)
         self.labels = labels.values[kept]
         self.without_cube = len(labels) - len(kept)

@@ -53,7 +53,7 @@ def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Em
     from neuco_core.fetch.fetch import fetch
 
     if params:
-        raise UsageError(f"method {method.id!r} is a file and has no parameters", got=", ".join(sorted(params)))
+        raise UsageError(f"method {method.id!r} reads a file and takes no parameters", got=", ".join(sorted(params)))
     if dataset_id not in method.files:
         raise DataError(
             f"method {method.id!r} has no embeddings of dataset {dataset_id!r}",
@@ -103,13 +103,13 @@ def check_packages(method: Method) -> None:
 
 def extra_of(package: str) -> str | None:
     """The extra of neuco that brings a package, e.g. ``torch`` for torch; its namesake, if several do."""
-    found = []
+    extras = []
     for requirement in metadata.requires("neuco") or []:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"]([\w-]+)", condition)
         if extra and _name(name) == _name(package) and extra[1] not in GATHERED:
-            found.append(extra[1])
-    return _name(package) if _name(package) in found else next(iter(found), None)
+            extras.append(extra[1])
+    return _name(package) if _name(package) in extras else next(iter(extras), None)
 
 
 def _name(requirement: str) -> str:
@@ -120,7 +120,7 @@ def _name(requirement: str) -> str:
 def factory(method: Method) -> Callable[..., Any]:
     """What makes the method's encoder."""
     if method.encoder is None:
-        raise UsageError(f"method {method.id!r} is a file and has no encoder")
+        raise UsageError(f"method {method.id!r} reads a file and has no encoder")
     return method.encoder
 
 
@@ -213,7 +213,7 @@ def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any
 
 @contextmanager
 def _blame(method: Method) -> Iterator[None]:
-    """An encoder is somebody's plugin: what it raises by mistake is an error that names it."""
+    """An encoder belongs to a plugin: an unexpected exception becomes an error that names the method."""
     try:
         yield
     except (NeucoError, MemoryError):
@@ -249,14 +249,14 @@ def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.nda
     where = f"method {method.id!r}"
     if rows.ndim != 2 or len(rows) != len(ids) or rows.dtype.kind not in "fiu":
         shape = f"{rows.dtype} {rows.shape}"
-        raise PluginError("bad output of its encoder", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
+        raise PluginError("bad encoder output", where=where, expected=f"numbers ({len(ids)}, dim)", got=shape)
     if not 1 <= rows.shape[1] <= MAX_DIM:
         expected = f"1 to {MAX_DIM} values"
-        raise PluginError("bad output of its encoder", where=where, expected=expected, got=rows.shape[1])
+        raise PluginError("bad encoder output", where=where, expected=expected, got=rows.shape[1])
     rows = rows.astype(np.float32)
     bad = [sample for sample, row in zip(ids, rows, strict=True) if not np.isfinite(row).all()]
     if bad:
-        raise DataError(f"values that are not finite for {len(bad)} samples ({join_names(bad)})", where=where)
+        raise DataError(f"non-finite values for {len(bad)} samples ({join_names(bad)})", where=where)
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Does a file of embeddings cover a dataset? Counted, named, and nothing changed."""
+"""Does a file of embeddings cover a dataset? Missing ids are counted and named; nothing is changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHOWN = 5
 
 @dataclass(frozen=True)
 class Validation:
-    """What a file holds, held against the ids of a dataset."""
+    """What a file holds, compared with the ids of a dataset."""
 
     file: str
     dataset: str
@@ -33,17 +33,17 @@ class Validation:
     most: int = MAX_DIM
 
     def problems(self) -> list[str]:
-        """One sentence for each reason to refuse the file. Ids that the dataset does not know are none."""
-        found = []
+        """One sentence for each reason to refuse the file; ids that the dataset does not know are not a reason."""
+        problems = []
         if self.missing:
             names = ", ".join(self.missing[:SHOWN])
             which = f"the first are {names}" if len(self.missing) > SHOWN else names
-            found.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
+            problems.append(f"{len(self.missing)} of {self.wanted} ids are missing: {which}")
         if self.dim > self.most:
-            found.append(f"{self.dim} dimensions are more than {self.most}")
+            problems.append(f"{self.dim} dimensions; at most {self.most} are allowed")
         if self.replaced:
-            found.append(f"{self.replaced} values are missing or no numbers")
-        return found
+            problems.append(f"{self.replaced} values are missing or not numbers")
+        return problems
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -64,7 +64,7 @@ class Validation:
 
 
 def validate_file(path: Path, dataset: Dataset, most: int = MAX_DIM) -> Validation:
-    """Read the file and compare. Infinite values and double ids are errors of reading already."""
+    """Read the file and compare. Infinite values and duplicate ids are already errors when the file is read."""
     embeddings = read_embeddings(path)
     wanted = dataset_ids(dataset)
     return Validation(
@@ -87,7 +87,7 @@ def _not_in(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
-    """The ids of the cubes, or, where there are no cubes to be had, all that have a label in a task of the dataset."""
+    """The ids of the cubes or, where no cubes are available, all ids with a label in a task of the dataset."""
     if dataset.cubes is not None:
         try:
             return tuple(dataset.cubes().ids())
@@ -104,13 +104,13 @@ def dataset_ids(dataset: Dataset) -> tuple[str, ...]:
         except NeucoError as error:
             reason = reason or error
     if not ids:
-        raise reason or DataError(f"nothing tells the ids of dataset {dataset.id!r}: it has no cubes and no tasks")
+        raise reason or DataError(f"the ids of dataset {dataset.id!r} are unknown: it has no cubes and no tasks")
     return tuple(ids)
 
 
 def one_line(validation: Validation) -> str:
-    """What is there, for people."""
+    """A summary for people."""
     text = f"{validation.rows} rows of {validation.dim} values for {validation.wanted} ids of {validation.dataset}"
     if validation.unknown:
-        text += f"; {len(validation.unknown)} rows are of no sample there ({join_names(validation.unknown)})"
+        text += f"; {len(validation.unknown)} rows belong to no sample of it ({join_names(validation.unknown)})"
     return text

@@ -1,4 +1,4 @@
-"""Where verified files are kept, and how a file comes to its final name: whole, or not at all.
+"""Where verified files are kept. A file appears under its final name whole, or not at all.
 
 Layout: ``<cache>/sha256/ab/abcd…/name``. A file is first written below ``<cache>/tmp`` and moved when its hash
 is right, so a killed process leaves nothing under a final name. Other parts of neuco
@@ -40,7 +40,7 @@ def _own_folder(variable: str, usual: str) -> Path:
     with suppress(OSError):  # what may not be looked at is reported when something is stored
         there = next(part for part in (path, *path.parents) if part.exists())
         if not there.is_dir():
-            hint = f"Set {variable} to a folder, or to where one can be made"
+            hint = f"Set {variable} to a folder, or to a path where one can be created"
             raise DataError("not a folder", where=path, expected="a folder", got=f"the file {there}", hint=hint)
     return path
 
@@ -83,7 +83,7 @@ def entries() -> list[Entry]:
 
 
 def leftovers() -> list[Path]:
-    """What killed downloads left behind. A download that runs at this moment is here too."""
+    """Parts that killed downloads left behind; a download in progress is here too."""
     return sorted(path for path in (cache_dir() / "tmp").glob("*/*") if path.is_file())
 
 
@@ -103,7 +103,7 @@ def tidy(folder: Path) -> None:
 
 @contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder on the same disk as the cache, gone afterwards whatever happens."""
+    """A temporary folder on the same disk as the cache, removed whatever happens."""
     root = cache_dir() / "tmp"
     _make(root)
     with tempfile.TemporaryDirectory(prefix="fetch-", dir=root) as name:
@@ -118,7 +118,7 @@ def _make(folder: Path) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         hint = "Set NEUCO_CACHE (or, for pins and links, NEUCO_CONFIG) to a folder of yours"
-        raise DataError(f"no file can be written there: {error.strerror or error}", where=folder, hint=hint) from error
+        raise DataError(f"not writable: {error.strerror or error}", where=folder, hint=hint) from error
 
 
 def store(source: Path, target: Entry) -> Path:
@@ -130,9 +130,9 @@ def store(source: Path, target: Entry) -> Path:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Let one process at a time change something in a folder, which is made if need be.
+    """Let one process at a time change a folder, which is created if it does not exist.
 
-    Where locks do not work, the worst is that a file is fetched twice, or that of two pins written at once one is lost.
+    Where locks do not work, a file may be fetched twice, or one of two pins written at once may be lost.
     """
     _make(folder)
     handle = _lock(folder)

@@ -1,4 +1,4 @@
-"""``fetch``: a remote file as a local path whose bytes are the declared ones, or an error."""
+"""``fetch``: turn a remote into a local path with verified bytes, or fail."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def is_local(url: str) -> bool:
 
 
 def cached(remote: Remote) -> Path | None:
-    """The remote's file in the cache if it is there and intact; no network, no change."""
+    """The remote's file if the cache has it intact; uses no network and changes nothing."""
     pin = find_pin(remote)
     item = cache.entry(pin.sha256, file_name(remote.url)) if pin else None
     return item.path if item and item.path.is_file() and item.intact() else None
 
 
 def verify(path: Path, pin: Pin, name: str) -> None:
-    """Raise unless the file has the size and the hash that it must have."""
+    """Raise unless the file has the pinned size and hash."""
     size = path.stat().st_size
     if pin.size is not None and size != pin.size:
         raise ChecksumError("not the declared file", where=name, expected=f"{pin.size} bytes", got=size, hint=_why(pin))
@@ -91,7 +91,7 @@ def _cached(url: str, pin: Pin, name: str, settings: Settings, progress: bool | 
 
 
 def _usable(item: cache.Entry) -> bool:
-    """Whether the cache has the file; a corrupt one is thrown away."""
+    """Whether the cache has the file; a corrupt one is removed."""
     if not item.path.is_file():
         return False
     if item.intact():
@@ -149,4 +149,4 @@ def _summary(remote: Remote, failures: list[NeucoError]) -> NeucoError:
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    return kind(f"none of {len(failures)} addresses gave the file: {reasons}", where=shown(remote.url))
+    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))

@@ -13,7 +13,7 @@ ADDRESS = re.compile(r"hf://(?P<repo>(?:datasets/|spaces/)?[^/@]+/[^/@]+)@(?P<re
 
 
 def read_hf(url: str, sink: Sink, settings: Settings) -> None:
-    """Make one try, over HTTP."""
+    """Try once, over HTTP."""
     from neuco_core.fetch.http import read_http
 
     read_http(resolve_url(url, settings.hf_endpoint), sink, settings)

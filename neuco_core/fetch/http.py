@@ -1,4 +1,4 @@
-"""Reading over HTTP with pooch's downloader, which goes on where the last try stopped if the server allows it."""
+"""Read over HTTP with pooch's downloader, continuing where the last try stopped if the server allows it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LONGEST_WAIT = 60.0
 
 
 def read_http(url: str, sink: Sink, settings: Settings) -> None:
-    """Make one try."""
+    """Try once."""
     import pooch
     import requests
 
@@ -46,10 +46,10 @@ def _headers(sink: Sink) -> dict[str, str]:
 
 
 def accept(response: Any, url: str, sink: Sink) -> None:
-    """Look at the head of an answer before any byte of its body is taken."""
+    """Check the headers of a response before any of its body is read."""
     status, headers = response.status_code, response.headers
     if url.startswith("https://") and not response.url.startswith("https://"):
-        raise FetchError("the server redirects to an address that is not secure", where=shown(url), got=response.url)
+        raise FetchError("the server redirects to an insecure address", where=shown(url), got=response.url)
     if status == 200:
         offset = 0
     elif status == 206 and (match := re.match(r"bytes (\d+)-", headers.get("Content-Range", ""))):
@@ -91,10 +91,10 @@ def _failure(error: Exception, url: str, settings: Settings) -> FetchError:
     if isinstance(error, failed.Timeout) or "Read timed out" in str(error):
         return TransientError(f"the server sent nothing for {settings.timeout:g} seconds", where=where)
     if isinstance(error, failed.ChunkedEncodingError | failed.ContentDecodingError):
-        return TransientError("the connection broke off in the middle of the file", where=where)
+        return TransientError("the connection was lost in the middle of the file", where=where)
     if isinstance(error, failed.ConnectionError):
-        hint = "Check the network and the proxy settings; NEUCO_OFFLINE=1 uses only what is there"
+        hint = "Check the network and the proxy settings; NEUCO_OFFLINE=1 uses only local files"
         return TransientError("the server cannot be reached", where=where, hint=hint)
     if isinstance(error, failed.TooManyRedirects):
-        return FetchError("the server redirects without end", where=where)
+        return FetchError("too many redirects", where=where)
     return FetchError(f"the address cannot be read: {error}", where=where)

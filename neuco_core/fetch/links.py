@@ -63,7 +63,7 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
 
 
 def tails(url: str) -> Iterator[str]:
-    """The relative paths under which a local copy may hold a file, the most exact first."""
+    """The relative paths where a local copy may hold a file, the most specific first."""
     parts = urlsplit(url)
     path = unquote(parts.path) if parts.scheme != "hf" else url.partition("@")[2].partition("/")[2]
     names = [name for name in path.split("/") if name]

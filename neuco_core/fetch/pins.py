@@ -25,7 +25,7 @@ UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `ne
 
 @dataclass(frozen=True)
 class Pin:
-    """Which bytes are meant. ``source`` says who says so: a pins file, or "" for the plugin itself."""
+    """Which bytes are the right ones, according to ``source``: a pins file, or "" for the plugin itself."""
 
     sha256: str
     size: int | None = None
@@ -44,7 +44,7 @@ def user_file() -> Path:
 
 
 def pins_file() -> Path:
-    """The file that a new pin is written to: the registry's where that is the user's to edit, else the user's own."""
+    """The file for new pins: the registry's if the user may edit it, else the user's own."""
     own_registry = paths.checkout() is not None or os.environ.get("NEUCO_REGISTRY")
     return shipped_file() if own_registry and not os.environ.get("NEUCO_PINS") else user_file()
 
@@ -66,18 +66,18 @@ def find_pin(remote: Remote) -> Pin | None:
 
 
 def require_pin(remote: Remote) -> Pin:
-    """As ``find_pin``; an unpinned source is refused with the command that cures it."""
+    """As ``find_pin``, but an unpinned source is an error that names the command to run."""
     pin = find_pin(remote)
     if pin is None:
         task = task_of(remote)
-        hint = f"Run `neuco data pin {task}` to fetch it, look at it and pin it" if task else UNREGISTERED
+        hint = f"Run `neuco data pin {task}` to fetch, inspect and pin it" if task else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin
 
 
 def task_of(remote: Remote) -> str | None:
-    """The task that a source belongs to, so that the advice can be copied as it is."""
+    """The task that a source belongs to, so that the command in a hint can be copied as it is."""
     from neuco_core.plugins.catalog import list_tasks
 
     return next((task.id for task in list_tasks() if task.source == remote), None)

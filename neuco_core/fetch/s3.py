@@ -57,13 +57,11 @@ def make_client(settings: Settings, *, anonymous: bool = False, attempts: int = 
         )
         return session.client("s3", config=config)
     except (BotoCoreError, ValueError) as error:
-        raise FetchError(
-            f"the AWS settings are not usable: {error}", hint="See AWS_PROFILE, AWS_ENDPOINT_URL"
-        ) from error
+        raise FetchError(f"the AWS settings are unusable: {error}", hint="See AWS_PROFILE, AWS_ENDPOINT_URL") from error
 
 
 def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False) -> None:
-    """Make one try, going on from what an earlier one brought."""
+    """Try once, continuing what an earlier try has received."""
     from botocore.exceptions import BotoCoreError, ClientError
     from urllib3.exceptions import HTTPError
 
@@ -90,14 +88,14 @@ def read_s3(url: str, sink: Sink, settings: Settings, *, anonymous: bool = False
 
 
 def explain(error: Exception, location: Location, settings: Settings) -> FetchError:
-    """Say in plain words what S3 said."""
+    """Explain in plain words what went wrong with S3."""
     from botocore import exceptions as failed
 
     where = str(location)
     if isinstance(error, failed.ClientError):
         return _explain_answer(error, location)
     if isinstance(error, failed.NoCredentialsError | failed.PartialCredentialsError):
-        return FetchError(f"the AWS credentials are not complete: {error}", where=where)
+        return FetchError(f"the AWS credentials are incomplete: {error}", where=where)
     if isinstance(error, failed.ParamValidationError):
         return FetchError(f"not a valid S3 address: {error}", where=where)
     if isinstance(error, failed.ConnectTimeoutError | failed.ReadTimeoutError) or "Read timed out" in str(error):
@@ -105,7 +103,7 @@ def explain(error: Exception, location: Location, settings: Settings) -> FetchEr
     if isinstance(error, failed.EndpointConnectionError):
         hint = "Check the network and AWS_ENDPOINT_URL"
         return TransientError("the S3 server cannot be reached", where=where, hint=hint)
-    return TransientError("the connection to the S3 server broke off in the middle of the file", where=where)
+    return TransientError("the connection to the S3 server was lost in the middle of the file", where=where)
 
 
 def _explain_answer(error: Any, location: Location) -> FetchError:

@@ -1,4 +1,4 @@
-"""What the user may set for fetching, by environment variables; read at each call, never changed."""
+"""Settings for fetching, from environment variables; read at each call, never changed."""
 
 from __future__ import annotations
 

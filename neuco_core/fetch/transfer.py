@@ -19,7 +19,7 @@ CHUNK = 1 << 16  # what is lost at most when a connection breaks off
 
 
 class TransientError(FetchError):
-    """A failure that may be gone at the next try; ``wait`` is what the server asked for, in seconds."""
+    """A failure that may not recur; ``wait`` is how many seconds the server asked for."""
 
     def __init__(self, what: str, *, wait: float = 0.0, **parts: Any) -> None:
         super().__init__(what, **parts)
@@ -27,7 +27,7 @@ class TransientError(FetchError):
 
 
 class Sink:
-    """The file that a transport writes to. It survives a failed try, so that the next can go on from there."""
+    """The file that a transport writes to. It survives a failed try, so that the next can continue it."""
 
     def __init__(self, path: Path, url: str, *, size: int | None, limit: int, bar: Any = None) -> None:
         self.path, self.url = path, url
@@ -42,7 +42,7 @@ class Sink:
         """Called by a transport when it knows what it is going to deliver."""
         if offset not in (0, self.received):
             self.reset()
-            raise TransientError("the server sent another part of the file than was asked for", where=shown(self.url))
+            raise TransientError("the server sent the wrong part of the file", where=shown(self.url))
         if length is not None:
             self._check_total(offset + length)
         if offset == 0:
@@ -75,7 +75,7 @@ class Sink:
         return len(chunk)
 
     def flush(self) -> None:
-        """Part of what a file offers; every write is flushed already, so that a full disk is noticed at once."""
+        """Needed by the interface of a file; every write is flushed already, so that a full disk shows at once."""
 
     def _check_total(self, total: int) -> None:
         if self.size is not None and total != self.size:
@@ -87,7 +87,7 @@ class Sink:
                 hint="The server offers another file: try a mirror, or declare the new hash and raise the version",
             )
         if total > self.limit:
-            hint = f"If it is meant to be that large, set NEUCO_MAX_BYTES={total}"
+            hint = f"If it should be that large, set NEUCO_MAX_BYTES={total}"
             raise DataError(
                 "the file is too large",
                 where=shown(self.url),
@@ -111,9 +111,9 @@ Transport = Callable[[str, Sink, Settings], None]
 
 
 def download(url: str, path: Path, settings: Settings, *, size: int | None, progress: bool | None) -> bool:
-    """Write the file of an address to ``path``; True if it was put together from several tries."""
+    """Download an address to ``path``; True if the file was assembled from several tries."""
     if size is not None and size > settings.max_bytes:
-        hint = f"If it is meant to be that large, set NEUCO_MAX_BYTES={size}"
+        hint = f"If it should be that large, set NEUCO_MAX_BYTES={size}"
         raise DataError(
             "the file is too large", where=shown(url), expected=f"up to {settings.max_bytes} bytes", got=size, hint=hint
         )
@@ -155,7 +155,7 @@ def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings
 
 
 def _giving_up(error: TransientError, url: str, tries: int, furthest: int) -> FetchError:
-    what = f"the download broke off after {furthest} bytes; at last {error.what}" if furthest else error.what
+    what = f"the download stopped after {furthest} bytes: {error.what}" if furthest else error.what
     what += f" (tried {tries} times)" if tries > 1 else ""
     return FetchError(what, where=shown(url), hint=error.hint or "Try again later, or declare a mirror")
 
@@ -174,7 +174,7 @@ def _progress_bar(name: str, progress: bool | None) -> Iterator[Any]:
 
 
 def _cannot_write(path: Path, error: OSError) -> DataError:
-    hint = "Make room, or set NEUCO_CACHE to a folder on another disk"
+    hint = "Free some space, or set NEUCO_CACHE to a folder on another disk"
     return DataError(f"the file cannot be written: {error.strerror or error}", where=path, hint=hint)
 
 

@@ -20,7 +20,7 @@ from neuco_core.specs import Remote
 
 LARGEST = 5 * GIB  # what S3 takes in one request; only one request can carry the file's own sha256
 BAD_SUM = ("BadDigest", "InvalidDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch")
-POLICY = "Let the bucket's policy allow s3:GetObject and s3:GetObjectVersion to everybody, then upload again"
+POLICY = "Let the bucket's policy allow s3:GetObject and s3:GetObjectVersion to everyone, then upload again"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def _put(path: Path, location: Location, pin: Pin, settings: Settings) -> dict[s
     finally:
         client.close()
     if answer.get("ChecksumSHA256", checksum) != checksum:
-        raise ChecksumError("the server stored other bytes", where=str(location), hint="Upload it again")
+        raise ChecksumError("the server stored different bytes", where=str(location), hint="Upload it again")
     return answer
 
 
@@ -101,10 +101,12 @@ def _versioned(client: Any, bucket: str) -> bool:
 def _refusal(error: Any, location: Location, settings: Settings) -> FetchError | ChecksumError | UsageError:
     code = str(error.response.get("Error", {}).get("Code", ""))
     if code in BAD_SUM:
-        return ChecksumError(f"the server received other bytes ({code})", where=str(location), hint="Upload it again")
+        return ChecksumError(
+            f"the server received different bytes ({code})", where=str(location), hint="Upload it again"
+        )
     if code in ("PreconditionFailed", "412"):
         hint = "Choose another name, or turn on the bucket's versioning"
-        what = "the bucket keeps no versions and has such an object: it would be lost"
+        what = "the bucket has this object and keeps no versions: the old one would be lost"
         return UsageError(what, where=str(location), hint=hint)
     failure = explain(error, location, settings)
     return FetchError(f"the upload failed: {failure.what}", where=str(location), hint=failure.hint)

@@ -1,4 +1,4 @@
-"""Which files in the cache are still of use, and to whom."""
+"""Which files in the cache are still used, and by what."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
 
 def users() -> dict[str, list[str]]:
-    """The tasks and methods that want a file, by its sha256."""
+    """The tasks and methods that use a file, by its sha256."""
     from neuco_core.plugins.catalog import list_methods, list_tasks
 
     sources = [(task.id, task.source) for task in list_tasks()]
     sources += [(method.id, remote) for method in list_methods() for remote in method.files.values()]
-    found: dict[str, list[str]] = {}
+    names: dict[str, list[str]] = {}
     for name, remote in sources:
         pin = find_pin(remote)
         if pin is not None:
-            found.setdefault(pin.sha256, []).append(name)
-    return found
+            names.setdefault(pin.sha256, []).append(name)
+    return names
 
 
 def prunable(*, everything: bool = False) -> list[Path]:

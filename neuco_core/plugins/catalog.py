@@ -16,6 +16,7 @@ from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
 from neuco_core.plugins.loading import Plugins
 from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
 from neuco_core.specs import KINDS, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
+from neuco_core.text import counted
 
 S = TypeVar("S", bound=Spec)
 C = TypeVar("C", bound=Content)
@@ -31,19 +32,24 @@ class Catalog:
     def load(self, cls: type[S], spec_id: str) -> S:
         """The spec with this id; imports only the plugins that may hold it."""
         noun = cls.__name__.lower()
-        found = self.plugins.find(noun, spec_id)
-        if found is None:
+        spec = self.plugins.find(noun, spec_id)
+        if spec is None:
             raise UnknownIdError(noun, spec_id, self.all(cls), self._broken_hint(noun))
-        if not isinstance(found, cls):  # the plugin manager checks this; the type checker cannot know
-            raise PluginError(f"{spec_id!r} is no {noun}", where=found.origin)
-        return found
+        if not isinstance(spec, cls):  # the plugin manager checks this; the type checker cannot know
+            raise PluginError(f"{spec_id!r} is not a {noun}", where=spec.origin)
+        return spec
 
     def all(self, cls: type[S]) -> dict[str, S]:
         """All specs of a noun by id. Broken plugins are left out; ``NEUCO_STRICT=1`` makes them an error."""
         noun = cls.__name__.lower()
         specs, broken = self.plugins.collect(noun)
         if switched_on("NEUCO_STRICT") and broken:
-            raise PluginError(f"{len(broken)} broken plugin(s), and NEUCO_STRICT is set", where=broken[0], hint=_MORE)
+            first = broken[0]
+            raise PluginError(
+                f"plugin {first.name!r} is broken, and NEUCO_STRICT is set: {first.error}",
+                where=first.file or first.source,
+                hint=f"Run `neuco doctor` for all {len(broken)}" if len(broken) > 1 else "Run `neuco doctor`",
+            )
         return {key: spec for key, spec in specs.items() if isinstance(spec, cls)}
 
     def problems(self) -> list[BrokenPlugin]:
@@ -73,7 +79,7 @@ class Catalog:
         return _select(methods.values(), "method", ids, tag, methods, self._broken_hint("method"))
 
     def suites(self) -> dict[str, Suite]:
-        """All suites by id; a bad file is an error, since who asks for all, e.g. to build boards, must not miss one."""
+        """All suites by id; a bad file is an error: callers that need every suite must not silently miss one."""
         suites, bad = self.survey_suites()
         for error in bad.values():
             raise error
@@ -114,10 +120,7 @@ class Catalog:
 
     def _broken_hint(self, noun: str) -> str:
         count = len(self.plugins.collect(noun)[1])
-        return f"({count} broken plugin(s) could not be searched: run `neuco plugins`)" if count else ""
-
-
-_MORE = "Run `neuco doctor` for all of them"
+        return f"({counted(count, 'broken plugin')} could not be searched: run `neuco plugins`)" if count else ""
 
 
 def _select(

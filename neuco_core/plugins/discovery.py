@@ -73,17 +73,17 @@ def inside(spec_id: str, namespace: str) -> bool:
 
 
 def extended(own: Iterable[str], package: str) -> list[str]:
-    """The folders of an in-tree package: its own, and those of its name on the Python path that are no package.
+    """The folders of an in-tree package: its own, and those of its name on the Python path that are not packages.
 
     One with an ``__init__.py`` is another installation of neuco, whose plugins would all be there twice.
     """
-    found = [Path(entry or ".") / package for entry in sys.path]
-    added = [str(path) for path in found if _seen(path.is_dir) and not _seen((path / "__init__.py").exists)]
+    places = [Path(entry or ".") / package for entry in sys.path]
+    added = [str(path) for path in places if _seen(path.is_dir) and not _seen((path / "__init__.py").exists)]
     return list({str(Path(folder).resolve()): folder for folder in reversed([*own, *added])}.values())[::-1]
 
 
 def _seen(there: Callable[[], bool]) -> bool:
-    """Whether a path is there, as far as it may be looked at: this runs at import, where nothing can be reported."""
+    """Whether a path exists; one that may not be looked at does not. This runs at import, which must not fail."""
     try:
         return there()
     except OSError:
@@ -132,25 +132,25 @@ def installed_entry_points() -> tuple[Any, list[BrokenPlugin]]:
     with contextlib.suppress(Exception):
         return importlib.metadata.entry_points(), []
     # A malformed file of any package spoils the quick way; then each package is asked on its own.
-    found: dict[str, Iterable[importlib.metadata.EntryPoint]] = {}
+    by_name: dict[str, Iterable[importlib.metadata.EntryPoint]] = {}
     broken: list[BrokenPlugin] = []
     for dist in importlib.metadata.distributions():
         folder = str(getattr(dist, "_path", dist))
         try:
-            found.setdefault(dist.name, dist.entry_points)  # of two, the first on the path counts, as for an import
+            by_name.setdefault(dist.name, dist.entry_points)  # of two, the first on the path counts, as for an import
         except Exception as error:
-            text = f"its entry points cannot be read, install it again: {type(error).__name__}: {error}"
+            text = f"its entry points cannot be read; reinstall it: {type(error).__name__}: {error}"
             broken.append(BrokenPlugin(Path(folder).stem, folder, "find", text, str(Path(folder, "entry_points.txt"))))
-    return importlib.metadata.EntryPoints(entry for entries in found.values() for entry in entries), broken
+    return importlib.metadata.EntryPoints(entry for entries in by_name.values() for entry in entries), broken
 
 
 def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
     """One candidate per distribution and module, whatever the number of its entry points."""
-    found: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
+    by_module: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
     for noun in NOUNS:
         for entry in entry_points.select(group=f"neuco.{noun}s"):
-            found.setdefault((_folder(entry), entry.value), []).append((noun, entry))
-    for (folder, value), entries in sorted(found.items(), key=str):
+            by_module.setdefault((_folder(entry), entry.value), []).append((noun, entry))
+    for (folder, value), entries in sorted(by_module.items(), key=str):
         names = tuple(dict.fromkeys(entry.name for _, entry in entries))
         bad = [name for name in names if not ID.fullmatch(name)]
         if bad:

@@ -3,7 +3,7 @@
 Each is imported, checked and asked for its specs on its own, with a pluggy manager of its own: whatever one
 does wrong is written down as a ``BrokenPlugin``, and no other plugin notices. A plugin's name is the namespace
 of its ids (see ``hookspecs``); so the few plugins that can hold an id are known beforehand, and two of them
-that both do are always found out.
+that both do are always noticed.
 """
 
 from __future__ import annotations
@@ -64,10 +64,10 @@ class Plugins:
     @cached_property
     def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
         entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
-        found = [*find_in_tree(self._packages), *find_installed(entries), *unread]
+        everything = [*find_in_tree(self._packages), *find_installed(entries), *unread]
         builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
-        candidates = [item for item in found if isinstance(item, Candidate)]
-        return (*builtin, *candidates), tuple(item for item in found if isinstance(item, BrokenPlugin))
+        candidates = [item for item in everything if isinstance(item, Candidate)]
+        return (*builtin, *candidates), tuple(item for item in everything if isinstance(item, BrokenPlugin))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -82,19 +82,18 @@ class Plugins:
     def find(self, noun: str, spec_id: str) -> Spec | None:
         """The spec with this id; imports only the plugins that may hold it."""
         results = [self.load(item) for item in self.candidates if item.may_hold(noun, spec_id)]
-        found = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
-        if len(found) > 1:
-            raise duplicate(noun, found)
-        if found:
-            return found[0]
+        specs = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
+        if len(specs) > 1:
+            raise duplicate(noun, specs)
+        if specs:
+            return specs[0]
         for item in results:
             if isinstance(item, BrokenPlugin):
-                error = DuplicateIdError if item.stage == "duplicate" else PluginError
-                raise error(f"so {noun} {spec_id!r} cannot be loaded", where=item, hint="Run `neuco plugins`")
+                raise _cannot_load(noun, spec_id, item)
         return None
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
-        """All specs of a noun by id, and what stood in the way. An id that is registered twice is in neither place."""
+        """All specs of a noun by id, and the broken plugins. An id that is registered twice counts as broken."""
         plugins, broken = self.survey()
         by_id: dict[str, list[Spec]] = {}
         for plugin in plugins:
@@ -107,7 +106,7 @@ class Plugins:
         return {key: specs[0] for key, specs in sorted(by_id.items()) if len(specs) == 1}, broken
 
     def survey(self) -> tuple[list[Plugin], list[BrokenPlugin]]:
-        """Every plugin, imported; and everything that is no usable plugin."""
+        """Every plugin that can be used, imported, and everything that cannot."""
         results = [self.load(candidate) for candidate in self.candidates]
         broken = [*self._found[1], *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
@@ -121,6 +120,13 @@ def duplicate(noun: str, specs: Sequence[Spec]) -> DuplicateIdError:
     )
 
 
+def _cannot_load(noun: str, spec_id: str, broken: BrokenPlugin) -> PluginError:
+    kind = DuplicateIdError if broken.stage == "duplicate" else PluginError
+    failed = "failed to import" if broken.stage == "import" else "is broken"
+    what = f"{noun} {spec_id!r} cannot be loaded: its plugin {broken.name!r} {failed}: {broken.error}"
+    return kind(what, where=broken.file or broken.source, hint="Run `neuco plugins`")
+
+
 def _sources(specs: Sequence[Spec]) -> str:
     return " and ".join(str(spec.origin) for spec in specs)
 
@@ -130,11 +136,11 @@ def _with_id(plugin: Plugin, noun: str, spec_id: str) -> list[Spec]:
 
 
 def say(error: BaseException) -> str:
-    """An error in one line, even if it cannot speak for itself."""
+    """An error in one line, even if its own ``__str__`` fails."""
     try:
         return " ".join(f"{type(error).__name__}: {error}".split())
     except Exception:
-        return f"{type(error).__name__}, which has no words"
+        return f"{type(error).__name__}, without a message"
 
 
 class _Misfit(Exception):
@@ -177,7 +183,7 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
         function = getattr(module, name, None)
         # pluggy passes over a function without the mark, and what it would register would be missed by nobody.
         if name.startswith("neuco_") and isroutine(function) and manager.parse_hookimpl_opts(module, name) is None:
-            raise _Misfit(f"{name} is a hook without its mark: add @hookimpl", _code_place(function))
+            raise _Misfit(f"{name} is a hook without @hookimpl: add it", _code_place(function))
     callers = manager.get_hookcallers(module) or []
     if not callers:
         raise _Misfit("no function with @hookimpl, so nothing is registered", _file(module))
@@ -203,7 +209,7 @@ def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str
 def _yielded(hook: str, results: list[object], place: str) -> Iterator[Spec]:
     for result in results:
         if isinstance(result, Spec) or not isinstance(result, Iterable):
-            raise _Misfit(f"{hook} must yield specs, and gave a {type(result).__name__}", place)
+            raise _Misfit(f"{hook} must yield specs, not {type(result).__name__}", place)
         yield from result
 
 
@@ -211,7 +217,7 @@ def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
     wanted = NOUNS[noun]
     # A subclass could leave out the checks that every spec goes through when it is made.
     if type(spec) is not wanted:
-        raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, and gave a {type(spec).__name__}", place)
+        raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, not {type(spec).__name__}", place)
     if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
         names = " or ".join(repr(name) for name in candidate.names)
         text = (

@@ -50,17 +50,17 @@ def make_embeddings(
         expected = f"one row of values for each of {len(ids)} ids"
         raise DataError("values of the wrong shape", where=where, expected=expected, got=f"shape {values.shape}")
     if values.dtype.kind not in "fiu":
-        raise DataError("values that are no numbers", where=where, got=f"type {values.dtype}")
+        raise DataError("values are not numbers", where=where, got=f"type {values.dtype}")
     values = to_float32(values)
     if not np.isfinite(values).all():
         row, column = np.argwhere(~np.isfinite(values))[0]
         at = f"{where}, id {_csv.shown([ids[row]])}, dimension {column}"
-        raise DataError("a value that is not finite as float32", where=at, got=f"{values[row, column]:g}")
+        raise DataError("value is not finite as float32", where=at, got=f"{values[row, column]:g}")
     return Embeddings(ids, values, content_hash(ids, values), dict(replaced or {}), tuple(ignored))
 
 
 def content_hash(ids: Sequence[str], values: np.ndarray) -> str:
-    """Of the ids and the float32 values in their order, whatever file they came from."""
+    """The hash of the ids and the float32 values in their order, independent of the file format."""
     head = {"format": "neuco-embeddings-1", "ids": list(ids), "shape": values.shape}
     digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
     for start in range(0, len(values), 1024):  # in parts, to need no second copy of it all
@@ -82,7 +82,7 @@ def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
     double = _csv.first_double(clean)
     if double is not None:
         where = f"{where}, rows {double[0] + 1} and {double[1] + 1}"
-        raise DataError(f"the id {_csv.shown([clean[double[0]]])} is there twice", where=where)
+        raise DataError(f"duplicate id {_csv.shown([clean[double[0]]])}", where=where)
     return clean
 
 
@@ -119,7 +119,7 @@ def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
     }
     if path.suffix.lower() not in writers:
         expected = "one of " + ", ".join(writers)
-        raise DataError("no format for this suffix", where=path, expected=expected, got=path.suffix or "none")
+        raise DataError("unknown file format", where=path, expected=expected, got=path.suffix or "none")
     writers[path.suffix.lower()](embeddings, path)
 
 

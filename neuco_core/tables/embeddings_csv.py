@@ -1,7 +1,7 @@
-"""Embeddings in CSV: a quick way for clean files, a careful one for the rest.
+"""Embeddings in CSV: a fast path for clean files, a careful one for the rest.
 
-The quick way is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
-Whatever it stumbles over is read again row by row, which counts what is replaced or names the place of the error.
+The fast path is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
+A file it cannot read is read again row by row, to count what is replaced or to locate the error.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CELLS = 3 << 19  # in a block of rows: 12 MB as float64
 
 
 class _OddError(Exception):
-    """The quick way cannot go on; the careful one will say why, or cope."""
+    """The fast path gives up; the careful one copes, or says why it cannot."""
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,19 @@ def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[
         start = min(numbers[0], 1)
         wrong = next((n for n, number in enumerate(numbers, start) if n != number), None)
         if wrong is not None:
-            expected = f"numbered columns from {start} without a gap"
-            raise DataError(
-                "the columns are not numbered in one go", where=where, expected=expected, got=f"no column {wrong}"
-            )
+            expected = f"columns numbered from {start} on"
+            raise DataError("column numbers have a gap", where=where, expected=expected, got=f"no column {wrong}")
     columns = digits or [name for name in names if name != "id"]
     if not columns:
-        raise DataError("no column of values", where=where, expected="columns 0, 1, … next to id")
+        raise DataError("no value columns", where=where, expected="columns 0, 1, … next to id")
     if "" in columns:
         raise DataError(
-            "a column without a name",
+            "a column has no name",
             where=f"{where}, column {list(names).index('') + 1}",
             hint="Write the file without its row index",
         )
     if dim is not None and len(columns) > dim:
-        raise DataError("too many columns of values", where=where, expected=f"at most {dim}", got=len(columns))
+        raise DataError("too many value columns", where=where, expected=f"at most {dim}", got=len(columns))
     return columns
 
 
@@ -149,9 +147,7 @@ def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool
         if not name:
             raise DataError("no id", where=f"{path}, row {line}")
         if name in lines:
-            raise DataError(
-                f"the id {_csv.shown([name])} is there twice", where=f"{path}, rows {lines[name]} and {line}"
-            )
+            raise DataError(f"duplicate id {_csv.shown([name])}", where=f"{path}, rows {lines[name]} and {line}")
         cells = [row[place] for place in layout.places]
         numbers = to_float32(np.array(_numbers(cells)))
         _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
@@ -161,7 +157,7 @@ def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool
         values[len(lines)] = numbers
         lines[name] = line
     if sum(replaced.values()) == len(lines) * len(layout.places):
-        raise DataError("no value is a number", where=path, got=f"{len(lines)} rows, {len(layout.places)} columns")
+        raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(layout.places)} columns")
     return list(lines), {reason: count for reason, count in replaced.items() if count}
 
 
@@ -185,7 +181,7 @@ def _number(cell: str) -> float:
 
 
 def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
-    """Infinite values can never be used; others that are no numbers only when replacing them is allowed."""
+    """Infinite values are always refused; other non-numbers only with ``strict``."""
     bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
     if bad.any():
         column = int(np.flatnonzero(bad)[0])
@@ -193,7 +189,7 @@ def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: st
         name = layout.header[layout.places[column]]
         hint = "" if np.isinf(numbers[column]) else "Without strict it becomes 0 and is counted"
         raise DataError(
-            f"a value that is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
+            f"value is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
         )
 
 

@@ -20,14 +20,14 @@ ROWS = 1024  # at a time, in Parquet: the whole file at once would need several 
 
 @contextmanager
 def _whole(path: Path, kind: str) -> Iterator[None]:
-    """Turn whatever goes wrong into one line: on damaged files the libraries raise what their parts raise."""
+    """Turn any failure into one line: on damaged files the libraries raise whatever their parts raise."""
     try:
         yield
     except NeucoError:
         raise
     except Exception as error:
         words = str(error).strip().splitlines() or [type(error).__name__]
-        raise DataError(f"not a whole {kind} file: {words[0][:200]}", where=path) from error
+        raise DataError(f"damaged {kind} file: {words[0][:200]}", where=path) from error
 
 
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
@@ -83,7 +83,7 @@ def _check_text(kind: Any, path: Path) -> None:
     import pyarrow as pa
 
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataError("ids that are no text", where=f"{path}, column 'id'", expected="strings", got=kind)
+        raise DataError("ids are not strings", where=f"{path}, column 'id'", expected="strings", got=kind)
 
 
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
@@ -117,7 +117,7 @@ def _lengths(lengths: set[int | None], where: object) -> DataError:
 
 def _numeric(values: np.ndarray, where: object) -> np.ndarray:
     if values.dtype.kind not in "fiu":
-        raise DataError("values that are no numbers", where=where, got=f"type {values.dtype}")
+        raise DataError("values are not numbers", where=where, got=f"type {values.dtype}")
     return values
 
 
@@ -126,18 +126,18 @@ def _from_arrays(
 ) -> Embeddings:
     if ids.dtype.kind not in "UO" or ids.ndim != 1:
         raise DataError(
-            "ids that are no text",
+            "ids are not strings",
             where=path,
             expected="a one-dimensional array of text",
             got=f"{ids.dtype}, shape {ids.shape}",
         )
     if dim is not None and values.ndim == 2 and values.shape[1] > dim:
-        raise DataError("too many columns of values", where=path, expected=f"at most {dim}", got=values.shape[1])
+        raise DataError("too many value columns", where=path, expected=f"at most {dim}", got=values.shape[1])
     values = to_float32(_numeric(values, path))
     missing = int(np.isnan(values).sum())
     if missing and strict:
         raise DataError(
-            "values that are no numbers",
+            "values are not numbers",
             where=path,
             got=f"NaN in {missing} places",
             hint="Without strict they become 0 and are counted",

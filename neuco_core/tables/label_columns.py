@@ -37,13 +37,13 @@ class Column:
         ids = []
         for cell, row in zip(self.cells, self.rows, strict=True):
             if not isinstance(cell, str) or not _csv.clean_id(cell):
-                what = "no id" if isinstance(cell, str) or is_empty(cell) else "an id that is no text"
+                what = "no id" if isinstance(cell, str) or is_empty(cell) else "id is not a string"
                 raise DataError(what, where=f"{self.where}, row {row}", got=repr(cell))
             ids.append(_csv.clean_id(cell))
         double = _csv.first_double(ids)
         if double is not None:
             where = f"{self.where}, rows {self.rows[double[0]]} and {self.rows[double[1]]}"
-            raise DataError(f"the id {_csv.shown([ids[double[0]]])} is there twice", where=where)
+            raise DataError(f"duplicate id {_csv.shown([ids[double[0]]])}", where=where)
         return ids
 
     def groups(self, kept: Sequence[int]) -> np.ndarray:
@@ -69,7 +69,7 @@ class Column:
     def _finite(self, numbers: Sequence[float | None], kept: Sequence[int]) -> np.ndarray:
         for number, n in zip(numbers, kept, strict=True):
             if number is None or not math.isfinite(number):
-                what = "a label that is no number" if number is None else "a label that is not finite"
+                what = "label is not a number" if number is None else "label is not finite"
                 raise self.error(what, n, got=_csv.shown([str(self.cells[n])]))
         return np.array(numbers, dtype=np.float64)
 
@@ -89,7 +89,7 @@ class Column:
         absent = np.flatnonzero(present != np.arange(len(present)))
         if absent.size:
             expected = f"every class from 0 to {present[-1]:.0f}"
-            raise self.error("classes with a gap", expected=expected, got=f"none of class {absent[0]}")
+            raise self.error("class numbers have a gap", expected=expected, got=f"none of class {absent[0]}")
         return tuple(str(place) for place in range(len(present)))
 
 

@@ -175,7 +175,7 @@ def labels_from_table(
 
 
 def content_hash(ids: Sequence[str], values: np.ndarray, groups: np.ndarray | None) -> str:
-    """Of what was read, not of how it was written. The order counts: it fixes the splits."""
+    """The hash of the content, not of how it was written. The order counts: it fixes the splits."""
     head = {"format": "neuco-labels-1", "ids": list(ids), "shape": values.shape}
     if groups is not None:
         head["groups"] = [str(group) for group in groups]

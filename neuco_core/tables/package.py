@@ -1,6 +1,6 @@
 """Packaging labels: checked, written in one canonical form, and declared.
 
-The same content gives the same bytes, whatever the order of the rows and the writing of the numbers: rows sorted
+The same content gives the same bytes, whatever the order of the rows and the notation of the numbers: rows sorted
 by id, the label columns and the groups only, each number in the fewest digits that give it again, ``\\n`` at the end
 of each line.
 """
@@ -146,7 +146,7 @@ def _is_number(text: str) -> bool:
 
 
 def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[str], list[str]]:
-    """Refuse labels that another task has already. Gives the dataset that they seem to belong to, and who was compared.
+    """Refuse labels that another task has. Gives the dataset they seem to belong to, and which tasks were compared.
 
     Only what is on this machine is read; a task whose labels would have to be fetched is not compared.
     """
@@ -161,7 +161,7 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
         compared.append(task.id)
         if _content(other) == _content(labels):
             raise DataError(
-                "these labels are there already", where=f"task {task.id!r}", got=f"the same {len(labels)} rows"
+                "another task has the same labels", where=f"task {task.id!r}", got=f"the same {len(labels)} rows"
             )
         if set(labels.ids) <= set(other.ids):
             dataset = task.dataset
@@ -181,7 +181,7 @@ def _local_labels(task: Task) -> Labels | None:
         here = is_local(task.source.url) or linked_file(task.dataset, task.source) or cached(task.source)
         return load_labels(task) if here else None
     except NeucoError:
-        return None  # another task's broken file is not this author's concern; it counts as not compared
+        return None  # another task's broken file is not this contributor's concern; it counts as not compared
 
 
 def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
@@ -190,7 +190,7 @@ def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
     if path.exists() and not path.is_file():
         raise UsageError("not a file", where=path, hint="Give the name of a file with --out")
     if path.exists() and path.read_bytes() != data and not replace:
-        what = "this is the file that is packaged" if path.samefile(source) else "another file is there"
+        what = "this is the source file itself" if path.samefile(source) else "another file exists there"
         raise UsageError(what, where=path, hint="Give another name with --out, or --force to replace it")
     try:
         write_atomic(path, data)

@@ -1,4 +1,4 @@
-"""``neuco data pin``: fetch a source that nobody has verified, look at it, and write down which bytes it is."""
+"""``neuco data pin``: fetch a source that nobody has verified, check it, and record its sha256."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PinReport:
 
 
 def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None) -> PinReport:
-    """Fetch, read and pin the labels of a task. A pin that says otherwise is an error, or replaced on demand."""
+    """Fetch, read and pin the labels of a task. A pin that disagrees is an error unless ``replace`` is set."""
     if task.source.sha256 is not None:
         return _report(task, "declared", fetch(task.source, progress=progress), "")
     known = find_pin(task.source)
@@ -58,7 +58,7 @@ def _state(known: Pin | None, path: Path) -> str:
     if known.source != str(pins_file()):
         # A second pin that says otherwise would only be a conflict, at every later fetch.
         hint = "Tell its maintainers that the file has changed, or work on a copy of the registry: NEUCO_REGISTRY"
-        raise DataError("this pin came with neuco and is not yours to replace", where=known.source, hint=hint)
+        raise DataError("this pin ships with neuco and cannot be replaced here", where=known.source, hint=hint)
     return "replaced"
 
 
@@ -80,5 +80,5 @@ def _report(task: Task, state: str, path: Path, file: str) -> PinReport:
 
 
 def _read(task: Task, source: Remote) -> Labels:
-    """Read this very file as the task would: a file that it cannot read is not worth a pin."""
+    """Read the file as the task would: a file that cannot be read must not be pinned."""
     return dataclasses.replace(task, source=source).labels()

@@ -1,4 +1,4 @@
-"""CSV, read strictly: what is odd is either understood or refused with its file and row."""
+"""CSV, read strictly: anything odd is either understood, or refused with its file and row."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scan(path: Path) -> int:
             block = file.read(_BLOCK)
             for magic, what in _MAGIC.items():
                 if block.startswith(magic):
-                    raise DataError(f"this is not CSV but {what}", where=path)
+                    raise DataError(f"not a CSV file but {what}", where=path)
             while block:
                 if b"\0" in block:
                     raise DataError("not CSV: it has NUL bytes", where=f"{path}, after line {lines}", expected="UTF-8")
@@ -58,14 +58,14 @@ def unreadable(path: Path, error: OSError) -> DataError:
 
 
 def open_rows(file: IO[str], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every record that is not blank with the number of its (last) line; the header is the first."""
+    """Every record that is not blank, with the number of its last line; the header comes first."""
     reader = csv.reader(file, strict=True)
     try:
         for row in reader:
             if row and (len(row) > 1 or row[0].strip()):
                 yield reader.line_num, row
     except csv.Error as error:
-        raise DataError(f"broken CSV: {error}", where=f"{path}, row {reader.line_num}") from error
+        raise DataError(f"malformed CSV: {error}", where=f"{path}, row {reader.line_num}") from error
     except UnicodeDecodeError as error:
         where = f"{path}, after row {reader.line_num}"
         raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
@@ -81,9 +81,7 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
         for line, row in rows:
             if len(row) != len(header):
                 where = f"{path}, row {line}"
-                raise DataError(
-                    "a row of the wrong length", where=where, expected=f"{len(header)} fields", got=len(row)
-                )
+                raise DataError("row has the wrong length", where=where, expected=f"{len(header)} fields", got=len(row))
             yield line, row
 
 
@@ -98,7 +96,7 @@ def check_header(header: Sequence[str], path: Path) -> list[str]:
     double = first_double(names)
     if double is not None:
         where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"
-        raise DataError(f"two columns named {names[double[0]]!r}", where=where)
+        raise DataError(f"duplicate column {names[double[0]]!r}", where=where)
     return names
 
 
@@ -109,7 +107,7 @@ def _wrong_separator(names: Sequence[str]) -> Iterator[str]:
 
 
 def first_double(items: Iterable[str]) -> tuple[int, int] | None:
-    """The positions of the first item that was there before, and of that one."""
+    """The positions of the first duplicate: where the item first occurs, and where it occurs again."""
     seen: dict[str, int] = {}
     for position, item in enumerate(items):
         if item in seen:

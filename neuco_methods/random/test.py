@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encode.check import check_encoder
+from neuco_core.testing import check_encoder
 from neuco_methods.random import make_encoder
 
 

@@ -18,9 +18,9 @@ import pytest
 import torch
 from torch import nn
 
-from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encode.run import check_bands
 from neuco_core.errors import ChecksumError, DataError, FetchError, OfflineError, PluginError, UsageError
+from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.torchgeo import NETWORKS, make_encoder, neuco_methods
 
 RESNET = NETWORKS["torchgeo_resnet18_moco"][0]

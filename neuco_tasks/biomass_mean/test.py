@@ -1,26 +1,5 @@
 """biomass_mean: its facts, and its labels without and with a copy of the dataset."""
 
-from __future__ import annotations
+from neuco_tasks.ssl4eo_s12_downstream.checks import contract
 
-from pathlib import Path
-
-import pytest
-
-from neuco_core import load_task
-from neuco_tasks.ssl4eo_s12_downstream import checks
-
-
-def test_declares_the_published_facts() -> None:
-    task = load_task("biomass_mean")
-    assert task.kind == "regression"
-    assert task.metric == "r2"
-    assert not task.control
-    checks.check_declaration(task, unit="Mg/ha", r2=-0.552)
-
-
-def test_says_what_to_do_without_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks.check_without_data("biomass_mean", tmp_path, monkeypatch)
-
-
-def test_reads_a_linked_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    checks.check_linked_copy("biomass_mean", "biomass_mean__regr.csv", tmp_path, monkeypatch)
+test_contract = contract("biomass_mean", "biomass_mean__regr.csv", unit="Mg/ha", r2=-0.552)

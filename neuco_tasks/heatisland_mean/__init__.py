@@ -1,26 +1,19 @@
 """Mean summer surface temperature of cities, from Landsat-8."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from neuco_core import Task, hookimpl
-from neuco_tasks.ssl4eo_s12_downstream import common
+from neuco_tasks.ssl4eo_s12_downstream.common import ssl4eo_task
 
 
 @hookimpl
 def neuco_tasks() -> Iterator[Task]:
-    yield Task(
-        id="heatisland_mean",
+    yield ssl4eo_task(
+        "heatisland_mean",
         title="Mean summer surface temperature of cities",
         description="Mean surface temperature of larger northern cities in summer; labels from Landsat-8",
-        dataset=common.DATASET,
-        kind="regression",
-        metric="r2",
         unit="K",
-        source=common.labels("heat-island_mean__regr.csv", "heatisland_mean__regr.csv"),
-        license=common.LICENSE,
-        citation=common.CITATION,
-        tags=(*common.TAGS, "urban", "temperature"),
-        baseline=common.paper_baseline(-0.962),
+        files=("heat-island_mean__regr.csv", "heatisland_mean__regr.csv"),
+        tags=("urban", "temperature"),
+        r2=-0.962,
     )

@@ -1,26 +1,19 @@
 """Share of agriculture in a place, from CORINE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from neuco_core import Task, hookimpl
-from neuco_tasks.ssl4eo_s12_downstream import common
+from neuco_tasks.ssl4eo_s12_downstream.common import ssl4eo_task
 
 
 @hookimpl
 def neuco_tasks() -> Iterator[Task]:
-    yield Task(
-        id="landcover_agriculture",
+    yield ssl4eo_task(
+        "landcover_agriculture",
         title="Share of agriculture",
         description="Fraction of agricultural land in the image; labels from CORINE land cover",
-        dataset=common.DATASET,
-        kind="regression",
-        metric="r2",
         unit="fraction",
-        source=common.labels("landcover_agriculture__regr.csv"),
-        license=common.LICENSE,
-        citation=common.CITATION,
-        tags=(*common.TAGS, "land-cover", "agriculture"),
-        baseline=common.paper_baseline(0.126),
+        files=("landcover_agriculture__regr.csv",),
+        tags=("land-cover", "agriculture"),
+        r2=0.126,
     )

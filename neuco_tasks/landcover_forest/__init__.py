@@ -1,26 +1,19 @@
 """Share of forest in a place, from CORINE."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from neuco_core import Task, hookimpl
-from neuco_tasks.ssl4eo_s12_downstream import common
+from neuco_tasks.ssl4eo_s12_downstream.common import ssl4eo_task
 
 
 @hookimpl
 def neuco_tasks() -> Iterator[Task]:
-    yield Task(
-        id="landcover_forest",
+    yield ssl4eo_task(
+        "landcover_forest",
         title="Share of forest",
         description="Fraction of forest in the image; labels from CORINE land cover",
-        dataset=common.DATASET,
-        kind="regression",
-        metric="r2",
         unit="fraction",
-        source=common.labels("landcover_forest__regr.csv"),
-        license=common.LICENSE,
-        citation=common.CITATION,
-        tags=(*common.TAGS, "land-cover", "vegetation"),
-        baseline=common.paper_baseline(0.216),
+        files=("landcover_forest__regr.csv",),
+        tags=("land-cover", "vegetation"),
+        r2=0.216,
     )

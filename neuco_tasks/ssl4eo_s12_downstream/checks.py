@@ -1,26 +1,40 @@
-"""What every task of the dataset must do; their test.py files call these."""
+"""Tests of the dataset's eleven tasks: what each declares, and its labels without and with a copy of the dataset."""
 # ruff: noqa: S101 - tests assert
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 
-from neuco_core import load_task
+from neuco_core import Task, load_task
 from neuco_core.errors import UnpinnedError
 from neuco_core.fetch.links import variable
 from neuco_tasks.ssl4eo_s12_downstream import common, fake
 
-if TYPE_CHECKING:
-    from neuco_core import Task
+
+def contract(task_id: str, *files: str, r2: float | None, **declared: Any) -> Callable[..., None]:
+    """A test function for one task: its declaration, no data at all, and each spelling of its label file."""
+    declared = {"kind": "regression", "metric": "r2", "control": False, **declared}
+
+    @pytest.mark.parametrize("case", ["declaration", "no data", *files])
+    def test_contract(case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        if case == "declaration":
+            check_declaration(load_task(task_id), r2, declared)
+        elif case == "no data":
+            check_without_data(task_id, tmp_path, monkeypatch)
+        else:
+            check_linked_copy(task_id, case, tmp_path, monkeypatch)
+
+    return test_contract
 
 
-def check_declaration(task: Task, *, unit: str, r2: float | None) -> None:
+def check_declaration(task: Task, r2: float | None, declared: dict[str, Any]) -> None:
     """The facts of the dataset's card and of the paper's Table 4."""
+    assert {name: getattr(task, name) for name in declared} == declared
     assert task.dataset == common.DATASET
-    assert task.unit == unit
     assert task.license == "CC-BY-4.0"
     assert "arXiv:2510.17914" in task.citation
     assert not task.source.pinned, "a hash must come from somebody who has read the file"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuco_core import Baseline, Remote
+from neuco_core import Baseline, Remote, Task
 
 DATASET = "ssl4eo_s12_downstream"
 HOME = "https://huggingface.co/datasets/embed2scale/SSL4EO-S12-downstream"
@@ -22,17 +22,46 @@ L1C = ("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B8A", "B09", "B1
 BANDS = ("s1/VV", "s1/VH", *(f"s2l1c/{b}" for b in L1C), *(f"s2l2a/{b}" for b in L1C if b != "B10"))
 
 
-def labels(file: str, *other_spellings: str) -> Remote:
-    """A label file as it is published. Its hash is not, so it stays unpinned until somebody with a network pins it."""
+def ssl4eo_task(
+    task_id: str,
+    *,
+    title: str,
+    description: str,
+    files: tuple[str, ...],
+    tags: tuple[str, ...],
+    kind: str = "regression",
+    unit: str = "",
+    r2: float | None = None,
+    control: bool = False,
+) -> Task:
+    """A task of this dataset. ``files`` is its label file in every spelling; ``r2`` is the paper's baseline."""
+    return Task(
+        id=task_id,
+        title=title,
+        description=description,
+        dataset=DATASET,
+        kind=kind,
+        unit=unit,
+        source=_labels(*files),
+        license=LICENSE,
+        citation=CITATION,
+        tags=(*TAGS, *tags),
+        baseline=None if r2 is None else _paper_baseline(r2),
+        control=control,
+    )
+
+
+def _labels(file: str, *other_spellings: str) -> Remote:
+    """A published label file. Its hash is not published, so it stays unpinned until somebody with a network pins it."""
     folder = "hf://datasets/embed2scale/SSL4EO-S12-downstream@main/labels/"
     return Remote(folder + file, mirrors=tuple(folder + name for name in other_spellings))
 
 
-def paper_baseline(r2: float) -> Baseline:
+def _paper_baseline(r2: float) -> Baseline:
     """The paper's R² of the averaging baseline.
 
     The tolerance is wide on purpose: at this learning rate the probe has not converged, so its R² follows the
-    scale of the embedding, and nobody has checked that bands are scaled here as they were there. A wrong file shows.
+    scale of the embedding, and it is not verified that bands are scaled here as they were there. A wrong file shows.
     """
     return Baseline(
         method="averaging",

@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from neuco_core.plugins.catalog import list_tasks
 from neuco_tasks.ssl4eo_s12_downstream import fake
+from tests.command import Said, neuco
 
-TASKS = {
-    "biomass_mean",
-    "biomass_std",
-    "clouds",
-    "crops",
-    "heatisland_mean",
-    "heatisland_std",
-    "landcover_agriculture",
-    "landcover_forest",
-    "nodata",
-    "random_cls",
-    "random_reg",
-}
+EMBED = ("embed", "--method", "averaging", "--dataset", "ssl4eo_s12_downstream", "--out")
 SAMPLES = 24
 
 
@@ -35,17 +20,11 @@ class User:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.folder = home / "SSL4EO-S12-downstream"
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("NEUCO_")}
         own = {f"NEUCO_{name}": str(home / name.lower()) for name in ("CACHE", "CONFIG", "PINS")}
-        self.env = kept | own | {"NEUCO_OFFLINE": "1"}
+        self.env = {**own, "NEUCO_OFFLINE": "1"}
 
-    def run(self, *arguments: str, code: int = 0) -> Any:
-        command = [sys.executable, "-m", "neuco_core.cli", *arguments]
-        done = subprocess.run(command, env=self.env, capture_output=True, text=True, check=False, timeout=300)
-        assert done.returncode == code, done.stderr + done.stdout
-        if code:
-            return done.stderr
-        return json.loads(done.stdout) if "--json" in arguments else done.stdout
+    def run(self, *arguments: object) -> Said:
+        return neuco(*arguments, env=self.env)
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +32,9 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> User:
     """The folder is linked and embedded once; the tests look at what came of it."""
     someone = User(tmp_path_factory.mktemp("user"))
     fake.write_folder(someone.folder, count=SAMPLES)
-    someone.run("data", "link", "ssl4eo_s12_downstream", str(someone.folder))
-    out = str(someone.home / "averaging.csv")
-    someone.run("embed", "--method", "averaging", "--dataset", "ssl4eo_s12_downstream", "--out", out)
+    linked = someone.run("data", "link", "ssl4eo_s12_downstream", someone.folder)
+    made = someone.run(*EMBED, someone.home / "averaging.csv")
+    assert (linked.code, made.code) == (0, 0), linked.text + made.text
     return someone
 
 
@@ -64,17 +43,18 @@ def test_embed_gives_1024_numbers_per_sample(user: User) -> None:
     assert len(lines) == SAMPLES + 1
     assert lines[0].split(",")[:2] == ["id", "0"]
     assert lines[0].endswith(",1023")
-    user.run("validate", str(user.home / "averaging.csv"), "--dataset", "ssl4eo_s12_downstream")
+    assert user.run("validate", user.home / "averaging.csv", "--dataset", "ssl4eo_s12_downstream").code == 0
 
 
 def test_score_reads_every_task_in_either_spelling(user: User) -> None:
     """The labels follow the brightness of the cubes, so a probe that is fitted rightly must find them."""
     names = {path.name for path in (user.folder / "labels").iterdir()}
     assert {"heat-island_mean__regr.csv", "heatisland_std__regr.csv"} <= names
-    rules = ("--protocol", "ridge+k=5,test_size=0.25")
-    found = user.run("score", "--embeddings", str(user.home / "averaging.csv"), *rules, "--json")
-    scores = {cell["task"]: cell for cell in found["cells"] if cell["status"] == "ok"}
-    assert set(scores) == TASKS
+    protocol = ("--protocol", "ridge+k=5,test_size=0.25")
+    scored = user.run("score", "--embeddings", user.home / "averaging.csv", *protocol, "--json").json
+    scores = {cell["task"]: cell for cell in scored["cells"] if cell["status"] == "ok"}
+    assert set(scores) == {task.id for task in list_tasks(dataset="ssl4eo_s12_downstream")}
+    assert len(scores) == len(fake.FILES) == 11
     for name, cell in scores.items():
         assert cell["score"]["samples"]["used"] == SAMPLES
         if name != "random_cls":
@@ -82,14 +62,12 @@ def test_score_reads_every_task_in_either_spelling(user: User) -> None:
 
 
 def test_score_by_method_uses_the_linked_cubes(user: User) -> None:
-    table = user.run("score", "--method", "averaging", "--task", "biomass_mean", "--k", "3")
+    table = user.run("score", "--method", "averaging", "--task", "biomass_mean", "--k", "3").out
     assert "biomass_mean" in table
     assert "-0.552" in table or "−0.552" in table
 
 
 def test_without_the_link_it_says_what_to_do(user: User, tmp_path: Path) -> None:
-    stranger = User(tmp_path)
-    out = str(tmp_path / "x.csv")
-    error = stranger.run("embed", "--method", "averaging", "--dataset", "ssl4eo_s12_downstream", "--out", out, code=4)
-    assert "neuco data link ssl4eo_s12_downstream FOLDER" in error
-    assert len(error.strip().splitlines()) == 1
+    refused = User(tmp_path).run(*EMBED, tmp_path / "x.csv")
+    assert (refused.code, refused.err.count("\n")) == (4, 1)
+    assert "neuco data link ssl4eo_s12_downstream FOLDER" in refused.err

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import pytest
+
+from tests.command import python
 
 PROGRAM = """
 import hashlib
@@ -20,9 +18,9 @@ print(digest.hexdigest())
 
 
 def run(**env: str) -> str:
-    command = [sys.executable, "-c", PROGRAM]
-    done = subprocess.run(command, env={**os.environ, **env}, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
+    done = python("-c", PROGRAM, env=env)
+    assert (done.code, len(done.out)) == (0, 65), done.err
+    return done.out
 
 
 def test_vector_instructions_do_not_change_a_bit() -> None:

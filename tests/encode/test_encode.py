@@ -12,10 +12,10 @@ import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.encode import cache as encode_cache
-from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_core.encode.run import CHUNK, encode_dataset, extra_of, method_embeddings
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
+from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
 
 
 class Mean:
@@ -167,7 +167,7 @@ def give(value: Any) -> Any:
         (np.zeros((9, 2), np.float32), r"got float32 \(9, 2\)"),
         (np.zeros((10, 2), "U1"), "expected numbers"),
         (np.zeros((10, 1025), np.float32), "expected 1 to 1024 values, got 1025"),
-        (np.full((10, 2), np.nan), r"not finite for 10 samples \(.* and 5 more\)"),
+        (np.full((10, 2), np.nan), r"non-finite values for 10 samples \(.* and 5 more\)"),
         (ZeroDivisionError("oops"), "its encoder failed with ZeroDivisionError: oops"),
     ],
 )

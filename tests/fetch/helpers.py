@@ -5,10 +5,33 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+
 from neuco_core.specs import Remote
 
 # About 3 MiB that do not repeat, so that a part in the wrong place is noticed.
 BODY = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(100_000))
+
+
+UNSET = (
+    *("NEUCO_OFFLINE", "NEUCO_MAX_BYTES", "NEUCO_RETRIES", "HF_ENDPOINT", "AWS_PROFILE", "AWS_ENDPOINT_URL_S3"),
+    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"),
+    *("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),
+)
+
+
+def own_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty cache, no settings of the user's, little patience."""
+    for name in UNSET:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "no-credentials"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "no-config"))
+    monkeypatch.setenv("NEUCO_CACHE", str(folder / "cache"))
+    monkeypatch.setenv("NEUCO_CONFIG", str(folder / "config"))
+    monkeypatch.setenv("NEUCO_PINS", str(folder / "pins.json"))
+    monkeypatch.setenv("NEUCO_TIMEOUT", "20")
+    monkeypatch.setenv("NEUCO_BACKOFF", "0.01")
 
 
 def sha256(data: bytes) -> str:

@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from neuco_core.cli import main
 from neuco_core.fetch.cache import entries
+from tests.command import neuco_here
 from tests.fetch.helpers import files_below, sha256
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
 from tests.fetch.soil import CLAY, PH, VECTORS, installed
-
-Run = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(autouse=True)
@@ -29,24 +27,16 @@ def _soil(server: FileServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         yield
 
 
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    def call(*args: object) -> tuple[int, str, str]:
-        capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
-            main(["data", *(str(arg) for arg in args)])
-        out, err = capsys.readouterr()
-        return int(ended.value.code or 0), out, err
-
-    return call
+def run(*args: object) -> tuple[int, str, str]:
+    done = neuco_here("data", *args)
+    return done.code, done.out, done.err
 
 
-def parsed(result: tuple[int, str, str]) -> Any:
-    assert result[0] == 0, result
-    return json.loads(result[1])
+def parsed(*args: object) -> Any:
+    return neuco_here("data", *args, "--json").json
 
 
-def test_fetch_pin_fetch(run: Run) -> None:
+def test_fetch_pin_fetch() -> None:
     code, out, err = run("fetch", "soil_ph", "soil_clay")
     assert code == 4
     assert err.startswith("neuco: error: hf://datasets/lab/soil")
@@ -58,7 +48,7 @@ def test_fetch_pin_fetch(run: Run) -> None:
     assert sha256(PH) in out
     assert "pinned" in out
     assert "Pins are in" in out
-    rows = parsed(run("fetch", "--suite", "soil-1", "--json"))
+    rows = parsed("fetch", "--suite", "soil-1")
     assert [(row["name"], row["state"], row["size"]) for row in rows] == [
         ("soil_ph", "cached", len(PH)),
         ("soil_clay", "cached", len(CLAY)),
@@ -66,12 +56,12 @@ def test_fetch_pin_fetch(run: Run) -> None:
     assert Path(rows[0]["path"]).read_bytes() == PH
 
 
-def test_pin_as_json(run: Run) -> None:
-    states = [(row["task"], row["state"]) for row in parsed(run("pin", "--suite", "soil-1", "--json"))]
+def test_pin_as_json() -> None:
+    states = [(row["task"], row["state"]) for row in parsed("pin", "--suite", "soil-1")]
     assert states == [("soil_ph", "pinned"), ("soil_clay", "declared")]
 
 
-def test_one_bad_source_does_not_keep_the_others_from_being_pinned(run: Run, server: FileServer) -> None:
+def test_one_bad_source_does_not_keep_the_others_from_being_pinned(server: FileServer) -> None:
     del server.http.files["/static/clay.csv"]
     code, out, err = run("pin", "--suite", "soil-1")
     assert code == 7
@@ -85,7 +75,7 @@ def test_one_bad_source_does_not_keep_the_others_from_being_pinned(run: Run, ser
     assert "2 of 2 files could not be pinned" in err
 
 
-def test_a_changed_file_and_replace(run: Run, server: FileServer) -> None:
+def test_a_changed_file_and_replace(server: FileServer) -> None:
     run("pin", "soil_ph")
     server.http.files["/datasets/lab/soil/resolve/0123abc/labels/ph.csv"] = PH.replace(b"9.5", b"9.6")
     code, _, err = run("pin", "soil_ph")
@@ -94,8 +84,8 @@ def test_a_changed_file_and_replace(run: Run, server: FileServer) -> None:
     assert "replaced" in run("pin", "soil_ph", "--replace")[1]
 
 
-def test_files_of_methods(run: Run) -> None:
-    rows = parsed(run("fetch", "--method", "soil_file", "--json"))
+def test_files_of_methods() -> None:
+    rows = parsed("fetch", "--method", "soil_file")
     assert [(row["name"], row["state"]) for row in rows] == [("soil_file/soil", "fetched")]
     code, _, err = run("fetch", "--method", "soil_encoder")
     assert code == 2
@@ -105,8 +95,8 @@ def test_files_of_methods(run: Run) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["fetch"], 2, "no task is named"),
-        (["pin"], 2, "no task is named"),
+        (["fetch"], 2, "no task given"),
+        (["pin"], 2, "no task given"),
         (["fetch", "soil_phh"], 3, "Did you mean 'soil_ph'"),
         (["fetch", "--suite", "soil-2"], 3, "Did you mean 'soil-1'"),
         (["pin", "nothing_like_it"], 3, "no task"),
@@ -119,21 +109,21 @@ def test_files_of_methods(run: Run) -> None:
         (["no-such-command"], 2, "No such command"),
     ],
 )
-def test_wrong_use(run: Run, args: list[str], code: int, message: str) -> None:
+def test_wrong_use(args: list[str], code: int, message: str) -> None:
     ended, _, err = run(*args)
     assert ended == code
     assert message in err
     assert "Traceback" not in err
 
 
-def test_offline_has_its_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_offline_has_its_exit_code(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", "1")
     code, _, err = run("fetch", "soil_clay")
     assert code == 7
     assert "NEUCO_OFFLINE is set" in err
 
 
-def test_several_failures_are_counted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_failures_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", "1")
     code, out, err = run("fetch", "soil_*")
     assert code in (4, 7)
@@ -141,19 +131,19 @@ def test_several_failures_are_counted(run: Run, monkeypatch: pytest.MonkeyPatch)
     assert out.count("failed") == 2
 
 
-def test_link(run: Run, tmp_path: Path) -> None:
+def test_link(tmp_path: Path) -> None:
     (tmp_path / "copy" / "labels").mkdir(parents=True)
     (tmp_path / "copy" / "labels" / "ph.csv").write_bytes(PH)
     assert run("link")[1] == "No dataset is linked.\n"
     assert str(tmp_path / "copy") in run("link", "soil", tmp_path / "copy")[1]
-    assert parsed(run("link", "--json")) == {"soil": str(tmp_path / "copy")}
-    rows = parsed(run("fetch", "soil_ph", "--json"))
+    assert parsed("link") == {"soil": str(tmp_path / "copy")}
+    rows = parsed("fetch", "soil_ph")
     assert rows[0]["state"] == "linked", "a local copy needs no pin"
-    assert parsed(run("link", "soil", "--remove", "--json")) == {}
+    assert parsed("link", "soil", "--remove") == {}
     assert run("fetch", "soil_ph")[0] == 4
 
 
-def test_a_linked_folder_that_lacks_the_file_is_named(run: Run, tmp_path: Path) -> None:
+def test_a_linked_folder_that_lacks_the_file_is_named(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()
     run("link", "soil", copy)
@@ -163,23 +153,23 @@ def test_a_linked_folder_that_lacks_the_file_is_named(run: Run, tmp_path: Path) 
     assert "`neuco data link soil FOLDER`" in err
     assert "`neuco data pin soil_ph`" in err
     assert "unpinned" not in err
-    assert parsed(run("fetch", "soil_clay", "--json"))[0]["state"] == "fetched", "its sha256 is known"
+    assert parsed("fetch", "soil_clay")[0]["state"] == "fetched", "its sha256 is known"
     assert run("pin", "soil_ph")[0] == 0
-    assert parsed(run("fetch", "soil_ph", "--json"))[0]["state"] == "cached"
+    assert parsed("fetch", "soil_ph")[0]["state"] == "cached"
 
 
-def test_ls_verify_prune(run: Run, cache: Path, server: FileServer) -> None:
+def test_ls_verify_prune(cache: Path, server: FileServer) -> None:
     assert run("ls")[0] == 0
     run("pin", "soil_ph")
     run("fetch", "soil_clay", "--method", "soil_file")
-    listed = parsed(run("ls", "--json"))
+    listed = parsed("ls")
     assert listed["cache"] == str(cache)
     assert sorted((item["name"], item["used_by"]) for item in listed["files"]) == [
         ("clay.csv", ["soil_clay"]),
         ("ph.csv", ["soil_ph"]),
         ("vectors.csv", ["soil_file"]),
     ]
-    assert all(item["intact"] for item in parsed(run("verify", "--json")))
+    assert all(item["intact"] for item in parsed("verify"))
     damaged = next(item for item in entries() if item.name == "ph.csv")
     damaged.path.write_bytes(PH[:-1])
     code, out, err = run("verify")
@@ -196,7 +186,7 @@ def test_ls_verify_prune(run: Run, cache: Path, server: FileServer) -> None:
     [["ls"], ["verify"], ["prune"], ["fetch", "soil_clay"], ["pin", "soil_ph"], ["fetch", "--method", "soil_file"]],
 )
 def test_a_cache_that_is_a_file_is_one_clear_error(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], below: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, args: list[str], below: str
 ) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "file" / below))
@@ -206,7 +196,7 @@ def test_a_cache_that_is_a_file_is_one_clear_error(
     assert f"{path / below}: not a folder; expected a folder, got the file {path}. Set NEUCO_CACHE" in err
 
 
-def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:
+def test_prune_keeps_what_is_used(cache: Path) -> None:
     run("fetch", "soil_clay")
     stranger = cache / "sha256" / "ab" / ("ab" + "0" * 62) / "old.csv"
     dead, alive = cache / "tmp" / "fetch-dead" / "x", cache / "tmp" / "fetch-alive" / "x"
@@ -215,7 +205,7 @@ def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:
         path.write_bytes(b"1234")
     long_ago = time.time() - 7200
     os.utime(dead, (long_ago, long_ago))
-    planned = parsed(run("prune", "--dry-run", "--json"))
+    planned = parsed("prune", "--dry-run")
     assert planned == {"bytes": 8, "files": sorted([str(stranger), str(dead)]), "removed": False}
     assert stranger.exists()
     assert "2 files, 8 bytes removed" in run("prune")[1]
@@ -225,7 +215,7 @@ def test_prune_keeps_what_is_used(run: Run, cache: Path) -> None:
     assert [item.name for item in entries()] == ["clay.csv"]
 
 
-def test_prune_all_empties_the_cache_and_nothing_else(run: Run, cache: Path) -> None:
+def test_prune_all_empties_the_cache_and_nothing_else(cache: Path) -> None:
     run("fetch", "soil_clay")
     for name in ("encoded/method/soil/x.npz", "somebody-elses-file"):
         (cache / name).parent.mkdir(parents=True, exist_ok=True)
@@ -234,14 +224,14 @@ def test_prune_all_empties_the_cache_and_nothing_else(run: Run, cache: Path) -> 
     assert files_below(cache) == ["somebody-elses-file"]
 
 
-def test_upload(run: Run, s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_upload(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     bucket = s3.bucket("command-bucket")
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
 
     (tmp_path / "clay.csv").write_bytes(CLAY)
-    stored = parsed(run("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/", "--json"))
+    stored = parsed("upload", tmp_path / "clay.csv", f"s3://{bucket}/soil/")
     assert stored["sha256"] == sha256(CLAY)
     assert stored["checksum_confirmed"]
     assert stored["url"] == f"s3://{bucket}/soil/clay.csv?versionId={stored['version']}"

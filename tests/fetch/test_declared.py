@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from neuco_core.errors import OfflineError
 from neuco_core.fetch.fetch import fetch
+from tests.command import python
 from tests.fetch.helpers import BODY, remote
 from tests.fetch.http_server import FileServer
 
@@ -59,11 +56,7 @@ print(json.dumps(caught))
 def test_a_flipped_byte_in_any_declared_file_is_caught(tmp_path: Path, root: Path) -> None:
     for package in ("neuco_tasks", "neuco_methods"):
         shutil.copytree(root / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-c", FLIP, str(tmp_path)]
-    done = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    caught = json.loads(done.stdout)
+    caught = python("-c", FLIP, tmp_path, env={"PYTHONDONTWRITEBYTECODE": "1"}, cwd=tmp_path).json
     assert "pkg://neuco_tasks.olinda/labels.csv" in caught
     assert set(caught.values()) == {3}, caught
 

@@ -77,8 +77,8 @@ def test_these_values_mean_online(server: FileServer, monkeypatch: pytest.Monkey
     assert fetch(remote(server.url("good"))).read_bytes() == BODY
 
 
-def test_a_word_that_is_neither_yes_nor_no_is_refused(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_a_boolean_is_refused(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_OFFLINE", "maybe")
-    with pytest.raises(UsageError, match=r"NEUCO_OFFLINE: .*expected 1, true, .*got 'maybe'"):
+    with pytest.raises(UsageError, match=r"NEUCO_OFFLINE: not a boolean; .* got 'maybe'"):
         fetch(remote(server.url("good")))
     assert server.http.requests == []

@@ -94,7 +94,7 @@ def test_a_pin_that_came_with_neuco_is_not_replaced(task: Task, tmp_path: Path, 
     registry.parent.mkdir()
     shipped = {"schema": 1, "pins": {task.source.url: {"sha256": "0" * 64, "size": 1}}}
     registry.write_text(json.dumps(shipped))
-    with pytest.raises(DataError, match="not yours to replace"):
+    with pytest.raises(DataError, match="cannot be replaced here"):
         pin_task(task, replace=True)
     assert not (tmp_path / "pins.json").exists()
 
@@ -118,7 +118,7 @@ def test_a_file_that_cannot_be_read_as_labels_is_not_pinned(
 
 def test_a_source_that_cannot_be_reached_is_not_pinned(server: FileServer, tmp_path: Path) -> None:
     source = Remote(server.url("missing"), mirrors=(server.url("forbidden"),))
-    with pytest.raises(FetchError, match="none of 2 addresses"):
+    with pytest.raises(FetchError, match="none of the 2 addresses"):
         pin_task(Task(id="soil_ph", dataset="soil", kind="regression", source=source))
     assert not (tmp_path / "pins.json").exists()
 

@@ -115,7 +115,7 @@ def test_a_server_that_dies_half_way(tmp_path: Path, cache: Path, monkeypatch: p
         kill_when_reading(dying, monkeypatch)
         with pytest.raises(FetchError) as caught:
             fetch(remote(f"s3://{bucket}/big.bin", large))
-    assert "the download broke off after" in caught.value.what
+    assert "the download stopped after" in caught.value.what
     assert "the S3 server cannot be reached" in caught.value.what
     assert files_below(cache) == []
 
@@ -183,7 +183,7 @@ def test_an_upload_never_destroys_what_is_there(owner: S3Server, labels: Path) -
     stored = upload(labels, f"s3://{bucket}/x.csv")
     assert stored.version == ""
     labels.write_bytes(SECOND)
-    with pytest.raises(UsageError, match="keeps no versions and has such an object"):
+    with pytest.raises(UsageError, match="has this object and keeps no versions"):
         upload(labels, f"s3://{bucket}/x.csv")
     assert fetch(stored.remote).read_bytes() == FIRST
 
@@ -193,7 +193,7 @@ def test_bytes_that_change_on_the_way_are_refused_by_the_server(
 ) -> None:
     """The checksum is declared from other bytes than are sent, as if a bit had flipped in between."""
     monkeypatch.setattr("neuco_core.fetch.upload.hash_file", lambda path: sha256(SECOND))
-    with pytest.raises(ChecksumError, match="the server received other bytes"):
+    with pytest.raises(ChecksumError, match="the server received different bytes"):
         upload(labels, f"s3://{public}/flipped.csv")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import textwrap
 import types
 from pathlib import Path
 
@@ -52,11 +51,3 @@ def test_the_documentation_shows_every_hook_with_its_example(hook: str, root: Pa
     assert f"### `{hook}()`\n\n{sentence}" in text
     assert example(hook) in text
     assert f"`neuco.{hook.removeprefix('neuco_')}`" in text
-
-
-def test_every_python_block_of_the_documentation_compiles(root: Path) -> None:
-    text = (root / "docs" / "plugins.md").read_text()
-    blocks = [part.split("```")[0] for part in text.split("```python\n")[1:]]
-    assert len(blocks) >= len(HOOKS)
-    for block in blocks:
-        compile(textwrap.dedent(block), "docs/plugins.md", "exec")

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.command import python
 from tests.parts import missing
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.slow
-def test_benchmark_of_reading() -> None:
+def test_benchmark_of_reading(root: Path) -> None:
     if not Path("/proc/self/status").exists():
         missing("/proc", "peak memory is read from there")
-    command = [sys.executable, str(ROOT / "benchmarks" / "read.py"), "--rows", "40", "--dim", "3", "--rounds", "1"]
-    done = subprocess.run([*command, "--json"], capture_output=True, text=True, check=False, cwd=ROOT)
-    assert done.returncode in (0, 1), done.stderr
-    table = json.loads(done.stdout)
+    done = python("benchmarks/read.py", "--rows", "2000", "--dim", "30", "--rounds", "1", "--json", cwd=root)
+    assert done.code in (0, 1), done.err
+    table = json.loads(done.out)
     assert set(table) == {"pyarrow csv", "neuco csv", "neuco parquet", "neuco npz", "neuco npy"}
     assert table["pyarrow csv"]["time_ratio"] == 1
     for row in table.values():

@@ -88,12 +88,12 @@ def test_a_loader_gets_the_verified_file_and_its_table_is_checked(tmp_path: Path
     [
         (None, "loader of task 'soil' failed: AttributeError.*expected a mapping of columns"),
         ({"id": ["a", "b"]}, "no column 'label'"),
-        ({"id": ["a", "a"], "label": [1.0, 2.0]}, "rows 1 and 2: the id 'a' is there twice"),
-        ({"id": [1, 2], "label": [1.0, 2.0]}, "row 1: an id that is no text; got 1"),
+        ({"id": ["a", "a"], "label": [1.0, 2.0]}, "rows 1 and 2: duplicate id 'a'"),
+        ({"id": [1, 2], "label": [1.0, 2.0]}, "row 1: id is not a string; got 1"),
         ({"id": ["a", None], "label": [1.0, 2.0]}, "row 2: no id"),
-        ({"id": ["a", "b"], "label": [1.0, np.inf]}, "row 2, column 'label': a label that is not finite"),
-        ({"id": ["a", "b"], "label": [1.0, object()]}, "row 2, column 'label': a label that is no number"),
-        ({"id": ["a", "b"], "label": [1.0, 10**400]}, "row 2, column 'label': a label that is no number"),
+        ({"id": ["a", "b"], "label": [1.0, np.inf]}, "row 2, column 'label': label is not finite"),
+        ({"id": ["a", "b"], "label": [1.0, object()]}, "row 2, column 'label': label is not a number"),
+        ({"id": ["a", "b"], "label": [1.0, 10**400]}, "row 2, column 'label': label is not a number"),
         ({"id": ["a", "b"], "label": [1.0]}, "columns of different lengths"),
     ],
 )

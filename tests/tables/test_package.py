@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.specs import Remote, Task
 from neuco_core.tables.labels import read_labels
 from neuco_core.tables.package import guess_kind, package_labels
+from tests.command import neuco_here
 
 DATA = b"id,label,note\nb.zarr.zip,2.50,x\nc,,y\na,1e0,z\n"
 
@@ -27,11 +25,6 @@ def labels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "ph.csv"
     path.write_bytes(DATA)
     return path
-
-
-def neuco(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "neuco_core.cli", "data", "package", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def evaluate(declaration: str) -> Task:
@@ -93,10 +86,10 @@ def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) 
 @pytest.mark.parametrize(
     ("data", "options", "error"),
     [
-        (b"id,label\na,1\na,2\n", {}, "the id 'a' is there twice"),
-        (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': a label that is not finite"),
+        (b"id,label\na,1\na,2\n", {}, "duplicate id 'a'"),
+        (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': label is not finite"),
         (b"id,label\na,1\nb,1\n", {}, "constant labels"),
-        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "classes with a gap"),
+        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "class numbers have a gap"),
         (b"id,label\na,1\nb,2\n", {"columns": ("y",)}, "no column 'y'"),
     ],
 )
@@ -117,7 +110,7 @@ def other(path: Path, data: bytes, **fields: Any) -> Task:
 
 def test_labels_of_another_task_are_refused(labels: Path, tmp_path: Path) -> None:
     task = other(tmp_path / "other.csv", b"id,y\na,1.00\nb,2.5\n", columns=("y",))
-    with pytest.raises(DataError, match="task 'other': these labels are there already; got the same 2 rows"):
+    with pytest.raises(DataError, match="task 'other': another task has the same labels; got the same 2 rows"):
         package_labels(labels, tasks=[task])
     assert not Path("ph__regr.csv").exists()
     assert package_labels(labels, tasks=[task], task="other").compared == (), "a task may be packaged anew"
@@ -133,11 +126,11 @@ def test_labels_of_the_same_samples_tell_the_dataset(labels: Path, tmp_path: Pat
 
 
 def test_another_file_is_not_overwritten(labels: Path) -> None:
-    with pytest.raises(UsageError, match="this is the file that is packaged"):
+    with pytest.raises(UsageError, match="this is the source file itself"):
         package_labels(labels, out=labels)
     out = Path("taken.csv")
     out.write_text("mine")
-    with pytest.raises(UsageError, match=r"another file is there.*--force"):
+    with pytest.raises(UsageError, match=r"another file exists there.*--force"):
         package_labels(labels, out=out)
     assert out.read_text() == "mine"
     made = package_labels(labels, out=out, replace=True)
@@ -159,14 +152,14 @@ def test_a_file_name_that_is_no_id(labels: Path) -> None:
 
 
 def test_the_command(labels: Path) -> None:
-    shown = neuco("ph.csv", "--task", "soil_ph")
-    assert shown.returncode == 0, shown.stderr
-    lines = shown.stdout.splitlines()
+    shown = neuco_here("data", "package", "ph.csv", "--task", "soil_ph")
+    lines = shown.out.splitlines()
+    assert shown.code == 0, shown.err
     assert lines[0] == "wrote soil_ph__regr.csv: 2 rows, 1 dropped: empty_label, labels from 1 to 2.5, 21 bytes"
     assert lines[1] == "kind regression (from the labels)"
-    task = evaluate(shown.stdout[shown.stdout.index("Task(") :])
+    task = evaluate(shown.out[shown.out.index("Task(") :])
     assert task.source.sha256 == hashlib.sha256(Path("soil_ph__regr.csv").read_bytes()).hexdigest()
-    as_json = json.loads(neuco("ph.csv", "--task", "soil_ph", "--json").stdout)
+    as_json = neuco_here("data", "package", "ph.csv", "--task", "soil_ph", "--json").json
     assert as_json["sha256"] == task.source.sha256
     assert as_json["dropped"] == {"empty_label": 1}
     assert "olinda_sea_level" in as_json["compared"]
@@ -174,9 +167,8 @@ def test_the_command(labels: Path) -> None:
 
 def test_the_command_refuses_in_one_line(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,1\nb,x\n")
-    failed = neuco("ph.csv", "--kind", "regression")
-    assert failed.returncode == 4
-    assert failed.stdout == ""
-    assert failed.stderr == "neuco: error: ph.csv, row 3, column 'label': a label that is no number; got 'x'\n"
-    assert neuco("ph.csv", "--kind", "guess").returncode == 2
-    assert neuco("nowhere.csv").returncode == 4
+    failed = neuco_here("data", "package", "ph.csv", "--kind", "regression")
+    assert (failed.code, failed.out) == (4, "")
+    assert failed.err == "neuco: error: ph.csv, row 3, column 'label': label is not a number; got 'x'\n"
+    assert neuco_here("data", "package", "ph.csv", "--kind", "guess").code == 2
+    assert neuco_here("data", "package", "nowhere.csv").code == 4

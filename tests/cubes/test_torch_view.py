@@ -12,7 +12,7 @@ import torch
 from neuco_core.cubes.torch_view import CubeTensors
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.labels import labels_from_table
-from tests.tables.test_cubes import Small
+from tests.cubes.test_cubes import Small
 
 
 def test_samples_without_labels() -> None:
@@ -55,7 +55,7 @@ def test_a_transform_is_applied_and_cannot_harm_the_source() -> None:
 
 def test_labels_of_another_dataset() -> None:
     labels = labels_from_table({"id": ["x", "y"], "label": [3.0, 1.0]}, "regression", task="soil")
-    with pytest.raises(DataError, match="soil: no label belongs to a sample"):
+    with pytest.raises(DataError, match="soil: no label matches a sample"):
         CubeTensors(Small(), labels)
 
 

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
 
-from neuco_core.cli import cli, main
 from neuco_core.cli.embed import parse_params
 from neuco_core.errors import UsageError
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+from tests.command import neuco_here as neuco
 
 
 @pytest.fixture(autouse=True)
@@ -21,41 +20,34 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
-def neuco(*args: str) -> Result:
-    return CliRunner().invoke(cli, args, catch_exceptions=True)
-
-
-def failing(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str]:
+def failing(*args: str) -> tuple[int, str]:
     """The exit code and the one line on stderr of a command that must fail."""
-    with pytest.raises(SystemExit) as end:
-        main(list(args))
-    lines = capsys.readouterr().err.strip().splitlines()
-    assert len(lines) == 1, lines
-    assert lines[0].startswith("neuco: error: ")
-    return int(end.value.code or 0), lines[0]
+    done = neuco(*args)
+    (line,) = done.err.strip().splitlines()
+    assert line.startswith("neuco: error: ")
+    return done.code, line
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
 def test_embed_writes_what_can_be_read(suffix: str) -> None:
     result = neuco("embed", "--method", "averaging", "--dataset", "digits", "--out", f"out.{suffix}", "--json")
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
+    told = result.json
     embeddings = read_embeddings(Path(f"out.{suffix}"))
     assert (told["rows"], told["dim"], told["sha256"]) == (1797, 64, embeddings.sha256)
 
 
 def test_a_parameter_reaches_the_encoder() -> None:
     args = ("--method", "random", "--dataset", "digits", "--param", "dim=3", "--batch-size", "100")
-    assert neuco("embed", *args, "--out", "a.npz").exit_code == 0
+    assert neuco("embed", *args, "--out", "a.npz").code == 0
     assert read_embeddings(Path("a.npz")).values.shape == (1797, 3)
 
 
-def test_a_file_is_not_overwritten_unless_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_file_is_not_overwritten_unless_told() -> None:
     Path("a.csv").write_text("precious")
     args = ("embed", "--method", "random", "--dataset", "digits", "--param", "dim=2", "--out", "a.csv")
-    assert failing(capsys, *args) == (2, "neuco: error: a.csv: the file is there already. Say --force to replace it")
+    assert failing(*args) == (2, "neuco: error: a.csv: the file already exists. Use --force to replace it")
     assert Path("a.csv").read_text() == "precious"
-    assert neuco(*args, "--force").exit_code == 0
+    assert neuco(*args, "--force").code == 0
     assert len(read_embeddings(Path("a.csv")).ids) == 1797
 
 
@@ -71,22 +63,20 @@ def test_a_file_is_not_overwritten_unless_told(capsys: pytest.CaptureFixture[str
         (("--method", "challenge_404", "--dataset", "digits", "--out", "a.csv"), 4, "has no embeddings of dataset"),
     ],
 )
-def test_wrong_uses_are_one_line(
-    args: tuple[str, ...], code: int, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    got, line = failing(capsys, "embed", *args)
+def test_wrong_uses_are_one_line(args: tuple[str, ...], code: int, words: str) -> None:
+    got, line = failing("embed", *args)
     assert got == code
     assert words in line
     assert not list(Path().iterdir())
 
 
-def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package() -> None:
     args = ("embed", "--method", "torchgeo_resnet18_moco", "--dataset", "olinda", "--out", "a.csv")
-    code, line = failing(capsys, *args)
+    code, line = failing(*args)
     assert code == 4
     assert "needs 13 bands and dataset 'olinda' has 6: 13 are missing (s2l1c/B01, " in line
     if importlib.util.find_spec("torchgeo") is None:
-        code, line = failing(capsys, *args[:4], "mini", *args[5:])
+        code, line = failing(*args[:4], "mini", *args[5:])
         assert (code, "Install it with: pip install 'torchgeo'" in line) == (6, True)
 
 
@@ -110,32 +100,32 @@ def write(path: str, keep: int, dim: int = 4) -> tuple[str, ...]:
 def test_a_whole_file_is_good() -> None:
     write("a.npz", 1797)
     result = neuco("validate", "a.npz", "--dataset", "digits")
-    assert (result.exit_code, result.stdout) == (0, "a.npz: good: 1797 rows of 4 values for 1797 ids of digits\n")
-    told = json.loads(neuco("validate", "a.npz", "--dataset", "digits", "--json").stdout)
+    assert (result.code, result.out) == (0, "a.npz: ok: 1797 rows of 4 values for 1797 ids of digits\n")
+    told = neuco("validate", "a.npz", "--dataset", "digits", "--json").json
     assert (told["ok"], told["problems"], told["missing"], told["unknown"]) == (True, [], 0, 0)
 
 
-def test_missing_ids_are_counted_and_the_first_five_named(capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_ids_are_counted_and_the_first_five_named() -> None:
     ids = write("a.parquet", 1790)
-    code, line = failing(capsys, "validate", "a.parquet", "--dataset", "digits")
+    code, line = failing("validate", "a.parquet", "--dataset", "digits")
     names = ", ".join(ids[1790:1795])
     assert (code, line) == (4, f"neuco: error: a.parquet: 7 of 1797 ids are missing: the first are {names}")
     result = neuco("validate", "a.parquet", "--dataset", "digits", "--json")
-    told = json.loads(result.stdout)
-    assert (result.exit_code, told["ok"], told["missing"]) == (4, False, 7)
+    told = json.loads(result.out)
+    assert (result.code, told["ok"], told["missing"]) == (4, False, 7)
     assert told["first_missing"] == list(ids[1790:1795])
 
 
-def test_dimension_and_numbers_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+def test_dimension_and_numbers_are_checked() -> None:
     ids = write("wide.npz", 1797, dim=8)
-    code, line = failing(capsys, "validate", "wide.npz", "--dataset", "digits", "--dim", "4")
-    assert (code, "8 dimensions are more than 4" in line) == (4, True)
+    code, line = failing("validate", "wide.npz", "--dataset", "digits", "--dim", "4")
+    assert (code, "8 dimensions; at most 4 are allowed" in line) == (4, True)
     rows = "\n".join(f"{name},1,{'' if i == 3 else 2}" for i, name in enumerate(ids))
     Path("holes.csv").write_text("id,0,1\n" + rows + "\n")
-    code, line = failing(capsys, "validate", "holes.csv", "--dataset", "digits")
-    assert (code, "1 values are missing or no numbers" in line) == (4, True)
+    code, line = failing("validate", "holes.csv", "--dataset", "digits")
+    assert (code, "1 values are missing or not numbers" in line) == (4, True)
     Path("inf.csv").write_text("id,0\n" + "\n".join(f"{name},inf" for name in ids) + "\n")
-    code, line = failing(capsys, "validate", "inf.csv", "--dataset", "digits")
+    code, line = failing("validate", "inf.csv", "--dataset", "digits")
     assert (code, "finite" in line) == (4, True)
 
 
@@ -144,5 +134,5 @@ def test_ids_that_the_dataset_does_not_know_are_told_and_no_fault() -> None:
     more = make_embeddings((*ids, "stranger"), np.ones((1798, 2), np.float32))
     write_embeddings(more, Path("more.npz"))
     result = neuco("validate", "more.npz", "--dataset", "digits")
-    assert result.exit_code == 0
-    assert "1 rows are of no sample there (stranger)" in result.stdout
+    assert result.code == 0
+    assert "1 rows belong to no sample of it (stranger)" in result.out

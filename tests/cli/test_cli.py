@@ -1,0 +1,164 @@
+"""The command line as a user meets it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from neuco_core.cli import COMMANDS
+from neuco_core.errors import EXIT_CODES
+from tests.command import neuco, neuco_here, python
+from tests.plugins.helpers import ONE
+
+HEAVY = ("boto3", "numba", "numpy", "pandas", "pooch", "pyarrow", "scipy", "sklearn", "torch", "xarray")
+
+
+def plugin(folder: Path, name: str, source: str | None = None) -> Path:
+    path = folder / "neuco_tasks" / name / "__init__.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(ONE.format(id=name) if source is None else source)
+    return path
+
+
+@pytest.mark.parametrize(
+    "args", [["--help"], ["tasks"], ["methods"], ["plugins"], ["suites"], ["show", "biomass_mean"]]
+)
+def test_listing_imports_nothing_heavy(args: list[str]) -> None:
+    code = (
+        "import sys\nfrom neuco_core.cli import main\n"
+        f"try: main({args!r})\nexcept SystemExit as end: code = end.code\n"
+        f"print(code, [name for name in {HEAVY!r} if name in sys.modules], file=sys.stderr)"
+    )
+    assert python("-c", code).err.splitlines()[-1] == "0 []"
+
+
+def test_every_command_has_help_and_the_help_lists_every_command() -> None:
+    text = neuco("--help").out
+    for name in COMMANDS:
+        assert f"\n  {name} " in text
+        assert neuco_here(name, "--help").out.startswith(f"Usage: neuco {name}")
+    assert all(f"{code} " in text for code in EXIT_CODES)
+
+
+@pytest.mark.parametrize("command", ["tasks", "methods", "datasets", "suites", "protocols", "plugins", "doctor"])
+def test_tables_are_for_people_and_json_is_for_programs(command: str) -> None:
+    table, data = neuco_here(command), neuco_here(command, "--json")
+    assert (table.code, table.err, data.err) == (0, "", "")
+    assert len(table.out.splitlines()) == len(data.json) + 2
+
+
+def test_show_in_both_forms() -> None:
+    assert "dataset" in neuco_here("show", "biomass_mean").out
+    (task,) = neuco_here("show", "biomass_mean", "--json").json
+    assert (task["noun"], task["id"], task["unit"]) == ("task", "biomass_mean", "Mg/ha")
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "text"),
+    [
+        (["show", "biomas_mean"], 3, "Did you mean 'biomass_mean'"),
+        (["tasks", "--kind", "nonsense"], 2, "expected one of regression, classification, got 'nonsense'"),
+        (["tasks", "--suite", "nonsense"], 3, "no suite 'nonsense'"),
+        (["tasks", "--colour"], 2, "No such option"),
+        (["taskz"], 2, "No such command 'taskz'"),
+        (["show"], 2, "Missing argument 'NAME'"),
+    ],
+)
+def test_a_wrong_use_gets_one_line_and_the_documented_exit_code(args: list[str], code: int, text: str) -> None:
+    done = neuco_here(*args)
+    assert (done.code, done.out) == (code, "")
+    assert text in done.err
+    assert "Traceback" not in done.err
+    assert code in EXIT_CODES
+
+
+def test_debug_shows_the_traceback() -> None:
+    assert "Traceback" in neuco("--debug", "show", "biomas_mean").err
+    assert "Traceback" in neuco("show", "biomas_mean", env={"NEUCO_DEBUG": "1"}).err
+
+
+def test_a_switch_that_is_not_a_boolean_is_refused() -> None:
+    done = neuco_here("tasks", env={"NEUCO_DEBUG": "maybe"})
+    assert (done.code, done.out, done.err.count("\n")) == (2, "", 1)
+    assert "NEUCO_DEBUG: not a boolean; expected 1/true/yes/on or 0/false/no/off, got 'maybe'" in done.err
+
+
+def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_path: Path) -> None:
+    path = plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
+    plugin(tmp_path, "fine")
+    tasks = neuco("tasks", "--json", path=tmp_path)
+    assert "fine" in {task["id"] for task in tasks.json}
+    assert "1 broken plugin left out: run `neuco plugins`" in tasks.err
+    rows = {row["name"]: row for row in neuco("plugins", "--json", path=tmp_path).json}
+    assert (rows["rotten"]["file"], rows["rotten"]["error"]) == (f"{path}:1", "RuntimeError: cheese")
+    doctor = neuco("doctor", path=tmp_path)
+    assert doctor.code == 5
+    assert f"{path}:1: RuntimeError: cheese" in doctor.out
+
+
+def test_strict_makes_a_broken_plugin_an_error_on_the_command_line(tmp_path: Path) -> None:
+    plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
+    done = neuco("tasks", path=tmp_path, env={"NEUCO_STRICT": "1"})
+    assert done.code == 5
+    assert "RuntimeError: cheese" in done.err
+
+
+def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -> None:
+    suites = tmp_path / "suites"
+    suites.mkdir()
+    (suites / "fine.toml").write_text('id = "fine"\n[tasks]\nbiomass_mean = 1\n')
+    (suites / "rotten.toml").write_text("id = ")
+    env = {"NEUCO_REGISTRY": str(tmp_path)}
+    listed = neuco_here("suites", "--json", env=env)
+    assert [suite["id"] for suite in listed.json] == ["fine"]
+    assert listed.err.startswith(f"broken: {suites / 'rotten.toml'}: not a suite")
+    for name in ("fine", "biomass_mean"):
+        assert neuco_here("show", name, env=env).code == 0
+    for args in (["show", "rotten"], ["tasks", "--suite", "rotten"]):
+        done = neuco_here(*args, env=env)
+        assert (done.code, done.out) == (5, "")
+        assert f"{suites / 'rotten.toml'}: not a suite" in done.err
+    assert neuco_here("suites", env={**env, "NEUCO_STRICT": "1"}).code == 5
+
+
+@pytest.mark.parametrize(
+    "command", ["embed --method averaging --dataset mini --out x.csv", "score --all --suite olinda", "data ls", "tasks"]
+)
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_done(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "file"
+    path.touch()
+    done = neuco_here(*command.split(), env={"NEUCO_CACHE": str(path), "NEUCO_REGISTRY": str(tmp_path)})
+    assert (done.code, done.out, done.err.count("\n")) == (4, "", 1)
+    assert done.err.startswith(f"neuco: error: {path}: not a folder; expected a folder, got the file {path}. Set")
+
+
+def test_completion_offers_commands_and_ids() -> None:
+    def complete(words: str, position: str) -> str:
+        env = {"_NEUCO_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
+        return neuco_here(env=env).out
+
+    assert "plain,tasks" in complete("neuco ta", "1")
+    assert complete("neuco show biomass_m", "2") == "plain,biomass_mean\n"
+    assert "complete" in neuco(env={"_NEUCO_COMPLETE": "bash_source"}).out
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    command = f"{sys.executable} -m neuco_core.cli tasks --json | head -n 1"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[\n", "")
+
+
+@pytest.mark.parametrize("start", [["-m", "neuco_core.cli"], ["-c", "from neuco_core.cli import main; main()"]])
+def test_an_interruption_while_the_command_line_is_imported_is_one_line(tmp_path: Path, start: list[str]) -> None:
+    (tmp_path / "click.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = python(*start, path=tmp_path)
+    assert (done.code, done.out, done.err) == (130, "", "neuco: interrupted\n")
+
+
+def test_an_interruption_while_plugins_are_imported_is_one_line(tmp_path: Path) -> None:
+    plugin(tmp_path, "slow", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    done = neuco("tasks", path=tmp_path)
+    assert (done.code, done.out, done.err.strip()) == (130, "", "neuco: interrupted")

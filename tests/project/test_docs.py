@@ -1,0 +1,158 @@
+"""Every page does what it says: each command and each piece of Python is run, and the output is as shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+import neuco_core
+from neuco_core import list_tasks
+from neuco_core.cli import data
+from neuco_core.encode.run import encode_dataset
+from neuco_core.encoders import SEASON_MODES
+from neuco_core.errors import EXIT_CODES
+from neuco_core.tables.labels import read_labels
+from neuco_core.testing import TinyCubes
+from neuco_tasks.ssl4eo_s12_downstream import fake
+from tests import console
+from tests.fetch.helpers import own_settings
+from tests.fetch.http_server import FileServer
+from tests.fetch.s3_server import KEY, SECRET, S3Server
+
+DOCS = Path(__file__).parents[2] / "docs"
+Names = dict[str, Any]
+
+
+def page(name: str) -> str:
+    return (DOCS / f"{name}.md").read_text(encoding="utf-8")
+
+
+@contextmanager
+def data_world(folder: Path) -> Iterator[dict[str, str]]:
+    """For docs/data.md: a Hugging Face server, two buckets, a local copy and a file of labels."""
+
+    def labels(task: str) -> str:  # as published, and different from that of every other task: a row has no label
+        rows = "".join(f"{i:064x},{i * 0.25},1\n" for i in range(40))
+        return f"id,label,{task}_phase\n{rows}{'f' * 64},,1\n"
+
+    copy = folder / "home" / "data" / "SSL4EO-S12-downstream" / "labels"
+    copy.mkdir(parents=True)
+    (copy / "clouds_reg__regr.csv").write_text(labels("clouds"))
+    ph = "".join(f"site-{i},{4 + i / 8},10\n" for i in range(40))
+    (folder / "ph.csv").write_text(f"id,label,depth\n{ph}site-99,,10\n")
+    with FileServer() as server, S3Server(folder / "s3") as s3:
+        for task in list_tasks(suite="neuco-real"):
+            path = task.source.url.removeprefix("hf://").replace("@", "/resolve/")
+            server.http.files[f"/{path}"] = labels(task.id).encode()
+        s3.bucket("my-bucket")
+        s3.bucket("my-private-bucket", public=False)
+        servers = {"HF_ENDPOINT": server.base, "AWS_ENDPOINT_URL": s3.endpoint}
+        yield {**servers, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+
+
+@contextmanager
+def formats_world(folder: Path) -> Iterator[dict[str, str]]:
+    """For docs/formats.md: a small copy of the cubes."""
+    fake.write_folder(folder / "copy", count=3, side=8)
+    yield {"NEUCO_DATASET_SSL4EO_S12_DOWNSTREAM": str(folder / "copy")}
+
+
+@contextmanager
+def plain_world(folder: Path) -> Iterator[dict[str, str]]:
+    yield {}
+
+
+def see_formats(names: Names) -> None:
+    assert names["same"].identical(names["cube"])
+    assert names["batch"].seasons == ("spring", "fall")
+    assert names["sample"]["image"].shape[1:] == (2, 1, 8, 8)
+    assert names["labels"].verified
+    assert (names["found"].dim, names["found"].ids) == (2, ("0007", "0009"))
+
+
+def see_encoders(names: Names) -> None:
+    (method,) = names["neuco_methods"]()
+    assert encode_dataset(method, TinyCubes(count=3).dataset(), {}).values.shape == (3, 27)
+
+
+# By page: its world, how many commands and pieces of Python it has at least, and what must have come of the Python.
+PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
+    "data": (data_world, 19, lambda names: None),
+    "formats": (formats_world, 5, see_formats),
+    "encoders": (plain_world, 5, see_encoders),
+    "plugins": (plain_world, 7, lambda names: None),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_block_runs_and_prints_what_the_page_shows(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world, least, see = PAGES[name]
+    own_settings(tmp_path, monkeypatch)
+    monkeypatch.chdir(tmp_path)
+    names: Names = {public: getattr(neuco_core, public) for public in neuco_core.__all__}
+    names |= {"click": click, "__name__": "docs_example"}
+    assert len(console.steps(page(name))) >= least
+    with world(tmp_path) as settings:
+        for variable, value in {"HOME": str(tmp_path / "home"), "COLUMNS": "200", **settings}.items():
+            monkeypatch.setenv(variable, value)
+        failures = console.play(page(name), tmp_path, {"HOME": str(tmp_path / "home")}, names)
+    assert not failures, "\n\n".join(failures)
+    see(names)
+
+
+@pytest.mark.parametrize("path", sorted(DOCS.glob("*.md")), ids=lambda path: path.name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for link in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+        assert link.startswith("https://") or (DOCS / link).exists(), link
+
+
+def test_every_data_command_setting_and_exit_code_is_documented(root: Path) -> None:
+    text = page("data")
+    run = [step.command for step in console.steps(text) if not step.python]
+    assert [name for name in data.COMMANDS if not any(f"neuco data {name}" in command for command in run)] == []
+    sources = [path.read_text() for path in (root / "neuco_core" / "fetch").glob("*.py")]
+    settings = {name for source in sources for name in re.findall(r'"((?:NEUCO|HF)_[A-Z_]+)"', source)}
+    assert len(settings) > 5
+    assert {name for name in settings if f"`{name}" not in text} == set()
+    codes = {int(line.split("|")[1]) for line in text.splitlines() if line.startswith("| ") and line[2].isdigit()}
+    assert {0, 2, 3, 4, 7} <= codes <= set(EXIT_CODES)
+
+
+def test_the_example_of_a_label_file_is_read_as_the_page_says(tmp_path: Path) -> None:
+    (example,) = re.findall(r"^```csv\n(.*?)^```$", page("formats"), re.MULTILINE | re.DOTALL)
+    (tmp_path / "x.csv").write_text(example)
+    labels = read_labels(tmp_path / "x.csv", "regression")
+    assert (labels.ids, labels.dropped) == (("0007", "0009"), {"empty_label": 1})
+
+
+def test_the_page_on_encoders_names_what_there_is() -> None:
+    text = page("encoders")
+    method = console.steps(text)[0].command
+    assert method.strip().count("\n") <= 10, "a method takes ten lines"
+    for name in ("spread_ids", "encode_each", "over_seasons"):
+        assert f"`{name}`" in text
+        assert callable(getattr(neuco_core.encoders, name))
+    modes = re.findall(r"^\| `(\w+)` \| .*(?:encoded|averaged)", text, re.MULTILINE)
+    assert set(modes) == set(SEASON_MODES)
+
+
+@pytest.mark.parametrize(
+    ("expected", "output", "same"),
+    [
+        (("a … c",), "a b c\n", True),
+        (("a … c",), "a b d\n", False),
+        (("a", "…", "c"), "a\nb\nb\nc\n", True),
+        (("a",), "a\nb\n", False),
+        (("x  1", "-  ---"), "x     1\n-  -----\n", True),
+    ],
+)
+def test_the_comparison_itself(expected: tuple[str, ...], output: str, same: bool) -> None:
+    assert console.matches(expected, output) is same
