@@ -11,7 +11,7 @@ import ast
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 T = TypeVar("T")
 PACKAGE = Path(__file__).resolve().parent
@@ -32,10 +32,30 @@ def component_versions(module: str) -> Mapping[str, int]:
     return {
         node.name: int(ast.unparse(call.args[0]))
         for node in _tree(module).body
-        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        if _is_definition(node)
         for call in node.decorator_list
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "versioned"
     }
+
+
+@cache
+def behind(module: str, name: str) -> Mapping[str, int]:
+    """The versions of a component and of those of its module that it uses, directly or through other functions."""
+    known, defined = (
+        component_versions(module),
+        {node.name: node for node in _tree(module).body if _is_definition(node)},
+    )
+    reached, waiting = {name}, [name]
+    while waiting:
+        used = {node.id for node in ast.walk(defined[waiting.pop()]) if isinstance(node, ast.Name)}
+        new = used & defined.keys() - reached
+        reached |= new
+        waiting += sorted(new)
+    return {part: known[part] for part in sorted(reached) if part in known}
+
+
+def _is_definition(node: ast.AST) -> TypeGuard[ast.FunctionDef | ast.ClassDef]:
+    return isinstance(node, ast.FunctionDef | ast.ClassDef)
 
 
 @cache
@@ -43,9 +63,7 @@ def constants(module: str) -> Mapping[str, ast.expr]:
     """The constants of a module of neuco, as syntax: plugins may import a table from it."""
     found: dict[str, ast.expr] = {}
     for node in _tree(module).body:
-        targets = (
-            node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-        )
+        targets = getattr(node, "targets", None) or [getattr(node, "target", None)]
         names = [target.id for target in targets if isinstance(target, ast.Name) and target.id.isupper()]
         value = getattr(node, "value", None)
         found |= {name: value for name in names if value is not None}

@@ -19,7 +19,7 @@ from typing import Any
 
 from neuco_core.jsonio import hashed
 from neuco_core.plugins.discovery import IN_TREE
-from neuco_core.versions import component_versions, constants
+from neuco_core.versions import behind, component_versions, constants
 
 # Modules and functions that import by a name which the syntax tree does not show.
 DYNAMIC = frozenset(("importlib", "importlib.util", "import_module", "__import__", "exec", "eval", "runpy"))
@@ -144,7 +144,8 @@ class _Package:
         found: dict[str, Any] = {}
         for module, names in self.used.items():
             known, tables = component_versions(module), constants(module)
-            found |= {name: number for name, number in known.items() if name in names or "*" in names}
+            for name in known:
+                found |= behind(module, name) if name in names or "*" in names else {}
             found |= {name: _plain(value, {}) for name, value in tables.items() if name in names or "*" in names}
         return found
 

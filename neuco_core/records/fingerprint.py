@@ -24,7 +24,7 @@ from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Scalar
 from neuco_core.specs import Dataset, Method, Spec, Task
-from neuco_core.versions import component_versions
+from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
@@ -131,8 +131,11 @@ class _NotHereError(NeucoError):
 def method_part(method: Method) -> dict[str, Any]:
     """What a method itself contributes to its embeddings: parameters, code, packages."""
     own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder, files=True)]
-    version = component_versions("neuco_core.encode.run")["encode_dataset"]
-    return {"method": own, "packages": _packages(method), "encode": version}
+    return {
+        "method": own,
+        "packages": _packages(method),
+        "encode": version_of("neuco_core.encode.run", "encode_dataset"),
+    }
 
 
 def embeddings_key(part: Mapping[str, Any], dataset: str) -> str:
@@ -189,7 +192,7 @@ def _components(protocol: Protocol) -> dict[str, Scalar]:
     return {
         "probe_code": component(load_probe, protocol.probe, "factory"),
         "splitter_code": component(load_splitter, protocol.splitter, "function"),
-        "scorer": f"v{component_versions('neuco_core.scoring.scorer')['score']}",
+        "scorer": version_of("neuco_core.scoring.scorer", "score"),
     }
 
 
@@ -201,6 +204,12 @@ def _direction(metric: str) -> dict[str, Scalar]:
     return {"greater_is_better": found.greater_is_better, "lower": found.lower, "upper": found.upper}
 
 
+def version_of(module: str, name: str) -> str:
+    """The version of a component of neuco, with those of the components that it is made of."""
+    own, *others = sorted(behind(module, name).items(), key=lambda item: item[0] != name)
+    return "".join([f"v{own[1]}", *(f"+{part}{number}" for part, number in others)])
+
+
 def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
     """What decides the numbers of a metric, probe or splitter: its version if it comes with neuco, else its code."""
     try:
@@ -209,7 +218,7 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
         return "unknown"  # the cell will fail with the reason
     function = getattr(spec, attribute)
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
-        return f"v{component_versions(function.args[0])[function.args[1]]}"
+        return version_of(*function.args)
     return _code(function)
 
 

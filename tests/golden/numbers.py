@@ -91,7 +91,7 @@ def _splits(name: str) -> list[float]:
 
 def _toolkit(name: str) -> list[float]:
     from neuco_core import encoders
-    from neuco_core.encode.check import LANDSAT_BANDS, TinyCubes
+    from neuco_core.testing import LANDSAT_BANDS, TinyCubes
 
     values = np.random.RandomState(3).rand(2, 3, 7, 6).astype(np.float32)
     tiny = TinyCubes(count=5, bands=LANDSAT_BANDS, seasons=("a", "b"), size=4)
@@ -126,9 +126,9 @@ def hash_of(text: str) -> float:
 
 
 def _encoded() -> list[float]:
-    from neuco_core.encode.check import TinyCubes
     from neuco_core.encode.run import encode_dataset
     from neuco_core.specs import Method
+    from neuco_core.testing import TinyCubes
 
     class Mean:
         def encode(self, batch: Any) -> np.ndarray:
