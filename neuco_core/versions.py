@@ -41,10 +41,8 @@ def component_versions(module: str) -> Mapping[str, int]:
 @cache
 def behind(module: str, name: str) -> Mapping[str, int]:
     """The versions of a component and of those of its module that it uses, directly or through other functions."""
-    known, defined = (
-        component_versions(module),
-        {node.name: node for node in _tree(module).body if _is_definition(node)},
-    )
+    known = component_versions(module)
+    defined = {node.name: node for node in _tree(module).body if _is_definition(node)}
     reached, waiting = {name}, [name]
     while waiting:
         used = {node.id for node in ast.walk(defined[waiting.pop()]) if isinstance(node, ast.Name)}

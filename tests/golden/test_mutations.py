@@ -144,9 +144,14 @@ MUTATIONS: dict[str, tuple[list[Edit], Callable[[Cell], bool], tuple[str, ...]]]
         ("fit_standardizer",),
     ),
     "the version of one tool": (
-        [("neuco_core/encoders.py", r"versioned\(1\)\ndef shrink\b", "versioned(2)\ndef shrink")],
-        methods("pca"),
-        ("shrink",),
+        [("neuco_core/encoders.py", r"versioned\(1\)\ndef region\b", "versioned(2)\ndef region")],
+        methods("averaging", "averaging_notebook"),
+        ("region",),
+    ),
+    "the version of a tool behind another one": (
+        [("neuco_core/encoders.py", r"versioned\(1\)\n@dataclass", "versioned(2)\n@dataclass")],
+        ALL_BUT_RANDOM,
+        ("Standardizer",),
     ),
     "the version of a tool that most use": (
         [("neuco_core/encoders.py", r"versioned\(1\)\ndef encode_each\b", "versioned(2)\ndef encode_each")],

@@ -100,9 +100,7 @@ NEW_SCORER = {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
 
 def test_another_scorer_makes_everything_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done(tmp_path)
-    monkeypatch.setattr(
-        identity, "component_versions", lambda module: {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
-    )
+    monkeypatch.setattr(identity, "behind", lambda module, name: {name: NEW_SCORER[name]})
     assert (cell(tmp_path).state, cell(tmp_path).reason) == ("stale", "the scorer changed")
 
 
@@ -242,9 +240,7 @@ def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_pa
 
 def test_code_that_changes_during_a_run_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     planned = plan(tmp_path)
-    monkeypatch.setattr(
-        identity, "component_versions", lambda module: {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
-    )
+    monkeypatch.setattr(identity, "behind", lambda module, name: {name: NEW_SCORER[name]})
     [record] = run(tmp_path, planned)
     assert record.failure == "data"
     assert "changed while it was scored" in record.reason
