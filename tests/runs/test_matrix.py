@@ -31,6 +31,13 @@ def test_a_run_scores_everything_once_and_then_nothing(world: World) -> None:
     assert len(world.logged()) == before
 
 
+def test_labels_are_loaded_once_in_a_run_whatever_the_number_of_workers(world: World) -> None:
+    done = world.score("--jobs", "2")
+    assert done.returncode == 0, done.stderr
+    read = [line.split()[1] for line in (world.folder / "log.labels").read_text().splitlines()]
+    assert sorted(read) == [f"{name}.csv" for name in TASKS]
+
+
 def test_a_changed_input_makes_just_its_cells_stale_and_says_why(world: World) -> None:
     world.score()
     path = world.folder / "neuco_methods/toy/work.py"
