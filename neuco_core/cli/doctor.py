@@ -56,8 +56,9 @@ def _environment() -> Iterator[Row]:
 
     yield "neuco", "ok", f"{__version__} in {paths.PACKAGE.parent}"
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
-    registry = paths.registry_dir()
-    yield "registry", "ok" if (registry / "suites").is_dir() else "failed", str(registry)
+    registry = paths.layers(paths.registry_dir())
+    suites = any((layer / "suites").is_dir() for layer in registry)
+    yield "registry", "ok" if suites else "failed", " over ".join(map(str, registry))
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
     yield _attempt("pins", lambda: _pins(shipped_file()))
     yield _attempt("own pins", lambda: _pins(user_file()))

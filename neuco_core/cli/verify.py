@@ -70,16 +70,20 @@ def _records(files: Sequence[Path]) -> dict[Path, Record]:
     from neuco_core.errors import DataError
     from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_tasks
-    from neuco_core.records.store import read_all, read_record, record_path
+    from neuco_core.records.store import read_record, record_files
 
     if files:
         return {path: read_record(path, expect_place=False) for path in files}
     registry = registry_dir()
-    found = read_all(registry, tasks={task.id for task in list_tasks()})
-    if not found:
+    known = {task.id for task in list_tasks()}
+    records = {path: read_record(path) for path in record_files(registry)}
+    for path, record in records.items():
+        if record.task not in known:
+            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
+    if not records:
         hint = "Run `neuco score`, or set NEUCO_REGISTRY to a registry that has records"
         raise DataError("no records to verify", where=registry / "results", hint=hint)
-    return {record_path(registry, *record.key): record for record in found}
+    return records
 
 
 def _line(check: Verified, with_file: bool) -> str:
@@ -142,8 +146,11 @@ def explain(method: str, task: str, protocol: str, as_json: bool) -> None:
 
 def _protocols(registry: Path, method: str, task: str) -> list[str]:
     """The protocols other than the usual one under which the cell has a record."""
-    names = (path.stem for path in sorted((registry / "results" / method).glob(f"{task}@*.json")))
-    return [unquote(name.partition("@")[2]) for name in names]
+    from neuco_core.paths import layers
+
+    folders = [layer / "results" / method for layer in layers(registry)]
+    names = {path.stem for folder in folders for path in folder.glob(f"{task}@*.json")}
+    return sorted(unquote(name.partition("@")[2]) for name in names)
 
 
 def _short(value: object) -> str:

@@ -34,7 +34,7 @@ class Pin:
 
 def shipped_file() -> Path:
     """The pins of the registry, which comes with neuco."""
-    return paths.registry_dir() / "pins.json"
+    return paths.layers(paths.registry_dir())[-1] / "pins.json"
 
 
 def user_file() -> Path:

@@ -89,7 +89,10 @@ class Catalog:
         """The suites by id, and what is wrong with the other files, by the id that each would have."""
         suites: dict[str, Suite] = {}
         bad: dict[str, SpecError] = {}
-        for path in sorted(((self._registry or paths.registry_dir()) / "suites").glob("*.toml")):
+        files: dict[str, Path] = {}
+        for layer in reversed(paths.layers(self._registry or paths.registry_dir())):
+            files |= {path.stem: path for path in (layer / "suites").glob("*.toml")}
+        for path in (files[stem] for stem in sorted(files)):
             try:
                 suites[path.stem] = read_suite(path)
             except SpecError as error:

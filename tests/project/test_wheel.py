@@ -67,14 +67,22 @@ def test_the_installed_wheel_works_outside_the_repository(installed: Installed, 
     doctor = json.loads(installed.run("neuco", "doctor", "--json").stdout)
     by_check = {row["check"]: row for row in doctor}
     assert str(root) not in by_check["neuco"]["detail"]
-    assert by_check["registry"]["detail"].endswith("neuco_core/_registry")
+    user, _, shipped = by_check["registry"]["detail"].partition(" over ")
+    assert shipped.endswith("neuco_core/_registry")
+    assert user.endswith("neuco/registry")
     assert by_check["extra torch"]["status"] == "missing"
     assert not [row for row in doctor if row["status"] == "failed"]
 
 
-def test_the_installed_wheel_scores(installed: Installed) -> None:
-    args = ("score", "--method", "averaging", "--task", "olinda_elevation_mean", "--json")
-    assert "olinda_elevation_mean" in installed.run("neuco", *args).stdout
+def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(installed: Installed) -> None:
+    shipped = ("score", "--method", "averaging", "--suite", "olinda")
+    assert "3 cached" in installed.run("neuco", *shipped).stdout, "served from what came with the package"
+    own = ("score", "--method", "averaging", "--task", "olinda_elevation_mean", "--k", "3", "--protocol", "ridge")
+    made = installed.run("neuco", *own).stdout
+    assert "1 of 1 scored now, records in " in made
+    assert "site-packages" not in made
+    assert "1 cached" in installed.run("neuco", *own).stdout
+    assert "olinda" in installed.run("neuco", "leaderboard", "show", "olinda").stdout
 
 
 def test_the_example_package_is_found_by_its_entry_points(installed: Installed) -> None:
