@@ -60,6 +60,7 @@ def score(
     task: Task | Labels,
     protocol: Protocol | str = "neuco-2025",
     *,
+    metric: str | Metric | None = None,
     words_before: int = 0,
     standardize_ids: Collection[str] | None = None,
     threads: int | None = None,
@@ -68,25 +69,27 @@ def score(
 ) -> Score:
     """How well the task's labels can be read from the embeddings under the rules of the protocol.
 
+    ``metric`` takes the place of the task's, or of the usual one for labels that come without a task.
     ``words_before`` starts torch's generator that many 32-bit words in, ``standardize_ids`` are the ids over which
     the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
     """
     rules = load_protocol(protocol) if isinstance(protocol, str) else protocol
     labels = task if isinstance(task, Labels) else task.labels()
-    metric = _metric(task.metric if isinstance(task, Task) else DEFAULT_METRIC[labels.kind], labels)
+    judge = metric or (task.metric if isinstance(task, Task) else DEFAULT_METRIC[labels.kind])
+    chosen = _metric(judge, labels)
     further = [_metric(name, labels) for name in FURTHER[labels.kind]]
     table = join(embeddings, labels, rules, standardize_ids)
     outcomes, words = run_splits(
-        table, rules, metric, further, words_before=words_before, threads=threads, progress=progress, keep=keep_models
+        table, rules, chosen, further, words_before=words_before, threads=threads, progress=progress, keep=keep_models
     )
-    return _assemble(table.task, table.kind, metric, rules, outcomes, table.counts, table.classes, words)
+    return _assemble(table.task, table.kind, chosen, rules, outcomes, table.counts, table.classes, words)
 
 
-def _metric(name: str, labels: Labels) -> Metric:
-    metric = catalog.load_metric(name)
+def _metric(given: str | Metric, labels: Labels) -> Metric:
+    metric = catalog.load_metric(given) if isinstance(given, str) else given
     if labels.kind not in metric.kinds:
         raise ScoreError(
-            f"metric {name!r} is not for {labels.kind}", where=labels.task, expected=", ".join(metric.kinds)
+            f"metric {metric.id!r} is not for {labels.kind}", where=labels.task, expected=", ".join(metric.kinds)
         )
     return metric
 
