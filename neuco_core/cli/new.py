@@ -43,6 +43,7 @@ def new() -> None:
 @click.option("--citation", required=True, help="A DOI, an arXiv number (arXiv:2510.17914) or a BibTeX entry.")
 @click.option("--unit", default="", help="The unit of the labels; 1 for a share.")
 @click.option("--kind", type=click.Choice(["regression", "classification"]), help="Guessed if not given.")
+@click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae; R² or F1 if not given.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
 def task(
     name: str,
@@ -53,6 +54,7 @@ def task(
     citation: str,
     unit: str,
     kind: str | None,
+    metric: str,
     dataset: str | None,
     into: Path | None,
     package: bool,
@@ -65,7 +67,7 @@ def task(
     check_license(license)
     check_citation(citation)
     said = Words(name, title, description, license, citation)
-    made = new_task(said, labels, unit=unit, kind=kind, dataset=dataset, into=into, as_package=package)
+    made = new_task(said, labels, unit=unit, kind=kind, metric=metric, dataset=dataset, into=into, as_package=package)
     click.echo(f"{made.path}: {made.rows} labels")
     click.echo(f"  kind      {made.kind} (from {made.kind_from})")
     click.echo(f"  dataset   {made.dataset} ({made.dataset_from})")

@@ -103,7 +103,8 @@ def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
     from neuco_core.contract import method_checks, task_checks  # noqa: F401 - importing them fills the list
 
-    return [item for item in CHECKS.values() if noun in (None, item.noun)]
+    items = sorted(CHECKS.values(), key=lambda item: item.noun != "task")  # tasks first; otherwise as defined
+    return [item for item in items if noun in (None, item.noun)]
 
 
 def passed(findings: Sequence[Finding]) -> bool:

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 from neuco_core.contract.scaffold import Place, Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method
-from neuco_core.specs import Baseline, Remote, Task
+from neuco_core.specs import DEFAULT_METRIC, Baseline, Remote, Task
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
     from neuco_core.tables.package import Package
 
 PROTOCOL = "ridge"
@@ -44,6 +45,7 @@ def new_task(
     *,
     unit: str = "",
     kind: str | None = None,
+    metric: str = "",
     dataset: str | None = None,
     into: Path | None = None,
     as_package: bool = False,
@@ -65,6 +67,7 @@ def new_task(
             id=words.name,
             dataset=chosen or words.name,
             kind=package.kind,
+            metric=metric,
             source=remote or Remote(place.address("labels.csv"), package.sha256, package.size),
         )
         # Measured on the file as it lies here; the address inside the plugin is only true once it is in its place.
@@ -116,18 +119,24 @@ def _here(path: Path) -> Remote:
 
 def _baseline(task: Task, has_dataset: bool) -> Baseline:
     """The score of a simple method, and three times its spread over seeds as the tolerance."""
-    from neuco_core.plugins.catalog import load_protocol
+    from neuco_core.contract.yardstick import yardstick
+    from neuco_core.plugins.catalog import load_metric, load_protocol
     from neuco_core.scoring.scorer import score
 
-    method, embeddings = _embeddings(task, has_dataset)
-    means = [score(embeddings, task, load_protocol(PROTOCOL).with_(seed=seed)).mean for seed in SEEDS]
+    labels = task.labels()
+    method, embeddings = _embeddings(task, labels, has_dataset)
+    protocols = [load_protocol(PROTOCOL).with_(seed=seed) for seed in SEEDS]
+    means = [score(embeddings, labels, protocol, metric=task.metric).mean for protocol in protocols]
     if not all(map(math.isfinite, means)):
         raise UsageError("no score is defined for these labels", hint="Almost all of them may be equal; see the file")
-    tolerance = max(0.01, math.ceil(3000 * statistics.stdev(means)) / 1000)
-    return Baseline(method=method, score=round(means[0], 4), tolerance=tolerance, protocol=PROTOCOL)
+    # An error has the label's unit: 0.01 may be nothing there, or everything.
+    yard = yardstick(labels, load_metric(task.metric))
+    step = 10.0**-yard.decimals
+    tolerance = round(max(10 * step, math.ceil(3 * statistics.stdev(means) / step) * step), max(yard.decimals, 0))
+    return Baseline(method=method, score=round(means[0], yard.decimals + 1), tolerance=tolerance, protocol=PROTOCOL)
 
 
-def _embeddings(task: Task, has_dataset: bool) -> tuple[str, Embeddings]:
+def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> tuple[str, Embeddings]:
     """Those of the first simple method that can be run on the dataset; for a dataset without cubes, random ones."""
     for name in METHODS if has_dataset else ():
         try:
@@ -138,8 +147,8 @@ def _embeddings(task: Task, has_dataset: bool) -> tuple[str, Embeddings]:
 
     from neuco_core.tables.embeddings import make_embeddings
 
-    ids = task.labels().ids
-    return "random", make_embeddings(ids, np.random.default_rng(0).standard_normal((len(ids), 64)).astype("float32"))
+    values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
+    return "random", make_embeddings(labels.ids, values)
 
 
 def _write(
@@ -167,7 +176,8 @@ def _write(
         "rows": package.rows,
         "lowest": repr(package.lowest),
         "highest": repr(package.highest),
-        "extra": "",
+        "metric": task.metric,
+        "metric_line": "" if task.metric == DEFAULT_METRIC[task.kind] else f'\n        metric="{task.metric}",',
         "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
         **{f"baseline_{key}": getattr(baseline, key) for key in ("method", "score", "tolerance", "protocol")},
     }
