@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from ci.report import LARGEST, plain
+from ci.report import LARGEST
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.text import one_line
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -105,7 +106,7 @@ def publish(
     found = [(_read(path), "") for path in paths]
     found += [(_read(path), path.stem) for path in sorted(reports.glob("*.json"))] if reports else []
     for line in run(repo, found, site=site, push=push, since=since):
-        click.echo(plain(line, 2000))
+        click.echo(one_line(line))
 
 
 def _read(path: Path) -> bytes:

@@ -61,6 +61,7 @@ def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record
 def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
     """Records whose method or task is no longer registered; and those where that may be for want of a package."""
     from neuco_core.plugins.catalog import catalog
+    from neuco_core.plugins.discovery import inside
     from neuco_core.specs import Method, Task
 
     methods, tasks = catalog().all(Method), catalog().all(Task)
@@ -70,7 +71,7 @@ def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]
     for record in records:
         lost = [name for name, known in ((record.method, methods), (record.task, tasks)) if name not in known]
         if lost:
-            unsure = any(name == b or name.startswith((b + "_", b + "-")) for name in lost for b in broken)
+            unsure = any(inside(name, plugin) for name in lost for plugin in broken)
             (held if unsure else gone).append(record)
     return gone, held
 

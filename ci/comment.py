@@ -7,11 +7,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci.report import Finding, PluginReport, Report, plain
+from ci.report import PluginReport, Report
+from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import read_suite
 from neuco_core.records.record import Key, Record, read_all
 from neuco_core.specs import Suite
+from neuco_core.text import one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
@@ -25,7 +27,7 @@ _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 
 def text(value: object, most: int = 600) -> str:
     """Untrusted words: punctuation as entities, inside ``<code>``, where nothing is linked and nobody is notified."""
-    words = plain(value, most)
+    words = one_line(str(value), most)
     return f"<code>{words.translate(_ENTITIES)}</code>" if words else ""
 
 
@@ -70,7 +72,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Rec
     if plugin.findings:
         parts.append(_findings(plugin.findings))
     elif plugin.how != "removed":
-        parts.append("❌ Nothing was found out about it, so it cannot pass.")
+        parts.append("❌ No check completed, so this plugin cannot pass.")
     mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
     scored = [r for r in mine if r.ok]
     if scored:

@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 from ci import sandbox
 from ci.changed import TREES
 from ci.overlay import LARGEST
-from ci.report import Finding
 from ci.sandbox import OUT, TREE, Limits, Ran
+from neuco_core.contract.contract import Finding, Status
 
 NAMES = ("tests", "failures", "errors", "skipped")
 
@@ -21,7 +21,7 @@ def arguments(files: Sequence[str]) -> tuple[str, ...]:
     return ("-m", "pytest", *options, f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}", *files)
 
 
-def judge(ran: Ran, out: Path) -> tuple[str, str, str]:
+def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
     """Status, words and cure."""
     counts = _counts(out / "tests.xml")
     failed = counts["failures"] + counts["errors"]

@@ -15,7 +15,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from neuco_core.contract.contract import Finding, run_checks
+import msgspec
+
+from neuco_core.contract.contract import run_checks
 from neuco_core.contract.subjects import MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.paths import registry_dir
@@ -41,7 +43,7 @@ def evaluate(job: Job) -> dict[str, Any]:
     problems = [asdict(problem) for problem in catalog().problems() if problem.name in job["plugins"]]
     records = list(_records(mine, made, job))
     return {
-        "findings": [asdict(finding) for finding in findings],
+        "findings": msgspec.to_builtins(findings),
         "problems": problems,
         "records": [record_bytes(record).decode() for record in records],
     }
@@ -111,8 +113,6 @@ def main(path: str) -> int:
     job_file.with_name("result.json").write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
     return 0
 
-
-__all__ = ["Finding", "evaluate"]
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))

@@ -6,8 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from ci.changed import Changes, Touched
-from ci.report import Finding
+from neuco_core.contract.contract import Finding, Status
 from neuco_core.plugins.catalog import list_datasets, list_suites, list_tasks
+from neuco_core.plugins.discovery import inside
 from neuco_core.specs import Dataset, Task
 
 SHOWN = 20  # of each kind; a pull request with more is not read anyway
@@ -23,8 +24,8 @@ def general(changes: Changes) -> Iterator[Finding]:
     if changes.core:
         yield _core(changes)
     elif not (changes.plugins or changes.bad_names or changes.protected):
-        status = "ok" if changes.other else "failed"
         words = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
+        status: Status = "ok" if changes.other else "failed"
         yield Finding("nothing", "pull request", status, words, "" if changes.other else "Add something")
 
 
@@ -55,19 +56,17 @@ def _removed(item: Touched) -> Finding:
 def _needed(item: Touched) -> Iterator[str]:
     if item.tree == "neuco_tasks":
         for suite in list_suites():
-            yield from (f"suite {suite.id!r} compares its task {task!r}" for task in suite.tasks if _owns(item, task))
+            yield from (
+                f"suite {suite.id!r} compares its task {task!r}" for task in suite.tasks if inside(task, item.name)
+            )
     datasets = {spec.id for spec in _of(item, list_datasets())}
     for task in list_tasks():
         if task in _of(item, [task]):
             continue
         if task.dataset in datasets:
             yield f"task {task.id!r} has labels of its dataset {task.dataset!r}"
-        if item.tree == "neuco_methods" and task.baseline and _owns(item, task.baseline.method):
+        if item.tree == "neuco_methods" and task.baseline and inside(task.baseline.method, item.name):
             yield f"the baseline of task {task.id!r} is its method {task.baseline.method!r}"
-
-
-def _owns(item: Touched, name: str) -> bool:
-    return name == item.name or name.startswith((item.name + "_", item.name + "-"))
 
 
 def _of(item: Touched, specs: Iterable[Dataset | Task]) -> list[Dataset | Task]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -39,6 +38,8 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
 
     Ends with 1 if a check failed, or if there was nothing that could be checked.
     """
+    import msgspec
+
     from neuco_core.contract.contract import run_checks
     from neuco_core.errors import UsageError
 
@@ -53,7 +54,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
         if not as_json:
             _print(subject.id, found)
     if as_json:
-        echo_json([asdict(finding) for finding in findings])
+        echo_json(msgspec.to_builtins(findings))
     _end(findings, len(subjects))
 
 

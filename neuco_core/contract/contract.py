@@ -1,20 +1,28 @@
 """The contract: a list of checks that authors, each plugin's ``test.py`` and continuous integration all run.
 
-A check looks at one subject (a task or a method with its data) and returns words about what it saw. It fails by
-raising: ``Broken`` for the contract, any ``NeucoError`` for what it met on the way. Nothing is checked silently:
-a check that cannot be run says why, and a run in which nothing was checked is no success.
+A check looks at one subject (a task or a method with its data) and returns a few words about it. It fails by raising:
+``Broken`` if the contract is not kept, any other ``NeucoError`` for what went wrong on the way. A check that cannot be
+run says why, and a run in which no check completed is not a success.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
 
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.plugins.loading import say
+from neuco_core.text import one_line
 
-OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
+Status: TypeAlias = Literal["ok", "warning", "failed", "skipped"]
+OK: Status = "ok"
+WARNING: Status = "warning"
+FAILED: Status = "failed"
+SKIPPED: Status = "skipped"
+MOST_NAME, MOST_WORDS = 200, 2000  # characters
 
 
 class Broken(NeucoError):
@@ -41,16 +49,18 @@ class Check:
     run: Callable[[Any], str]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a check found on a subject."""
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a check found on a subject: printable text, one line each. CI sends findings through a stranger's hands."""
 
-    check: str
-    noun: str
-    subject: str
-    status: str
-    detail: str
-    cure: str = ""
+    check: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
+    subject: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
+    status: Status
+    detail: Annotated[str, msgspec.Meta(max_length=MOST_WORDS, pattern=r"\S")]
+    cure: Annotated[str, msgspec.Meta(max_length=MOST_WORDS)] = ""
+
+    def __post_init__(self) -> None:
+        for name, most in (("check", MOST_NAME), ("subject", MOST_NAME), ("detail", MOST_WORDS), ("cure", MOST_WORDS)):
+            msgspec.structs.force_setattr(self, name, one_line(getattr(self, name), most))
 
 
 CHECKS: dict[str, Check] = {}
@@ -70,7 +80,7 @@ def check(
 
 def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Finding:
     """Run one check; what it raises becomes part of the finding."""
-    status, detail = OK, ""
+    status = OK
     try:
         detail = item.run(subject)
     except Warn as warning:
@@ -87,7 +97,7 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
     except (Exception, SystemExit) as error:  # code that leaves has not passed
         status, detail = FAILED, say(error)
     cure = item.cure if status in (WARNING, FAILED) else ""
-    return Finding(item.id, item.noun, subject.id, status, detail, cure)
+    return Finding(item.id, subject.id, status, detail, cure)
 
 
 def run_checks(
