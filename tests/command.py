@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from click.testing import CliRunner
 
@@ -23,6 +25,15 @@ class Said:
     @property
     def text(self) -> str:
         return self.out + self.err
+
+    @property
+    def json(self) -> Any:
+        """What was printed, which must be JSON without NaN."""
+        return json.loads(self.out, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> None:
+    raise AssertionError(f"{name} is not JSON")
 
 
 def neuco(

@@ -16,8 +16,8 @@ from neuco_core.compat.neuco_bench.leaderboard import Leaderboard, rank, read_ru
 from neuco_core.errors import DataError, NeucoError
 
 if TYPE_CHECKING:
-    from neuco_core.runs.cells import Progress
     from neuco_core.scoring.scorer import Score
+    from neuco_core.studies.inputs import Progress
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from neuco_core.errors import ScoreError
 from neuco_core.studies.compare import common, corrected_t_test, holm
 from neuco_core.tables.embeddings import make_embeddings
-from tests.compat.helpers import neuco
+from tests.command import neuco_here as neuco
 
 RULES = ("--k", 6, "--epochs", 3, "--lr", 0.01)
 
