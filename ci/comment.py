@@ -1,4 +1,4 @@
-"""The report as Markdown for the pull request. What a stranger may have written is shown as text, never as markup."""
+"""The report as Markdown for the pull request. Untrusted words are shown as text, never as markup."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import read_suite
 from neuco_core.records.record import Key, Record, read_all
 from neuco_core.specs import Suite
-from neuco_core.text import one_line
+from neuco_core.text import counted, one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
 SANDBOX = {
     "bubblewrap": "The plugins' code ran without network, secrets and labels.",
-    "fallback": "⚠️ Without bubblewrap files are not hidden from the plugins' code: these scores are not published.",
+    "fallback": "⚠️ Without bubblewrap the plugins' code can read any file: these scores are not published.",
 }
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 
@@ -54,7 +54,7 @@ def render(report: Report, records: Sequence[Record], registry: Path) -> str:
     body = "\n\n".join(part for part in parts if part)
     room = LONGEST - len(foot)
     if len(body) > room:
-        body = body[: body.rindex("\n", 0, room - 200)] + "\n\n</details>\n\n… cut: the report of the run has the rest."
+        body = body[: body.rindex("\n", 0, room - 200)] + "\n\n</details>\n\n… cut: the run's report has the rest."
     return f"{body}\n\n{foot}\n"
 
 
@@ -63,8 +63,8 @@ def _headline(report: Report) -> str:
     if report.green:
         return "## ✅ Ready for review"
     if failed:
-        return f"## ❌ {len(failed)} thing{'s' * (len(failed) > 1)} to repair"
-    return "## ❌ Nothing could be checked"
+        return f"## ❌ {counted(len(failed), 'check')} failed"
+    return "## ❌ No check completed"
 
 
 def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Record]) -> str:
@@ -84,7 +84,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Rec
 
 
 def _findings(findings: Iterable[Finding]) -> str:
-    lines = ["| | check | of | what was found |", "|---|---|---|---|"]
+    lines = ["| | check | subject | finding |", "|---|---|---|---|"]
     for f in sorted(findings, key=lambda f: f.status != "failed"):
         cure = f"<br>→ {text(f.cure)}" if f.cure and f.status in ("failed", "warning") else ""
         lines.append(f"| {SIGNS[f.status]} | {text(f.check)} | {text(f.subject)} | {text(f.detail)}{cure} |")
@@ -92,7 +92,7 @@ def _findings(findings: Iterable[Finding]) -> str:
 
 
 def _rivals(scored: Sequence[Record], known: Sequence[Record]) -> list[Record]:
-    """What the registry has to compare with: the baselines, and the best of each column."""
+    """What the registry has to compare with: the baselines, and the best of each task and protocol."""
     mine = {record.key for record in scored}
     columns = {(record.task, record.protocol) for record in scored}
     others = [r for r in known if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
@@ -162,5 +162,7 @@ def _board(records: list[Record], suite: Suite) -> Mapping[str, Any]:
 
 def _next(report: Report) -> str:
     if report.green:
-        return "**Next:** a maintainer reads the code and the card. After the merge the records join the registry."
-    return "**Next:** repair what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+        return (
+            "**Next:** a maintainer reads the code and the card. After the merge the records are added to the registry."
+        )
+    return "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."

@@ -1,4 +1,4 @@
-"""Checks and scores of touched plugins, in a process that sees them as data only (see ``overlay``).
+"""Check and score touched plugins, in a process that sees them only as data (see ``overlay``).
 
     python -m ci.evaluate JOB.json
 
@@ -49,7 +49,7 @@ def evaluate(job: Job) -> dict[str, Any]:
     }
 
 
-_ELSEWHERE = "method-deterministic"  # found out by encoding twice in the sandbox; a file of embeddings cannot change
+_ELSEWHERE = "method-deterministic"  # tested by encoding twice in the sandbox; a file of embeddings cannot change
 
 
 def _records(mine: list[Task], made: list[Method], job: Job) -> Iterator[Record]:
@@ -68,7 +68,7 @@ def _records(mine: list[Task], made: list[Method], job: Job) -> Iterator[Record]
 
 
 def _cells(mine: list[Task], made: list[Method]) -> dict[str, list[tuple[Method, Task]]]:
-    """Method and task pairs by protocol: that of each suite, and the usual one for a task that is in none."""
+    """Method and task pairs by protocol: that of each suite, and the default for a task that is in no suite."""
     everyone, names = list_methods(), {task.id for task in mine}
     found: dict[str, dict[tuple[str, str], tuple[Method, Task]]] = {}
     suites = {suite.protocol: set() for suite in list_suites()}  # type: dict[str, set[str]]
@@ -85,7 +85,7 @@ def _cells(mine: list[Task], made: list[Method]) -> dict[str, list[tuple[Method,
 
 
 def _settle(record: Record, job: Job) -> Record:
-    """Name the inputs as main will see them after the merge, where the plugin is code again and not data."""
+    """Name the inputs as main will see them after the merge, when the plugin is code again."""
     inputs = dict(record.inputs)
     if record.method in job["parts"]:
         inputs["embeddings_from"] = embeddings_key(job["parts"][record.method], _dataset_key(record.dataset))

@@ -1,10 +1,10 @@
-"""From a stranger's plugin to data: everything here that imports the plugin happens inside the sandbox."""
+"""From an untrusted plugin to data: whatever imports the plugin runs inside the sandbox."""
 
 from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -57,21 +57,21 @@ class Extractor:
         self.cubes.mkdir()
 
     def look_at(self, plugin: Contribution) -> None:
-        """Describe, load and test one plugin; what goes wrong becomes a finding."""
+        """Describe, load and test one plugin; errors become findings."""
         try:
             self._describe(plugin)
             self._files(plugin)
             if plugin.touched.tree == "neuco_tasks":
                 self._labels(plugin)
                 self._cubes(plugin)
-        except Exception as error:  # what came out of the sandbox may be broken in any way
+        except Exception as error:  # what comes out of the sandbox may be broken in any way
             plugin.rows = []
             cure = "Repair the plugin; `neuco check` shows the same on your machine"
             plugin.say("import", "failed", _words(error), cure)
         self._tests(plugin)
 
     def _tree(self, plugin: Contribution) -> Path:
-        """What the sandbox may see. A method sees no task, and so no label; a task sees the tasks, its own data."""
+        """What the sandbox may see. A method sees no task, and so no labels; a task sees the tasks and its own data."""
         tree = self.scratch / "trees" / f"{plugin.touched.tree}-{plugin.touched.name}"
         if tree.exists():
             return tree
@@ -101,7 +101,7 @@ class Extractor:
         return ran, out
 
     def _inside(self, plugin: Contribution, name: str, *arguments: str, cubes: bool = False) -> Path:
-        """Run a command of ``ci.inside``; how it failed is an error."""
+        """Run a command of ``ci.inside``; if it fails, the error says how."""
         ran, out = self._sandbox(plugin, name, "-m", "ci.inside", OUT, *arguments, cubes=cubes)
         if ran.ok:
             return out
@@ -124,8 +124,8 @@ class Extractor:
         rows = read_json(out / "describe.json")
         for row in rows:
             if row["noun"] not in NOUNS:
-                text = f"it registers a {row['noun']}, which is code that takes part in scoring"
-                raise DataError(text, hint="Propose it as a change of neuco_core, for a maintainer to review")
+                text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
+                raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
             spec = rebuild(row["noun"], row["spec"])
             if not inside(spec.id, plugin.touched.name):
                 raise DataError(f"{spec.id!r} is outside the plugin {plugin.touched.name!r}")
@@ -134,7 +134,7 @@ class Extractor:
         plugin.say("import", "ok", f"registers {names}")
 
     def _files(self, plugin: Contribution) -> None:
-        """Fetch what the plugin declares, out here where there is a network, so that its sha256 is checked by us."""
+        """Fetch what the plugin declares, outside the sandbox, where there is a network and we check the sha256."""
         from neuco_core.fetch.fetch import fetch
 
         for row in plugin.rows:
@@ -143,7 +143,7 @@ class Extractor:
                     plugin.fetched[remote.sha256] = fetch(remote)
 
     def _labels(self, plugin: Contribution) -> None:
-        """Labels that a loader of the plugin's makes: twice, since a loader may change its mind."""
+        """Labels that the plugin's loaders make: twice, and both must be equal."""
         loaded = [row for row in plugin.rows if row["noun"] == "task" and row["spec"]["loader"]]
         if not loaded:
             return
@@ -154,11 +154,11 @@ class Extractor:
             name = row["spec"]["id"]
             data = read_table(first / f"{name}.csv")
             if data != read_table(second / f"{name}.csv"):
-                raise DataError(f"the loader of {name} gives other labels the second time")
+                raise DataError(f"the loader of {name} gives different labels the second time")
             digest = hashlib.sha256(data).hexdigest()
             task = rebuild("task", row["spec"])
             if not isinstance(task, Task):
-                raise DataError(f"{name} is no task")
+                raise DataError(f"{name} is not a task")
             words = {"content": task.source.sha256, "columns": task.columns, "group": task.group_column}
             plugin.loaders[name] = {**words, "code": row["loader_code"]}
             columns = [f"column{i}" for i in range(len(task.columns))]
@@ -179,7 +179,7 @@ class Extractor:
         ran, out = self._sandbox(plugin, "tests", *contributed.arguments([test]))
         plugin.say("tests", *contributed.judge(ran, out))
 
-    def encode(self, plugins: Iterable[Contribution]) -> None:
+    def encode(self, plugins: Sequence[Contribution]) -> None:
         """Run touched encoders on the cubes of every dataset, and turn the methods into files of embeddings."""
         datasets = self._datasets(plugins)
         for plugin in plugins:
@@ -192,14 +192,13 @@ class Extractor:
                         plugin.say("encode", "failed", f"{row['spec']['id']}: {_words(error)}")
             plugin.rows = [row for row in plugin.rows if not row.get("broken")]
 
-    def _datasets(self, plugins: Iterable[Contribution]) -> dict[str, tuple[str, ...]]:
-        """Export the cubes that encoders need; those of touched datasets are there already. Gives bands by dataset."""
-        plugins = list(plugins)
+    def _datasets(self, plugins: Sequence[Contribution]) -> dict[str, tuple[str, ...]]:
+        """Export the cubes that encoders need; those of touched datasets exist already. Returns bands by dataset."""
         encoders = any(
             row["noun"] == "method" and not row["spec"]["files"] for plugin in plugins for row in plugin.rows
         )
         touched = {plugin.touched.name for plugin in plugins if plugin.touched.tree == "neuco_tasks"}
-        found: dict[str, tuple[str, ...]] = {}
+        bands: dict[str, tuple[str, ...]] = {}
         for dataset in list_datasets() if encoders else ():
             origin = Path(dataset.origin.source).name if dataset.origin else ""
             if dataset.cubes is not None and origin not in touched:
@@ -207,14 +206,14 @@ class Extractor:
                     export_cubes(dataset.cubes(), self.cubes, dataset.id)
                 except NeucoError:
                     continue  # not on this machine; its cells are skipped with the reason
-                found[dataset.id] = dataset.bands
+                bands[dataset.id] = dataset.bands
         for plugin in plugins:
             out = self.scratch / "out" / plugin.touched.folder / "cubes"
             for name in plugin.ids("dataset") if encoders and out.is_dir() else ():
                 shutil.copyfile(out / f"{name}.npy", self.cubes / f"{name}.npy")
                 shutil.copyfile(out / f"{name}.json", self.cubes / f"{name}.json")
-                found[name] = tuple(read_json(out / f"{name}.json")["bands"])
-        return found
+                bands[name] = tuple(read_json(out / f"{name}.json")["bands"])
+        return bands
 
     def _embeddings(
         self, plugin: Contribution, spec: Mapping[str, Any], datasets: Mapping[str, tuple[str, ...]]
@@ -225,7 +224,7 @@ class Extractor:
 
         method = rebuild("method", spec)
         if not isinstance(method, Method):
-            raise DataError("no method")
+            raise DataError("not a method")
         files = {}
         for dataset, bands in datasets.items():
             if not _applies(method, bands):
@@ -238,18 +237,18 @@ class Extractor:
                     plugin, place, "encode", plugin.touched.name, method.id, dataset, str(batch), cubes=True
                 )
                 if not (out / f"{dataset}.npy").is_file():
-                    raise DataError("the encoder left no embeddings", where=dataset)
+                    raise DataError("the encoder wrote no embeddings", where=dataset)
                 values.append(read_array(out / f"{dataset}.npy", len(ids)))
             first, second = values
             if first.shape != second.shape or not np.allclose(first, second, rtol=1e-4, atol=1e-5):
-                raise DataError(f"other numbers for {dataset} with another batch size")
+                raise DataError(f"different numbers for {dataset} with a different batch size")
             path = self.scratch / "embeddings" / f"{method.id}-{dataset}.npz"
             path.parent.mkdir(exist_ok=True)
             write_embeddings(make_embeddings(ids, first, where=f"{method.id} on {dataset}"), path)
             data = path.read_bytes()
             files[dataset] = to_json(Remote(path.as_uri(), hashlib.sha256(data).hexdigest(), len(data)))
         if not files:
-            raise DataError("there is no dataset here that it can be run on")
+            raise DataError("the method can be run on no dataset here")
         plugin.say("method-deterministic", "ok", f"{method.id}: the same for batches of {BATCHES[0]} and {BATCHES[1]}")
         return {"files": files, "encoder": None}
 

@@ -28,7 +28,7 @@ from ci.sandbox import Limits
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 
-HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, tell us in an issue"
+HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 HOURS = 2  # more than any evaluation needs
 
 
@@ -43,14 +43,14 @@ class Scoring:
         self.scratch = Path(self._temporary.name)
 
     def run(self) -> Report:
-        """Look at everything that was touched, and judge."""
+        """Check and score everything that was touched."""
         start = time.monotonic()
         with self._temporary:
             changes = changed(self.head, self.since)
             findings = list(general(changes))
             plugins: list[Contribution] = []
             records: list[str] = []
-            if not changes.unreadable:  # a link could lead out of the tree, so not even a look is taken
+            if not changes.unreadable:  # a link could lead out of the tree, so nothing is read
                 self.head = check_out(self.head, changes.head, self.scratch / "head")
                 plugins = [Contribution(item, self.head / item.folder) for item in changes.plugins]
                 findings += self._everything(changes)
@@ -63,7 +63,7 @@ class Scoring:
         return [test_everything(self.head, self.scratch, self.limits, self.kind)]
 
     def _score(self, plugins: list[Contribution], findings: list[Finding]) -> list[str]:
-        """From code to data to records; if our own part of it fails, that is a finding like any other."""
+        """From code to data to records; if our own part of it fails, that becomes a finding, too."""
         extractor = Extractor(self.base, self.head, self.scratch, self.limits, self.kind)
         present = [plugin for plugin in plugins if plugin.touched.how != "removed"]
         for plugin in present:
@@ -76,7 +76,7 @@ class Scoring:
             return []
 
     def _evaluate(self, plugins: list[Contribution]) -> list[str]:
-        """Everything as data: check and score it in a process of its own, whose plugins are the overlay's."""
+        """Check and score everything as data, in a process of its own whose plugins are the overlay's."""
         alive = [plugin for plugin in plugins if plugin.rows]
         if not alive:
             return []
@@ -148,7 +148,7 @@ class Scoring:
         return {**result, "findings": msgspec.convert(result["findings"], list[Finding])}
 
     def _judge_records(self, plugin: Contribution, mine: set[str], records: list[str]) -> None:
-        """Each failed cell of the plugin's own is a failure; that nothing was scored is one, too."""
+        """A failed cell of the plugin is a failure; so is no score at all."""
         parsed = [json.loads(text) for text in records]
         own = [record for record in parsed if record["task"] in mine or record["method"] in mine]
         for record in own:
@@ -180,7 +180,7 @@ class Scoring:
         )
         if len(records) <= MOST_RECORDS and len(report.to_bytes()) <= LARGEST:
             return report
-        words = f"{len(records)} records are more than a report may hold"
+        words = f"{len(records)} records are more than a report can hold"
         too_many = Finding("records", "pull request", "failed", words, "Make several pull requests")
         return msgspec.structs.replace(report, records=(), general=(*findings, too_many))
 

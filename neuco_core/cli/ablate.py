@@ -23,7 +23,7 @@ WIDE = 4  # with more tasks the table is too wide for a terminal
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """Values with commas between them."""
+    """Values separated by commas."""
     return tuple(item.strip() for item in value.split(",") if item.strip())
 
 
@@ -31,7 +31,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
     try:
         return tuple(int(item) for item in _words(ctx, param, value))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of whole numbers with commas between them") from None
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers separated by commas") from None
 
 
 @click.command()
@@ -69,7 +69,7 @@ def ablate(
 ) -> None:
     """How small can an embedding get? Score it with fewer dimensions and with fewer bits.
 
-    All tasks must be of one dataset. Bits are counted on what a coder really wrote, with all that the decoder needs.
+    All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
     """
     from neuco_core.errors import ScoreError, UsageError
     from neuco_core.studies.ablate import ablate as run

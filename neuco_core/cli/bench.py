@@ -34,7 +34,7 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 @_option("phase", default="results", show_default=True, help="Runs of one phase are ranked together.")
 @_option("exclude_file", type=click.Path(path_type=Path), help="A list of ids to leave out.")
 @click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
-@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of taking them as 0.")
+@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of reading them as 0.")
 @json_option
 def bench(
     annotation_path: Path,
@@ -68,7 +68,7 @@ def bench(
         strict=strict,
         threads=threads,
     )
-    _note(job.config.notes)  # before the work: a slip in the config is worth knowing at once
+    _note(job.config.notes)  # before the work: a mistake in the config should show at once
     with prompt_interrupt(), progress_bar() as progress:
         result = run_bench(job, progress=progress)
     _note(result.notes)

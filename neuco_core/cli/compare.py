@@ -1,4 +1,4 @@
-"""``neuco compare``: is one method better than another, or could it be the splits?"""
+"""``neuco compare``: is one method better than another, or is it the luck of the splits?"""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the interval and of the verdict.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
+@click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of reading them as 0.")
 @json_option
 def compare(
     a: str, b: str, threads: int | None, confidence: float, strict: bool, as_json: bool, **selection: Any
@@ -35,7 +35,7 @@ def compare(
     """Compare A with B, each a method's id or a file of embeddings, task by task.
 
     Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
-    resampled t-test, which knows that splits overlap; "p (Holm)" also accounts for looking at several tasks.
+    resampled t-test, which allows for overlapping splits; "p (Holm)" also accounts for testing several tasks.
     """
     from neuco_core.errors import ScoreError
     from neuco_core.runs.sources import open_source

@@ -15,16 +15,16 @@ FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 def words(command: F) -> F:
-    """What people must be told, asked for in both commands."""
+    """Options of both commands: what the plugin says about itself, and where it goes."""
     for option in reversed(
         (
             click.option("--title", required=True, help="A few words."),
-            click.option("--description", required=True, help="One sentence: what is it?"),
+            click.option("--description", required=True, help="One sentence: what it is."),
             click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
             click.option(
                 "--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."
             ),
-            click.option("--package", is_flag=True, help="Write a whole distribution, to be published by yourself."),
+            click.option("--package", is_flag=True, help="Write a whole distribution for you to publish."),
         )
     ):
         command = option(command)
@@ -33,7 +33,7 @@ def words(command: F) -> F:
 
 @click.group()
 def new() -> None:
-    """Start a task or a method: a directory that keeps the contract from the first minute."""
+    """Start a task or a method: a directory that keeps the contract from the start."""
 
 
 @new.command()
@@ -79,7 +79,7 @@ def task(
 @new.command()
 @click.argument("name")
 @click.option("--embeddings", type=FILE, help="A CSV, Parquet or NPZ file; with --dataset.")
-@click.option("--encoder", is_flag=True, help="Code that is run on cubes, to be filled in.")
+@click.option("--encoder", is_flag=True, help="Code that runs on cubes, for you to fill in.")
 @words
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
@@ -95,7 +95,7 @@ def method(
     into: Path | None,
     package: bool,
 ) -> None:
-    """Make a method from a file of embeddings, or an encoder that already works, to be made your own."""
+    """Make a method from a file of embeddings, or a working encoder to be made your own."""
     from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.new_method import new_method
     from neuco_core.contract.scaffold import Words
@@ -116,5 +116,5 @@ def _next(name: str, path: Path, package: bool) -> None:
     click.echo("next:")
     if package:
         click.echo(f"  pip install -e {path}")
-    click.echo(f"  edit {path / 'README.md'}: the caveats are yours to tell")
+    click.echo(f"  edit {path / 'README.md'}: write down the caveats")
     click.echo(f"  neuco check {name}")

@@ -30,16 +30,16 @@ class Broken(NeucoError):
 
 
 class Warn(NeucoError):
-    """The contract is kept, and somebody should look."""
+    """The contract is kept, but somebody should look."""
 
 
 class Inapplicable(NeucoError):
-    """The check says nothing about this subject, for the reason given."""
+    """The check does not apply to this subject, for the reason given."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One point of the contract: what it asks, why, and what to do where it is not kept."""
+    """One point of the contract: what it asks, why, and what to do if it is broken."""
 
     id: str
     noun: str
@@ -69,7 +69,7 @@ CHECKS: dict[str, Check] = {}
 def check(
     check_id: str, noun: str, *, asks: str, reason: str, cure: str
 ) -> Callable[[Callable[[Any], str]], Callable[[Any], str]]:
-    """Add a function to the contract; checks are run in the order in which they are defined."""
+    """Add a function to the contract; checks run in the order they are defined."""
 
     def add(function: Callable[[Any], str]) -> Callable[[Any], str]:
         CHECKS[check_id] = Check(check_id, noun, asks, reason, cure, function)
@@ -90,11 +90,11 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
     except UnpinnedError as error:
         status, detail = (SKIPPED if allow_unpinned else FAILED), str(error)
     except (OfflineError, DependencyError) as error:
-        # Not the author's fault: this machine lacks something. A skip is still no evidence.
+        # Not the author's fault: this machine lacks something. A skip is still not evidence.
         status, detail = SKIPPED, str(error)
     except NeucoError as error:
         status, detail = FAILED, str(error)
-    except (Exception, SystemExit) as error:  # code that leaves has not passed
+    except (Exception, SystemExit) as error:  # code that exits has not passed
         status, detail = FAILED, say(error)
     cure = item.cure if status in (WARNING, FAILED) else ""
     return Finding(item.id, subject.id, status, detail, cure)
@@ -118,5 +118,5 @@ def all_checks(noun: str | None = None) -> list[Check]:
 
 
 def passed(findings: Sequence[Finding]) -> bool:
-    """No failure, and at least one check that really looked at something."""
+    """No check failed, and at least one completed."""
     return any(f.status == OK for f in findings) and not any(f.status == FAILED for f in findings)

@@ -1,4 +1,4 @@
-"""Metadata that others must be able to use: licences that tools know, citations that can be followed."""
+"""Metadata that others can use: licences that tools know, citations that can be followed."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def check_citation(text: str) -> str:
     """A DOI, an arXiv number, or a BibTeX entry with a title and a year."""
     if text.lstrip().startswith("@"):
         return _check_bibtex(text)
-    found = DOI.search(text) or ARXIV.search(text)
-    if not found:
+    match = DOI.search(text) or ARXIV.search(text)
+    if not match:
         raise Broken("bad citation", expected="a DOI, an arXiv number or a BibTeX entry", got=repr(text))
-    return found.group()
+    return match.group()
 
 
 def _check_bibtex(text: str) -> str:

@@ -20,8 +20,8 @@ LABEL_LIKE = 0.999
 @check(
     "method-metadata",
     "method",
-    asks="title, description, SPDX licence; a citation, where there is one, that can be followed",
-    reason="a row of a leaderboard must say what it is and whether it may be used",
+    asks="title, description, SPDX licence; a citation, if there is one, that can be followed",
+    reason="the leaderboard must say what a method is and whether it may be used",
     cure="fill in the fields of Method(…)",
 )
 def metadata(subject: MethodSubject) -> str:
@@ -34,8 +34,8 @@ def metadata(subject: MethodSubject) -> str:
     "method-covers",
     "method",
     asks="every labelled sample of a dataset that the method can be run on has an embedding",
-    reason="left-out samples are usually the hard ones",
-    cure="embed all samples; `neuco validate FILE --dataset D` lists those that are missing",
+    reason="samples that are left out are usually the hard ones",
+    cure="embed all samples; `neuco validate FILE --dataset D` lists the missing ones",
 )
 def covers(subject: MethodSubject) -> str:
     for dataset, embeddings in subject.embeddings.items():
@@ -54,7 +54,7 @@ def covers(subject: MethodSubject) -> str:
     "method",
     asks=f"values are finite and not all the same, at most {MOST} per sample, or as many as declared",
     reason="the benchmark compares embeddings of a small fixed size",
-    cure="reduce the dimension, and repair samples that give NaN or infinity",
+    cure="reduce the dimensions, and repair samples that give NaN or infinity",
 )
 def values(subject: MethodSubject) -> str:
     import numpy as np
@@ -73,15 +73,15 @@ def values(subject: MethodSubject) -> str:
 @check(
     "method-deterministic",
     "method",
-    asks="the encoder gives the same numbers again, whatever the order and the size of the batches",
+    asks="the encoder gives the same numbers twice, whatever the order and size of the batches",
     reason="a number that changes by itself cannot be compared",
-    cure="seed every random number by a constant or by the sample's id, and do not normalise over a batch",
+    cure="seed random numbers with a constant or the sample's id, and do not normalise over a batch",
 )
 def deterministic(subject: MethodSubject) -> str:
     import numpy as np
 
     if subject.spec.encoder is None:
-        raise Inapplicable("a file cannot change")
+        raise Inapplicable("embeddings in a file cannot change")
     dataset = min(subject.embeddings, key=lambda name: subject.embeddings[name].values.size)
     first = _encode_some(subject, dataset, 5)
     again = _encode_some(subject, dataset, 3)
@@ -115,7 +115,7 @@ def _encode_some(subject: MethodSubject, dataset: str, batch: int) -> np.ndarray
     cure="remove the labels from what the method sees",
 )
 def honest(subject: MethodSubject) -> str:
-    nearest, where = 0.0, "no labels at hand"
+    nearest, where = 0.0, "no labels available"
     for dataset, embeddings in subject.embeddings.items():
         rows = {sample: row for row, sample in enumerate(embeddings.ids)}
         for task, labels in subject.labelled(dataset):

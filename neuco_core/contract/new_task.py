@@ -28,7 +28,7 @@ ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 
 @dataclass(frozen=True)
 class NewTask:
-    """What was made, and what was guessed on the way."""
+    """What was made, and what was guessed for it."""
 
     path: Path
     kind: str
@@ -70,7 +70,7 @@ def new_task(
             metric=metric,
             source=remote or Remote(place.address("labels.csv"), package.sha256, package.size),
         )
-        # Measured on the file as it lies here; the address inside the plugin is only true once it is in its place.
+        # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
         baseline = _baseline(replace(task, source=_here(source if remote else folder / "labels.csv")), bool(chosen))
         _write(folder, place, words, task, package, baseline, unit, new_dataset=not chosen)
         if as_package:
@@ -97,7 +97,7 @@ def _shorten(path: Path, rows: int = 20) -> None:
 
 
 def _dataset(package: Package, folder: Path, given: str | None, source: Path) -> tuple[str | None, str]:
-    """The dataset that the ids belong to: given, or the one that has them all, or none and a new one is declared."""
+    """The dataset that the ids belong to: the given one, one that has them all, or None for a new one."""
     if given:
         return load_dataset(given).id, "given"
     from neuco_core.tables.labels import read_labels
@@ -128,7 +128,9 @@ def _baseline(task: Task, has_dataset: bool) -> Baseline:
     protocols = [load_protocol(PROTOCOL).with_(seed=seed) for seed in SEEDS]
     means = [score(embeddings, labels, protocol, metric=task.metric).mean for protocol in protocols]
     if not all(map(math.isfinite, means)):
-        raise UsageError("no score is defined for these labels", hint="Almost all of them may be equal; see the file")
+        raise UsageError(
+            "no score is defined for these labels", hint="Look at the file: almost all labels may be equal"
+        )
     # An error has the label's unit: 0.01 may be nothing there, or everything.
     yard = yardstick(labels, load_metric(task.metric))
     step = 10.0**-yard.decimals
@@ -137,7 +139,7 @@ def _baseline(task: Task, has_dataset: bool) -> Baseline:
 
 
 def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> tuple[str, Embeddings]:
-    """Those of the first simple method that can be run on the dataset; for a dataset without cubes, random ones."""
+    """Those of the first simple method that can be run on the dataset; random ones if it has no cubes."""
     for name in METHODS if has_dataset else ():
         try:
             return name, load_method(name).embeddings(task.dataset)

@@ -1,4 +1,4 @@
-"""What the checks look at: a task or a method with its data, each part loaded once and only if it is asked for."""
+"""What the checks look at: a task or a method with its data, each part loaded once, when it is needed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
-QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for want of training
+QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for lack of training
 ORDER = "neuco-2025+epochs=2,k=3"
 
 
@@ -53,7 +53,7 @@ class Subject:
 
 
 class TaskSubject(Subject):
-    """A task, its labels, and synthetic embeddings that solve it or know nothing of it."""
+    """A task, its labels, and synthetic embeddings that solve it or know nothing about it."""
 
     noun = "task"
     spec: Task
@@ -73,7 +73,7 @@ class TaskSubject(Subject):
         return yardstick(self.labels, self.catalog.load(Metric, self.spec.metric), self.score(blank).mean)
 
     def oracle(self) -> Embeddings:
-        """The labels themselves, turned into a few directions, with a little noise: any good task is solved by it."""
+        """The labels themselves, mixed into a few directions, with a little noise: these solve any good task."""
         import numpy as np
 
         random = np.random.default_rng(0)
@@ -82,7 +82,7 @@ class TaskSubject(Subject):
         return self._embeddings(mixed + 0.01 * mixed.std() * random.standard_normal(mixed.shape))
 
     def noise(self) -> Embeddings:
-        """Numbers that know nothing of the labels."""
+        """Numbers that have nothing to do with the labels."""
         import numpy as np
 
         return self._embeddings(np.random.default_rng(1).standard_normal((len(self.labels.ids), 32)))
@@ -120,7 +120,7 @@ class MethodSubject(Subject):
             try:
                 by_dataset[dataset] = self.spec.embeddings(dataset)
             except (DataError, DependencyError, FetchError) as error:
-                # Not the method's fault: the dataset lacks its bands, or is not here. Whatever else it raises, is.
+                # Not the method's fault: the dataset lacks its bands, or is not here. Any other error is.
                 self.left_out[dataset] = str(error)
         if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())

@@ -21,8 +21,8 @@ CORRELATED = 0.98
 @check(
     "task-metadata",
     "task",
-    asks="title, description, SPDX licence, citation (DOI, arXiv number or BibTeX), and a unit for a regression",
-    reason="scores are compared, quoted and built upon by people who did not make the task",
+    asks="title, description, SPDX licence, citation (DOI, arXiv number or BibTeX), and for a regression the unit",
+    reason="people who did not make the task compare and quote its scores",
     cure="fill in the fields of Task(…)",
 )
 def metadata(subject: TaskSubject) -> str:
@@ -36,7 +36,7 @@ def metadata(subject: TaskSubject) -> str:
     "task-dataset",
     "task",
     asks="the dataset is registered",
-    reason="labels without inputs cannot be used by an encoder",
+    reason="an encoder cannot use labels without inputs",
     cure="register the dataset in the same plugin, or name one of `neuco datasets`",
 )
 def dataset(subject: TaskSubject) -> str:
@@ -46,8 +46,8 @@ def dataset(subject: TaskSubject) -> str:
 @check(
     "task-source",
     "task",
-    asks="the labels are inside the plugin, or pinned by a sha256 and reachable",
-    reason="a score is worth as much as the certainty of what was scored",
+    asks="the labels are inside the plugin, or pinned by a sha256 and can be fetched",
+    reason="a score means nothing unless it is certain what was scored",
     cure="`neuco data package FILE` prints the declaration with its sha256",
 )
 def source(subject: TaskSubject) -> str:
@@ -60,8 +60,8 @@ def source(subject: TaskSubject) -> str:
     "task-labels",
     "task",
     asks="the labels are valid: unique ids, finite, of the task's kind, not constant",
-    reason="everything behind this point rests on them",
-    cure="`neuco data package FILE` names the first row that is wrong",
+    reason="every later check relies on them",
+    cure="`neuco data package FILE` names the first bad row",
 )
 def labels(subject: TaskSubject) -> str:
     dropped = sum(subject.labels.dropped.values())
@@ -71,8 +71,8 @@ def labels(subject: TaskSubject) -> str:
 @check(
     "task-samples",
     "task",
-    asks=f"at least {SAMPLES} labelled samples; of each class as many as there are in a tenth of them",
-    reason="a split's test part is a tenth: with too few samples the score is noise",
+    asks=f"at least {SAMPLES} labelled samples, and {SAMPLES // 10} of each class",
+    reason="a tenth of the samples is tested: with too few, the score is noise",
     cure="add samples, or merge rare classes",
 )
 def samples(subject: TaskSubject) -> str:
@@ -83,17 +83,17 @@ def samples(subject: TaskSubject) -> str:
         raise Broken("too few samples", expected=f"at least {SAMPLES}", got=count)
     if subject.spec.kind == "classification":
         rarest = int(np.unique(subject.labels.values, return_counts=True)[1].min())
-        if rarest < 10:
-            raise Broken("a class with too few samples", expected="at least 10", got=rarest)
+        if rarest < SAMPLES // 10:
+            raise Broken("a class has too few samples", expected=f"at least {SAMPLES // 10}", got=rarest)
     return f"{count} samples"
 
 
 @check(
     "task-novelty",
     "task",
-    asks=f"the labels are neither those of another task nor correlated with them by more than {CORRELATED}",
-    reason="a task counted twice tilts the ranking",
-    cure="give a reason in the card why both are needed, or drop one",
+    asks=f"the labels are not those of another task, and correlate with none by more than {CORRELATED}",
+    reason="a task that counts twice tilts the ranking",
+    cure="say in the card why both are needed, or drop one",
 )
 def novelty(subject: TaskSubject) -> str:
     others = subject.labelled(subject.spec.dataset)
@@ -123,9 +123,9 @@ def _correlation(subject: TaskSubject, other: Labels) -> float:
 @check(
     "task-solvable",
     "task",
-    asks="embeddings that hold the labels score above 0.9; with an error as metric, they remove 90 % of a guess's",
-    reason="a task that even its own labels do not solve separates nothing but luck",
-    cure="look at the label distribution: a few wild values, or almost all labels equal, are the usual reasons",
+    asks="embeddings that contain the labels score above 0.9, or remove 90 % of the error that a guess makes",
+    reason="a task that even its own labels do not solve measures luck",
+    cure="look at the labels: a few extreme values, or almost all of them equal, are the usual reasons",
 )
 def solvable(subject: TaskSubject) -> str:
     yard, reached = subject.yardstick, subject.score(subject.oracle()).mean
@@ -157,15 +157,15 @@ def chance(subject: TaskSubject) -> str:
     "task-baseline",
     "task",
     asks="the declared baseline is reached by its method under its protocol, within the tolerance",
-    reason="it proves that the task, the data and the scorer are the ones that the author had",
-    cure="measure it with `neuco score` and declare what came out, or find out what changed",
+    reason="it proves that task, data and scorer are the author's",
+    cure="measure it with `neuco score` and declare the result, or find out what changed",
 )
 def baseline(subject: TaskSubject) -> str:
     expected = subject.spec.baseline
     if expected is None and subject.spec.control:
-        raise Inapplicable("a control: nothing is expected of it but chance")
+        raise Inapplicable("a control task is expected to stay at chance level")
     if expected is None:
-        count = len(subject.labels)  # if there are none, nobody can have measured one, and that is said instead
+        count = len(subject.labels)  # if they cannot be loaded, that is what the finding says
         raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, …)")
     method = subject.catalog.load(Method, expected.method)
     try:
@@ -182,9 +182,9 @@ def baseline(subject: TaskSubject) -> str:
 @check(
     "task-repeatable",
     "task",
-    asks="scoring twice gives the same, and the order of the embeddings' rows does not matter",
+    asks="scoring twice gives the same score, whatever the order of the embeddings' rows",
     reason="a number that changes by itself cannot be compared",
-    cure="a loader that depends on time, chance or the order of a set is the usual reason",
+    cure="the usual reason is a loader that depends on time, chance or the order of a set",
 )
 def repeatable(subject: TaskSubject) -> str:
     from neuco_core.scoring.scorer import score
@@ -196,5 +196,5 @@ def repeatable(subject: TaskSubject) -> str:
     for what, other in (("a second time", given), ("with the rows in another order", turned)):
         again = score(other, subject.spec, ORDER).per_split  # the task itself: its labels are loaded again
         if repr(again) != repr(first):
-            raise Broken(f"other scores {what}", expected=first, got=again)
+            raise Broken(f"different scores {what}", expected=first, got=again)
     return f"{len(first)} splits, bit for bit"

@@ -257,7 +257,7 @@ def test_a_comment_that_is_too_long_is_cut_between_lines(registry: Path) -> None
     shown = render(*parse(made.to_bytes()), registry)
     harmless(shown)
     assert len(shown) < 65_536
-    assert "cut: the report of the run has the rest" in shown
+    assert "cut: the run's report has the rest" in shown
     assert not re.search(r"<code>[^<]*\n", shown)
 
 

@@ -58,7 +58,7 @@ def test_one_comment_that_is_updated(server: FakeGitHub, tmp_path: Path) -> None
     assert say(server, tmp_path, GREEN.to_bytes()) == "commented on 7"
     assert say(server, tmp_path, b"{}") == "updated on 7"
     assert [len(server.comments), server.comments[3]["body"]] == [121, MARK]
-    assert server.comments[-1]["body"].startswith(f"{MARK}\n\n## ❌ Nothing could be checked")
+    assert server.comments[-1]["body"].startswith(f"{MARK}\n\n## ❌ No check completed")
 
 
 @pytest.mark.parametrize(

@@ -153,8 +153,8 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     [
         (("task", "good", "--labels", "new.csv", *TASK), 2, "there is a plugin 'good' already"),
         (("task", "Soil", "--labels", "new.csv", *TASK), 2, "not an id"),
-        (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "no name for a Python module"),
-        (("method", "import", "--encoder", *WORDS), 2, "no name for a Python module"),
+        (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "not a Python module name"),
+        (("method", "import", "--encoder", *WORDS), 2, "not a Python module name"),
         (("task", "digits_class", "--labels", "new.csv", *TASK), 2, "there is a task 'digits_class' already"),
         (("task", "soil", "--labels", "gone.csv", *TASK), 4, "gone.csv"),
         (("task", "soil", "--labels", "new.csv", *CITED), 2, "Give --unit"),
