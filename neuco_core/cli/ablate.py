@@ -72,6 +72,8 @@ def ablate(
     All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
     """
     from neuco_core.errors import ScoreError, UsageError
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.runs.sources import FileSource, MethodSource
     from neuco_core.studies.ablate import ablate as run
     from neuco_core.studies.ablate import plan
     from neuco_core.studies.rates import expand
@@ -84,7 +86,10 @@ def ablate(
         check_target(plot)
     coders = expand(rates)
     choice = choose(**selection)
-    source = _source(method, embeddings, choice.protocol)
+    if embeddings is None:
+        source: Source = MethodSource(load_method(str(method)))
+    else:
+        source = FileSource(embeddings, dim=choice.protocol.embedding_dim)
     tasks, notes = _usable(source, choice.tasks)
     whole = source.embeddings(tasks[0][0])
     variants, left_out = plan(whole.dim, len(whole), dims=dims, reductions=reductions, rates=coders, grid=grid)
@@ -98,15 +103,6 @@ def ablate(
         _draw(scored, source.name, choice.protocol, plot)
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
-
-
-def _source(method: str | None, path: Path | None, protocol: Protocol) -> Source:
-    from neuco_core.plugins.catalog import load_method
-    from neuco_core.runs.sources import FileSource, MethodSource
-
-    if path is not None:
-        return FileSource(path, dim=protocol.embedding_dim)
-    return MethodSource(load_method(str(method)))
 
 
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:

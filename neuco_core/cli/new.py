@@ -2,33 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import together
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from neuco_core.contract.scaffold import Words
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def words(command: F) -> F:
-    """Options of both commands: what the plugin says about itself, and where it goes."""
-    for option in reversed(
-        (
-            click.option("--title", required=True, help="A few words."),
-            click.option("--description", required=True, help="One sentence: what it is."),
-            click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
-            click.option(
-                "--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."
-            ),
-            click.option("--package", is_flag=True, help="Write a whole distribution for you to publish."),
-        )
-    ):
-        command = option(command)
-    return command
+words = together(
+    click.option("--title", required=True, help="A few words."),
+    click.option("--description", required=True, help="One sentence: what it is."),
+    click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
+    click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."),
+    click.option("--package", "as_package", is_flag=True, help="Write a whole distribution for you to publish."),
+)
 
 
 @click.group()
@@ -46,34 +38,18 @@ def new() -> None:
 @click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae; R² or F1 if not given.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
 def task(
-    name: str,
-    labels: str,
-    title: str,
-    description: str,
-    license: str,
-    citation: str,
-    unit: str,
-    kind: str | None,
-    metric: str,
-    dataset: str | None,
-    into: Path | None,
-    package: bool,
+    name: str, labels: str, title: str, description: str, license: str, citation: str, as_package: bool, **given: Any
 ) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
-    from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.new_task import new_task
-    from neuco_core.contract.scaffold import Words
 
-    check_license(license)
-    check_citation(citation)
-    said = Words(name, title, description, license, citation)
-    made = new_task(said, labels, unit=unit, kind=kind, metric=metric, dataset=dataset, into=into, as_package=package)
+    made = new_task(_words(name, title, description, license, citation), labels, as_package=as_package, **given)
     click.echo(f"{made.path}: {made.rows} labels")
     click.echo(f"  kind      {made.kind} (from {made.kind_from})")
     click.echo(f"  dataset   {made.dataset} ({made.dataset_from})")
     base = made.baseline
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
-    _next(name, made.path, package)
+    _next(name, made.path, as_package)
 
 
 @new.command()
@@ -91,25 +67,29 @@ def method(
     description: str,
     license: str,
     citation: str,
-    dataset: str | None,
-    into: Path | None,
-    package: bool,
+    as_package: bool,
+    **given: Any,
 ) -> None:
     """Make a method from a file of embeddings, or a working encoder to be made your own."""
-    from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.new_method import new_method
-    from neuco_core.contract.scaffold import Words
     from neuco_core.errors import UsageError
 
     if (embeddings is None) != encoder:
         raise UsageError("what kind of method?", expected="either --embeddings FILE or --encoder")
-    check_license(license)
-    if citation:
-        check_citation(citation)
-    said = Words(name, title, description, license, citation)
-    path = new_method(said, embeddings=embeddings, dataset=dataset, into=into, as_package=package)
+    said = _words(name, title, description, license, citation, cited=bool(citation))
+    path = new_method(said, embeddings=embeddings, as_package=as_package, **given)
     click.echo(str(path))
-    _next(name, path, package)
+    _next(name, path, as_package)
+
+
+def _words(name: str, title: str, description: str, license: str, citation: str, cited: bool = True) -> Words:
+    from neuco_core.contract.metadata import check_citation, check_license
+    from neuco_core.contract.scaffold import Words
+
+    check_license(license)
+    if cited:
+        check_citation(citation)
+    return Words(name, title, description, license, citation)
 
 
 def _next(name: str, path: Path, package: bool) -> None:

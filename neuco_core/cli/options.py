@@ -24,44 +24,39 @@ PATTERN = "*?["
 GRACE = 0.4  # seconds
 
 
-def task_options(command: F) -> F:
-    """Add ``--task``, ``--suite``, ``--kind``, ``--tag`` and ``--dataset``."""
-    for option in reversed(
-        (
-            click.option(
-                "--task",
-                "tasks",
-                multiple=True,
-                metavar="ID|GLOB",
-                shell_complete=ids_of("task"),
-                help="Only these tasks; repeatable.",
-            ),
-            click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
-            click.option("--kind", help="Only tasks of this kind: regression or classification."),
-            click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
-            click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
-        )
-    ):
-        command = option(command)
-    return command
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def protocol_options(command: F) -> F:
-    """Add ``--protocol`` and the settings of it that are changed most."""
-    for option in reversed(
-        (
-            click.option(
-                "--protocol", help="How to score: see `neuco protocols`. [default: neuco-2025, or the suite's]"
-            ),
-            click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
-            click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
-            click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
-            click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
-            click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
-        )
-    ):
-        command = option(command)
-    return command
+task_options = together(
+    click.option(
+        "--task",
+        "tasks",
+        multiple=True,
+        metavar="ID|GLOB",
+        shell_complete=ids_of("task"),
+        help="Only these tasks; repeatable.",
+    ),
+    click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
+    click.option("--kind", help="Only tasks of this kind: regression or classification."),
+    click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
+    click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
+)
+protocol_options = together(
+    click.option("--protocol", help="How to score: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
+    click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
+    click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
+    click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
+    click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
+)
 
 
 def choose_tasks(

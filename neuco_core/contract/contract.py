@@ -80,24 +80,18 @@ def check(
 
 def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Finding:
     """Run one check; what it raises becomes part of the finding."""
+    # Not the author's fault: the check does not apply, or this machine lacks something. A skip is still not evidence.
+    skips = (Inapplicable, OfflineError, DependencyError, *((UnpinnedError,) if allow_unpinned else ()))
     status = OK
     try:
         detail = item.run(subject)
     except Warn as warning:
         status, detail = WARNING, str(warning)
-    except Inapplicable as reason:
+    except skips as reason:
         status, detail = SKIPPED, str(reason)
-    except UnpinnedError as error:
-        status, detail = (SKIPPED if allow_unpinned else FAILED), str(error)
-    except (OfflineError, DependencyError) as error:
-        # Not the author's fault: this machine lacks something. A skip is still not evidence.
-        status, detail = SKIPPED, str(error)
-    except NeucoError as error:
-        status, detail = FAILED, str(error)
     except (Exception, SystemExit) as error:  # code that exits has not passed
-        status, detail = FAILED, say(error)
-    cure = item.cure if status in (WARNING, FAILED) else ""
-    return Finding(item.id, subject.id, status, detail, cure)
+        status, detail = FAILED, str(error) if isinstance(error, NeucoError) else say(error)
+    return Finding(item.id, subject.id, status, detail, item.cure if status in (WARNING, FAILED) else "")
 
 
 def run_checks(
