@@ -44,9 +44,9 @@ def task(
     from neuco_core.contract.new_task import new_task
 
     made = new_task(_words(name, title, description, license, citation), labels, as_package=as_package, **given)
-    click.echo(f"{made.path}: {made.rows} labels")
-    click.echo(f"  kind      {made.kind} (from {made.kind_from})")
-    click.echo(f"  dataset   {made.dataset} ({made.dataset_from})")
+    click.echo(f"{made.path}: {made.package.rows} labels")
+    click.echo(f"  kind      {made.package.kind} (from {made.package.kind_from})")
+    click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
     base = made.baseline
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
     _next(name, made.path, as_package)
