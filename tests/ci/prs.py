@@ -243,7 +243,7 @@ CASES = {
         both(method, write_file("neuco_methods/plain/test.py", OTHER)), False, "tests", "Read-only file system"
     ),
     "a record written by hand": Case(
-        write_file("registry/results/random/digits_class.json", "{}"), False, "protected", "on main only", ()
+        write_file("registry/results/random/digits_class.json", "{}"), False, "protected", "only main writes", ()
     ),
     "a directory whose name is no id": Case(
         write_file("neuco_tasks/Böse Task/__init__.py", ""), False, "name", "is not an id", ()
