@@ -32,10 +32,9 @@ class Yardstick:
         """What a solved task scores: 0.9 for R² and F1; for an error, a tenth of the guess's."""
         return self.perfect - self.sign * MARGIN * self.scale
 
-    @property
-    def limit(self) -> float:
-        """What embeddings that know nothing may reach by luck."""
-        return self.guess + self.sign * MARGIN * self.scale
+    def limit(self, luck: float) -> float:
+        """What embeddings that know nothing may reach; ``luck`` is the standard error of their score, allowed twice."""
+        return self.guess + self.sign * (MARGIN * self.scale + 2 * luck)
 
     def better(self, score: float, than: float) -> bool:
         return self.sign * score > self.sign * than
