@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from ci.report import LARGEST, plain
+from ci.report import LARGEST
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.text import one_line
 
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -39,7 +40,7 @@ def changed(repo: Path, since: str) -> None:
 @click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
 @click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
 def score_pr(base: Path, head: Path, since: str, out: Path, seconds: float, memory: int) -> None:
-    """Check, test and score what a pull request touches; ends with 1 if anything is not as it should be."""
+    """Check, test and score what a pull request touches; exits with 1 if anything fails."""
     from ci.comment import summary
     from ci.sandbox import Limits
     from ci.score_pr import score_pr as run
@@ -55,7 +56,7 @@ def score_pr(base: Path, head: Path, since: str, out: Path, seconds: float, memo
 @click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
 @click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
 def comment(path: Path, registry: Path) -> None:
-    """Print a report as Markdown for the pull request. The report is taken for a stranger's."""
+    """Print a report as Markdown for the pull request. The report is not trusted."""
     from ci.comment import render
     from ci.report import parse
 
@@ -66,7 +67,7 @@ def comment(path: Path, registry: Path) -> None:
 @cli.command()
 @click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
 def post(registry: Path) -> None:
-    """In a workflow: show the report of a run in its pull request, or update what is shown."""
+    """In a workflow: comment on a pull request with the report of its run, or update the comment."""
     from ci.github import GitHub
     from ci.github import post as run
 
@@ -92,29 +93,29 @@ def merged(sha: str, out: Path) -> None:
 @cli.command()
 @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
 @click.option("--report", "paths", type=FILE, multiple=True, help="Reports of merged pull requests.")
-@click.option("--site", type=click.Path(path_type=Path), help="Also write the web site to this folder.")
-@click.option("--push/--no-push", default=False, help="Commit and push, and try again if someone else was faster.")
-@click.option("--reports", type=FOLDER, help="A folder of them; each is named after the commit that it must be about.")
+@click.option("--site", type=click.Path(path_type=Path), help="Also write the website to this folder.")
+@click.option("--push/--no-push", default=False, help="Commit and push; try again if somebody else was faster.")
+@click.option("--reports", type=FOLDER, help="A folder of reports, each named after the commit that it must be about.")
 @click.option("--since", default="", help="The commit before the merge: only what it touched may be in the reports.")
 def publish(
     repo: Path, paths: tuple[Path, ...], reports: Path | None, site: Path | None, push: bool, since: str
 ) -> None:
-    """On main: take over the records, withdraw what is gone, rebuild boards and site."""
+    """On main: add the records, withdraw those of removed plugins, rebuild boards and site."""
     from ci.publish import publish as run
 
-    found = [(_read(path), "") for path in paths]
-    found += [(_read(path), path.stem) for path in sorted(reports.glob("*.json"))] if reports else []
-    for line in run(repo, found, site=site, push=push, since=since):
-        click.echo(plain(line, 2000))
+    given = [(_read(path), "") for path in paths]
+    given += [(_read(path), path.stem) for path in sorted(reports.glob("*.json"))] if reports else []
+    for line in run(repo, given, site=site, push=push, since=since):
+        click.echo(one_line(line))
 
 
 def _read(path: Path) -> bytes:
-    """A report; one that is too large is not even read."""
+    """A report, up to one byte more than is allowed."""
     try:
         with path.open("rb") as file:
             return file.read(LARGEST + 1)
     except OSError as error:
-        raise DataError(f"no report: {error.strerror}", where=path) from error
+        raise DataError(f"cannot read the report: {error.strerror}", where=path) from error
 
 
 def main() -> None:

@@ -1,8 +1,8 @@
-"""Make a new registry from main's and from reports, in a process that can write nowhere else.
+"""Make a new registry from main's and the reports, in a process that can write nowhere else.
 
     python -m ci.apply OUT REPORTS [--site]
 
-Main's code and plugins are those of the folder that it is run in; ``OUT/registry`` is the new registry.
+It uses main's code and plugins, from the working directory; ``OUT/registry`` is the new registry.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def apply(registry: Path, reports: Iterable[bytes]) -> list[str]:
 
 
 def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record], list[str]]:
-    """The records to write. One that is there and still true is never replaced by the same or by a lack of one."""
+    """The records to write. One that exists and is still true is never replaced by an equal one or a failure."""
     from neuco_core.runs.plan import stale_records
 
     stale = stale_records(new.values())
@@ -59,8 +59,9 @@ def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record
 
 
 def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """Records whose method or task is no longer registered; and those where that may be for want of a package."""
+    """Records whose method or task is no longer registered; and those whose plugin only fails to import here."""
     from neuco_core.plugins.catalog import catalog
+    from neuco_core.plugins.discovery import inside
     from neuco_core.specs import Method, Task
 
     methods, tasks = catalog().all(Method), catalog().all(Task)
@@ -70,7 +71,7 @@ def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]
     for record in records:
         lost = [name for name, known in ((record.method, methods), (record.task, tasks)) if name not in known]
         if lost:
-            unsure = any(name == b or name.startswith((b + "_", b + "-")) for name in lost for b in broken)
+            unsure = any(inside(name, plugin) for name in lost for plugin in broken)
             (held if unsure else gone).append(record)
     return gone, held
 

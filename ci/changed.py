@@ -1,4 +1,4 @@
-"""Which plugins does a pull request touch? Counted from the merge base, so that what main did meanwhile is not its."""
+"""Which plugins does a pull request touch? Counted from the merge base, so changes on main meanwhile are not its."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from neuco_core._validate import ID
 from neuco_core.errors import DataError
 
 TREES = ("neuco_tasks", "neuco_methods")
-# Harmless to scores and to the registry; whatever is neither this nor a plugin counts as core.
+# Cannot change scores or the registry; whatever is neither this nor a plugin counts as core.
 HARMLESS = re.compile(r"(?:docs|tests|examples|benchmarks)/.+|[^/]+\.md|LICENSE", re.DOTALL)
 # No reviewer can read what these do, and Python prefers them to a source file of the same name.
 COMPILED = (".so", ".pyd", ".dll", ".dylib", ".pyc", ".pyo", ".pth", ".egg", ".whl")
@@ -25,7 +25,7 @@ PROTECTED = ("registry/results/", "registry/leaderboards/", "registry/withdrawn/
 
 @dataclass(frozen=True, order=True)
 class Touched:
-    """A plugin that a pull request adds, changes or removes; a renamed one is one removed and one added."""
+    """A plugin that a pull request adds, changes or removes; renaming one removes one and adds one."""
 
     tree: str
     name: str
@@ -38,7 +38,7 @@ class Touched:
 
 @dataclass(frozen=True)
 class Changes:
-    """All that a pull request touches."""
+    """Everything that a pull request touches."""
 
     base: str
     head: str
@@ -54,7 +54,7 @@ class Changes:
 
 
 def git(repo: Path, *args: str, **variables: str) -> str:
-    """Run git and return what it prints; paths come as they are, whatever characters are in them."""
+    """Run git and return what it prints; paths are not quoted, whatever characters they have."""
     command = ["git", "-c", "core.quotePath=false", "-C", str(repo), *args]
     environment = {**os.environ, **variables}
     done = subprocess.run(command, capture_output=True, text=True, errors="backslashreplace", env=environment)

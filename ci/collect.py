@@ -1,4 +1,4 @@
-"""What comes out of a sandbox is a stranger's: only plain files count, within limits, and arrays only as announced."""
+"""What comes out of a sandbox is not trusted: only regular files within limits, arrays that match their headers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def size_of(folder: Path, most: int) -> tuple[int, int]:
 
 
 def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
-    """All entries; what vanishes or may not be read meanwhile is left out."""
+    """All entries; those that vanish or cannot be read are left out."""
     try:
         entries = list(os.scandir(folder))
     except OSError:
@@ -46,7 +46,7 @@ def _walk(folder: Path) -> Iterator[os.DirEntry[str]]:
 
 
 def take(raw: Path, out: Path) -> str:
-    """Turn the folder that a sandbox wrote into ``out``; if anything there is not a plain file, nothing is taken.
+    """Move the folder that a sandbox wrote to ``out``; if anything in it is not a regular file, nothing is taken.
 
     A link could lead to our own files, and reading a pipe never ends. Returns what is wrong, if anything is.
     """
@@ -62,23 +62,23 @@ def take(raw: Path, out: Path) -> str:
 
 
 def read_array(path: Path, rows: int) -> np.ndarray:
-    """A table of floats with so many rows; its header must agree with the size of the file before it is read."""
+    """A table of floats with that many rows; its header must match the size of the file before it is read."""
     import numpy as np
 
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
             if version != (1, 0):
-                raise DataError("another version of npy", where=path.name, expected="1.0", got=version)
+                raise DataError("unsupported npy version", where=path.name, expected="1.0", got=version)
             shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=4096)
             size = path.stat().st_size - file.tell()
     except (OSError, ValueError, EOFError) as error:
-        raise DataError(f"no array: {error}", where=path.name) from error
+        raise DataError(f"not an array: {error}", where=path.name) from error
     if dtype not in (np.float32, np.float64) or len(shape) != 2 or shape[0] != rows or min(shape) < 1:
         raise DataError("not a table of floats", where=path.name, expected=f"{rows} rows", got=f"{dtype} {shape}")
     if dtype.itemsize * shape[0] * shape[1] != size:
         raise DataError(
-            "an array that is not as large as it says", where=path.name, expected=shape, got=f"{size} bytes"
+            "the file's size does not match its header", where=path.name, expected=shape, got=f"{size} bytes"
         )
     return np.asarray(np.load(path, allow_pickle=False))
 
@@ -86,7 +86,7 @@ def read_array(path: Path, rows: int) -> np.ndarray:
 def read_table(path: Path) -> bytes:
     """The bytes of a CSV."""
     if not path.is_file():
-        raise DataError("it left no labels", where=path.name)
+        raise DataError("the loader wrote no labels", where=path.name)
     if path.stat().st_size > LARGEST_TABLE:
-        raise DataError("too large", where=path.name, expected=f"at most {LARGEST_TABLE} bytes")
+        raise DataError("the file is too large", where=path.name, expected=f"at most {LARGEST_TABLE} bytes")
     return path.read_bytes()

@@ -1,4 +1,4 @@
-"""The report as Markdown for the pull request. What a stranger may have written is shown as text, never as markup."""
+"""The report as Markdown for the pull request. Untrusted words are shown as text, never as markup."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci.report import Finding, PluginReport, Report, plain
+from ci.report import PluginReport, Report
+from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import read_suite
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.specs import Suite
+from neuco_core.text import counted, one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
 SANDBOX = {
     "bubblewrap": "The plugins' code ran without network, secrets and labels.",
-    "fallback": "⚠️ Without bubblewrap files are not hidden from the plugins' code: these scores are not published.",
+    "fallback": "⚠️ Without bubblewrap the plugins' code can read any file: these scores are not published.",
 }
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 
 
 def text(value: object, most: int = 600) -> str:
     """Untrusted words: punctuation as entities, inside ``<code>``, where nothing is linked and nobody is notified."""
-    words = plain(value, most)
+    words = one_line(str(value), most)
     return f"<code>{words.translate(_ENTITIES)}</code>" if words else ""
 
 
@@ -53,7 +55,7 @@ def render(report: Report, records: Sequence[Record], registry: Path) -> str:
     body = "\n\n".join(part for part in parts if part)
     room = LONGEST - len(foot)
     if len(body) > room:
-        body = body[: body.rindex("\n", 0, room - 200)] + "\n\n</details>\n\n… cut: the report of the run has the rest."
+        body = body[: body.rindex("\n", 0, room - 200)] + "\n\n</details>\n\n… cut: the run's report has the rest."
     return f"{body}\n\n{foot}\n"
 
 
@@ -62,8 +64,8 @@ def _headline(report: Report) -> str:
     if report.green:
         return "## ✅ Ready for review"
     if failed:
-        return f"## ❌ {len(failed)} thing{'s' * (len(failed) > 1)} to repair"
-    return "## ❌ Nothing could be checked"
+        return f"## ❌ {counted(len(failed), 'check')} failed"
+    return "## ❌ No check completed"
 
 
 def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Record]) -> str:
@@ -71,7 +73,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Rec
     if plugin.findings:
         parts.append(_findings(plugin.findings))
     elif plugin.how != "removed":
-        parts.append("❌ Nothing was found out about it, so it cannot pass.")
+        parts.append("❌ No check completed, so this plugin cannot pass.")
     mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
     scored = [r for r in mine if r.ok]
     if scored:
@@ -83,7 +85,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Rec
 
 
 def _findings(findings: Iterable[Finding]) -> str:
-    lines = ["| | check | of | what was found |", "|---|---|---|---|"]
+    lines = ["| | check | subject | finding |", "|---|---|---|---|"]
     for f in sorted(findings, key=lambda f: f.status != "failed"):
         cure = f"<br>→ {text(f.cure)}" if f.cure and f.status in ("failed", "warning") else ""
         lines.append(f"| {SIGNS[f.status]} | {text(f.check)} | {text(f.subject)} | {text(f.detail)}{cure} |")
@@ -91,7 +93,7 @@ def _findings(findings: Iterable[Finding]) -> str:
 
 
 def _rivals(scored: Sequence[Record], known: Sequence[Record]) -> list[Record]:
-    """What the registry has to compare with: the baselines, and the best of each column."""
+    """What the registry has to compare with: the baselines, and the best of each task and protocol."""
     mine = {record.key for record in scored}
     columns = {(record.task, record.protocol) for record in scored}
     others = [r for r in known if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
@@ -161,5 +163,7 @@ def _board(records: list[Record], suite: Suite) -> Mapping[str, Any]:
 
 def _next(report: Report) -> str:
     if report.green:
-        return "**Next:** a maintainer reads the code and the card. After the merge the records join the registry."
-    return "**Next:** repair what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+        return (
+            "**Next:** a maintainer reads the code and the card. After the merge the records are added to the registry."
+        )
+    return "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."

@@ -1,4 +1,4 @@
-"""Contributed tests, run in the sandbox. What counts is the list of results that pytest wrote; an empty one fails."""
+"""Contributed tests, run in the sandbox. Only the results that pytest wrote count; no results is a failure."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from xml.etree import ElementTree
 from ci import sandbox
 from ci.changed import TREES
 from ci.overlay import LARGEST
-from ci.report import Finding
 from ci.sandbox import OUT, TREE, Limits, Ran
+from neuco_core.contract.contract import Finding, Status
 
 NAMES = ("tests", "failures", "errors", "skipped")
 
 
 def arguments(files: Sequence[str]) -> tuple[str, ...]:
-    """Arguments for Python; the project's own settings of pytest are left out, the plugin may come from any project."""
+    """Arguments for Python. The project's own pytest settings do not apply: the plugin may come from any project."""
     options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null")
     return ("-m", "pytest", *options, f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}", *files)
 
 
-def judge(ran: Ran, out: Path) -> tuple[str, str, str]:
+def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
     """Status, words and cure."""
     counts = _counts(out / "tests.xml")
     failed = counts["failures"] + counts["errors"]
@@ -32,12 +32,8 @@ def judge(ran: Ran, out: Path) -> tuple[str, str, str]:
     if ran.status not in ("ok", "failed"):
         return "failed", f"stopped at the limit of {ran.status}; {words}", "Make the tests smaller"
     if not counts["tests"]:
-        last = " ".join(ran.output.split())[-300:]
-        return (
-            "failed",
-            f"no tests were collected: {last or 'nothing was printed'}",
-            "A test is a function named test_…",
-        )
+        last = " ".join(ran.output.split())[-300:] or "nothing was printed"
+        return "failed", f"no tests were collected: {last}", "A test is a function named test_…"
     lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
     return "failed", f"{words}: {' | '.join(lines)[-1500:]}", "Run `python -m pytest` on the plugin's test.py"
 
@@ -53,7 +49,7 @@ def _counts(path: Path) -> dict[str, int]:
 
 
 def test_everything(head: Path, scratch: Path, limits: Limits, kind: str) -> Finding:
-    """A change of the core concerns every plugin: the tests of all of them, with that core."""
+    """A change to the core concerns every plugin: run the tests of all of them with it."""
     plugins = [path.parent for tree in TREES for path in sorted((head / tree).glob("*/test.py"))]
     files = [f"{TREE}/{folder.relative_to(head)}/test.py" for folder in plugins]
     if not files:

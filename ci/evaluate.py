@@ -1,4 +1,4 @@
-"""Checks and scores of touched plugins, in a process that sees them as data only (see ``overlay``).
+"""Check and score touched plugins, in a process that sees them only as data (see ``overlay``).
 
     python -m ci.evaluate JOB.json
 
@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sys
 from collections.abc import Iterator, Mapping
@@ -15,7 +14,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from neuco_core.contract.contract import Finding, run_checks
+import msgspec
+
+from neuco_core.contract.contract import run_checks
 from neuco_core.contract.subjects import MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.paths import registry_dir
@@ -42,13 +43,13 @@ def evaluate(job: Job) -> dict[str, Any]:
     problems = [asdict(problem) for problem in catalog().problems() if problem.name in job["plugins"]]
     records = list(_records(mine, made, job))
     return {
-        "findings": [asdict(finding) for finding in findings],
+        "findings": msgspec.to_builtins(findings),
         "problems": problems,
         "records": [record_bytes(record).decode() for record in records],
     }
 
 
-_ELSEWHERE = "method-deterministic"  # found out by encoding twice in the sandbox; a file of embeddings cannot change
+_ELSEWHERE = "method-deterministic"  # tested by encoding twice in the sandbox; a file of embeddings cannot change
 
 
 def _records(mine: list[Task], made: list[Method], job: Job) -> Iterator[Record]:
@@ -67,7 +68,7 @@ def _records(mine: list[Task], made: list[Method], job: Job) -> Iterator[Record]
 
 
 def _cells(mine: list[Task], made: list[Method]) -> dict[str, list[tuple[Method, Task]]]:
-    """Method and task pairs by protocol: that of each suite, and the usual one for a task that is in none."""
+    """Method and task pairs by protocol: that of each suite, and the default for a task that is in no suite."""
     everyone, names = list_methods(), {task.id for task in mine}
     found: dict[str, dict[tuple[str, str], tuple[Method, Task]]] = {}
     suites = {suite.protocol: set() for suite in list_suites()}  # type: dict[str, set[str]]
@@ -84,7 +85,7 @@ def _cells(mine: list[Task], made: list[Method]) -> dict[str, list[tuple[Method,
 
 
 def _settle(record: Record, job: Job) -> Record:
-    """Name the inputs as main will see them after the merge, where the plugin is code again and not data."""
+    """Name the inputs as main will see them after the merge, when the plugin is code again."""
     inputs = dict(record.inputs)
     if record.method in job["parts"]:
         inputs["embeddings_from"] = embeddings_key(job["parts"][record.method], _dataset_key(record.dataset))
@@ -95,7 +96,7 @@ def _settle(record: Record, job: Job) -> Record:
         )
     if inputs == dict(record.inputs) or not record.ok:
         return record
-    return dataclasses.replace(record, inputs=inputs, fingerprint=fingerprint(inputs))
+    return msgspec.structs.replace(record, inputs=inputs, fingerprint=fingerprint(inputs))
 
 
 def _dataset_key(dataset: str) -> str:
@@ -112,8 +113,6 @@ def main(path: str) -> int:
     job_file.with_name("result.json").write_text(json.dumps(result, allow_nan=False), encoding="utf-8")
     return 0
 
-
-__all__ = ["Finding", "evaluate"]
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""The few things that are asked of GitHub, and the one that is told: a comment. Nothing here goes through a shell."""
+"""The few requests to GitHub, one of which writes: a comment. Nothing here goes through a shell."""
 
 from __future__ import annotations
 
@@ -60,30 +60,30 @@ class GitHub:
         request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - the address is the runner's
         try:
             with urllib.request.build_opener(_NoToken).open(request, timeout=60) as answer:
-                found: bytes = answer.read(LARGEST_ANSWER + 1)
+                content: bytes = answer.read(LARGEST_ANSWER + 1)
         except (urllib.error.URLError, TimeoutError) as error:
-            raise FetchError(f"GitHub did not answer as it should: {error}", where=f"{method} {path}") from error
-        if len(found) > LARGEST_ANSWER:
-            raise DataError("an answer that is too large", where=f"{method} {path}")
-        return found
+            raise FetchError(f"no valid answer from GitHub: {error}", where=f"{method} {path}") from error
+        if len(content) > LARGEST_ANSWER:
+            raise DataError("the answer is too large", where=f"{method} {path}")
+        return content
 
     def rows(self, path: str, **query: object) -> Iterator[dict[str, Any]]:
         """A list, page by page."""
         for page in range(1, 100):
-            found = json.loads(self.ask(path, {"per_page": PAGE, "page": page, **query}))
-            yield from found
-            if len(found) < PAGE:
+            rows = json.loads(self.ask(path, {"per_page": PAGE, "page": page, **query}))
+            yield from rows
+            if len(rows) < PAGE:
                 return
 
     def open_pull_request(self, owner: str, branch: str, sha: str) -> int | None:
-        """The number of the open pull request whose last commit this is; the run itself does not tell it for forks."""
+        """The open pull request whose last commit this is; for forks the run itself does not say which."""
         for row in self.rows("pulls", state="open", head=f"{owner}:{branch}"):
             if row["head"]["sha"] == sha:
                 return int(row["number"])
         return None
 
     def comment(self, number: int, body: str) -> str:
-        """Comment once; a later comment takes the place of the earlier one."""
+        """Comment once; a later comment replaces the earlier one."""
         for row in self.rows(f"issues/{number}/comments"):
             if row["user"]["login"] == AUTHOR and row["body"].startswith(MARK):
                 self.ask(f"issues/comments/{int(row['id'])}", method="PATCH", body=body)
@@ -124,7 +124,7 @@ def unpack(data: bytes) -> bytes:
 
 
 def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
-    """Show a report in its pull request; that there is none, or a bad one, is shown as well."""
+    """Show a report in its pull request; a missing or bad one is reported there, too."""
     number = github.open_pull_request(run["HEAD_OWNER"], run["HEAD_BRANCH"], run["HEAD_SHA"])
     if number is None:
         return "no open pull request has this commit: a newer one was pushed, or it was closed"
@@ -139,5 +139,5 @@ def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
 
 
 def _no_report(error: NeucoError, url: str) -> str:
-    words = f"There is no report that could be shown: {text(error)}. The log of the run says more: {text(url)}"
-    return f"{MARK}\n\n## ❌ Nothing could be checked\n\n{words}\n\n**Next:** push again, or ask a maintainer.\n"
+    words = f"The report cannot be shown: {text(error)}. See the run's log: {text(url)}"
+    return f"{MARK}\n\n## ❌ No check completed\n\n{words}\n\n**Next:** push again, or ask a maintainer.\n"

@@ -1,11 +1,11 @@
-"""What runs inside the sandbox: a plugin is imported here and nowhere else, and only data comes out.
+"""What runs inside the sandbox: only here is a plugin imported, and only data comes out.
 
-    python -m ci.inside describe PACKAGE NAME
-    python -m ci.inside labels PACKAGE NAME
-    python -m ci.inside cubes PACKAGE NAME
-    python -m ci.inside encode NAME METHOD DATASET BATCH
+    python -m ci.inside OUT describe PACKAGE NAME
+    python -m ci.inside OUT labels PACKAGE NAME
+    python -m ci.inside OUT cubes PACKAGE NAME
+    python -m ci.inside OUT encode NAME METHOD DATASET BATCH
 
-Results are files in ``/out`` (or the folder that ``NEUCO_CI_OUT`` names); what is printed counts for nothing.
+Results are files in the folder OUT; what is printed is ignored.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from neuco_core.specs import Dataset, Method, Task, to_json
 def plugin(package: str, name: str) -> Plugin:
     """Import one plugin of a tree; a broken one is an error that says where and why."""
     plugins = Plugins((package,), (), importlib.metadata.EntryPoints(()))
-    found = [candidate for candidate in plugins.candidates if candidate.name == name]
-    if not found:
+    candidate = next((item for item in plugins.candidates if item.name == name), None)
+    if candidate is None:
         raise PluginError(f"no plugin {name!r} in {package}")
-    loaded = plugins.load(found[0])
+    loaded = plugins.load(candidate)
     if isinstance(loaded, BrokenPlugin):
         raise PluginError(loaded.error, where=_inside_tree(loaded.file or loaded.source))
     return loaded
@@ -61,9 +61,9 @@ def labels(out: Path, package: str, name: str) -> None:
     """Write the labels of tasks that have a loader of their own, in the loader's order."""
     for _, spec in plugin(package, name).specs:
         if isinstance(spec, Task) and spec.loader is not None:
-            found = spec.labels()
-            columns = [f"column{i}" for i in range(len(found.columns))]
-            table = found.frame().set_axis([*columns, *(["group"] if found.groups is not None else [])], axis=1)
+            made = spec.labels()
+            columns = [f"column{i}" for i in range(len(made.columns))]
+            table = made.frame().set_axis([*columns, *(["group"] if made.groups is not None else [])], axis=1)
             table.to_csv(out / f"{spec.id}.csv", lineterminator="\n")
 
 
@@ -98,9 +98,9 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str) -> No
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.id == method_id]
     source = FileCubes(Path("/cubes") if Path("/cubes").is_dir() else out.parent / "cubes", dataset)
     spec = Dataset(id=dataset, bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    found = encode_dataset(method, spec, {}, batch_size=int(batch), progress=False, cached=False)
-    np.save(out / f"{dataset}.npy", found.values, allow_pickle=False)
-    write_json(out / f"{dataset}.json", {"ids": found.ids})
+    embeddings = encode_dataset(method, spec, {}, batch_size=int(batch), progress=False, cached=False)
+    np.save(out / f"{dataset}.npy", embeddings.values, allow_pickle=False)
+    write_json(out / f"{dataset}.json", {"ids": embeddings.ids})
 
 
 def write_json(path: Path, value: object) -> None:

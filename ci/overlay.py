@@ -72,7 +72,7 @@ def read_json(path: Path) -> Any:
     """JSON that came out of a sandbox."""
     try:
         if path.stat().st_size > LARGEST:
-            raise DataError("too large", where=path.name, expected=f"at most {LARGEST} bytes")
+            raise DataError("the file is too large", where=path.name, expected=f"at most {LARGEST} bytes")
         return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"cannot be read: {error}", where=path.name) from error
@@ -83,7 +83,7 @@ def _no_constant(name: str) -> None:
 
 
 def rebuild(noun: str, fields: Mapping[str, Any]) -> Dataset | Task | Method:
-    """A spec from its JSON, checked as if it were new. Functions do not survive, and need not."""
+    """A spec from its JSON, checked as if it were new. Functions are lost, and are not needed."""
     try:
         plain = {key: value for key, value in fields.items() if key not in ("origin", "cubes", "encoder", "loader")}
         if noun == "task":
@@ -101,7 +101,7 @@ def rebuild(noun: str, fields: Mapping[str, Any]) -> Dataset | Task | Method:
 
 
 def _no_encoder(**params: object) -> None:
-    raise DataError("this method's embeddings were not made")
+    raise DataError("this method has no embeddings")
 
 
 def datasets(file: str) -> Iterator[Dataset]:
@@ -131,7 +131,7 @@ def _rows(folder: Path, noun: str) -> list[dict[str, Any]]:
 
 
 def own_sources(tree: str, plugin: str, row: Mapping[str, Any]) -> Iterator[Remote]:
-    """The files that a plugin declares. Each is on the network or in the plugin's own folder, and in no other place.
+    """The files that a plugin declares. Each must be on the network or in the plugin's own folder.
 
     ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here.
     """
@@ -141,12 +141,12 @@ def own_sources(tree: str, plugin: str, row: Mapping[str, Any]) -> Iterator[Remo
         for url in remote.urls:
             if not url.startswith(("https://", "hf://", "s3://", f"pkg://{tree}.{plugin}/")):
                 wanted = f"https://, hf://, s3:// or pkg://{tree}.{plugin}/"
-                raise DataError(f"{spec.id} takes a file from elsewhere", expected=wanted, got=url)
+                raise DataError(f"{spec.id} uses a file from elsewhere", expected=wanted, got=url)
         yield remote
 
 
 def write_stub(folder: Path, plugin: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """The plugin as data: its declarations, its files that are no code, its card and its test for the file checks."""
+    """The plugin as data: its declarations, its files other than code, and for the file checks its card and test."""
     folder.mkdir(parents=True)
     code = tuple(importlib.machinery.all_suffixes())
     for path in sorted(plugin.rglob("*")):

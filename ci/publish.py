@@ -1,4 +1,4 @@
-"""After a merge: take over the records of the pull request, withdraw what is gone, rebuild boards and site.
+"""After a merge: add the pull request's records, withdraw those of removed plugins, rebuild boards and site.
 
 Reports are checked before anything happens. The new registry is then made in the sandbox (see ``apply``), because
 that imports main's plugins, and they need not run beside the right to push; it takes the place of the old one only
@@ -25,13 +25,13 @@ from neuco_core.errors import DataError
 
 TRIES = 20
 MESSAGE = "Update the registry: records, boards"
-# What is made by publishing; suites, schemas and published tables are changed by pull requests only.
+# What publishing makes; suites, schemas and published tables change only by pull request.
 MADE = ("results", "withdrawn", "leaderboards")
 LIMITS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
 
 
 def publish(
-    repo: Path, found: Sequence[tuple[bytes, str]], *, site: Path | None = None, push: bool = False, since: str = ""
+    repo: Path, given: Sequence[tuple[bytes, str]], *, site: Path | None = None, push: bool = False, since: str = ""
 ) -> list[str]:
     """Apply reports to a checkout of main; with ``push``, to main itself, and the checkout stays as it is.
 
@@ -39,9 +39,9 @@ def publish(
     merge: with it, only plugins that the merge touched may be in the reports.
     """
     touched = {item.folder for item in changed(repo, since).plugins} if since.strip("0") else None
-    for data, head in found:
+    for data, head in given:
         _accept(data, head, touched)
-    reports = [data for data, _ in found]
+    reports = [data for data, _ in given]
     with tempfile.TemporaryDirectory(prefix="neuco-publish-", ignore_cleanup_errors=True) as scratch:
         if push:
             return _push(repo, reports, site, Path(scratch))
@@ -49,7 +49,7 @@ def publish(
 
 
 def _accept(data: bytes, head: str, touched: set[str] | None) -> None:
-    """Refuse a report that must not change the registry."""
+    """Refuse a report that may not change the registry."""
     report, records = parse(data)
     if not report.green:
         raise DataError("a report that is not green is not published", got=report.head)

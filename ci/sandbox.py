@@ -1,4 +1,4 @@
-"""Run strangers' code with nothing in reach: no network, no secrets, a read-only tree, limits on everything.
+"""Run untrusted code with nothing in reach: no network, no secrets, a read-only tree, limits on everything.
 
 With bubblewrap (``bwrap``) the process sees only what is named here. Where that is missing, the fallback still
 clears the environment, limits time, memory, processes and files, and cuts the network with ``unshare`` if the
@@ -47,7 +47,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class Ran:
-    """How it ended: ``ok``, ``failed`` or the limit that it passed (see ``Limits``); and in which kind of sandbox."""
+    """How it ended: ``ok``, ``failed`` or the limit that was exceeded (see ``Limits``), and in which sandbox."""
 
     status: str
     code: int
@@ -64,7 +64,7 @@ def engine() -> str:
     """``bubblewrap`` if it is there and works, else ``fallback``."""
     forced = os.environ.get("NEUCO_CI_SANDBOX")
     if forced in ("bubblewrap", "fallback"):
-        return forced  # no trial: where it is demanded and does not work, every run fails and says so
+        return forced  # not tried out: if it is required and does not work, every run fails and says so
     if shutil.which("bwrap") is None:
         return "fallback"
     trial = subprocess.run([*_bwrap({}, None), "/bin/true"], capture_output=True)
@@ -103,14 +103,14 @@ def run(
 
 
 def label_folders() -> list[str]:
-    """Where installed packages keep labels; a method is not to see them."""
+    """Where installed packages keep labels, which a method must not see."""
     places = [Path(entry) / name for entry in sys.path for name in LABELS]
     seen = {str(place) for place in places if place.is_dir() and not place.is_symlink()}
     return sorted(place for place in seen if place.startswith(("/usr/", f"{sys.prefix}/", f"{sys.base_prefix}/")))
 
 
 def _environment(kind: str, private: Path) -> dict[str, str]:
-    """Nothing of ours: no tokens, no home, no proxies."""
+    """Nothing from us: no tokens, no home, no proxies."""
     home = "/tmp" if kind == "bubblewrap" else str(private)  # noqa: S108 - the sandbox's own /tmp
     return {
         "HOME": home,
@@ -176,7 +176,7 @@ def _translate(argument: str, places: Mapping[str, str]) -> str:
 def _watch(
     command: Sequence[str], environment: Mapping[str, str], folder: Path | None, limits: Limits, out: Path
 ) -> tuple[str, int, str]:
-    """Wait for the end, and bring it about when a limit is passed."""
+    """Wait for the end, and force it when a limit is exceeded."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (limits.file_size, limits.file_size))

@@ -1,6 +1,6 @@
 """Score a pull request: its plugins run in the sandbox, become data, and are checked and scored as data.
 
-The result is the AND of everything that was looked at; a plugin about which nothing could be found out is a failure.
+The pull request passes if every check passes; a plugin of which no check completed fails.
 """
 
 from __future__ import annotations
@@ -12,21 +12,23 @@ import subprocess
 import sys
 import tempfile
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from ci import sandbox
 from ci.changed import TREES, Changes, changed, check_out
 from ci.contributed import test_everything
-from ci.extract import Extractor, Work
+from ci.extract import Contribution, Extractor
 from ci.general import general
 from ci.overlay import write_stub
-from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Finding, PluginReport, Report
+from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Report
 from ci.sandbox import Limits
+from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 
-HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, tell us in an issue"
+HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 HOURS = 2  # more than any evaluation needs
 
 
@@ -41,66 +43,62 @@ class Scoring:
         self.scratch = Path(self._temporary.name)
 
     def run(self) -> Report:
-        """Look at everything that was touched, and judge."""
+        """Check and score everything that was touched."""
         start = time.monotonic()
         with self._temporary:
             changes = changed(self.head, self.since)
             findings = list(general(changes))
-            works: list[Work] = []
+            plugins: list[Contribution] = []
             records: list[str] = []
-            if not changes.unreadable:  # a link could lead out of the tree, so not even a look is taken
+            if not changes.unreadable:  # a link could lead out of the tree, so nothing is read
                 self.head = check_out(self.head, changes.head, self.scratch / "head")
-                works = [Work(item, self.head / item.folder) for item in changes.plugins]
+                plugins = [Contribution(item, self.head / item.folder) for item in changes.plugins]
                 findings += self._everything(changes)
-                records = self._score(works, findings)
-            return self._report(changes, works, findings, records, time.monotonic() - start)
+                records = self._score(plugins, findings)
+            return self._report(changes, plugins, findings, records, time.monotonic() - start)
 
     def _everything(self, changes: Changes) -> list[Finding]:
         if changes.plugins or not changes.core:
             return []
         return [test_everything(self.head, self.scratch, self.limits, self.kind)]
 
-    def _score(self, works: list[Work], findings: list[Finding]) -> list[str]:
-        """From code to data to records; if our own part of it fails, that is a finding like any other."""
+    def _score(self, plugins: list[Contribution], findings: list[Finding]) -> list[str]:
+        """From code to data to records; if our own part of it fails, that becomes a finding, too."""
         extractor = Extractor(self.base, self.head, self.scratch, self.limits, self.kind)
-        present = [work for work in works if work.touched.how != "removed"]
-        for work in present:
-            extractor.look_at(work)
+        present = [plugin for plugin in plugins if plugin.touched.how != "removed"]
+        for plugin in present:
+            extractor.look_at(plugin)
         try:
             extractor.encode(present)
-            return self._evaluate(works)
+            return self._evaluate(plugins)
         except Exception as error:
             findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
             return []
 
-    def _evaluate(self, works: list[Work]) -> list[str]:
-        """Everything as data: check and score it in a process of its own, whose plugins are the overlay's."""
-        alive = [work for work in works if work.rows]
+    def _evaluate(self, plugins: list[Contribution]) -> list[str]:
+        """Check and score everything as data, in a process of its own whose plugins are the overlay's."""
+        alive = [plugin for plugin in plugins if plugin.rows]
         if not alive:
             return []
-        overlay = self._overlay(works)
-        for work in alive:
-            folder = overlay / work.touched.folder
-            write_stub(folder, work.folder, work.rows)
-            self._copy_data(work, folder)
+        overlay = self._overlay(plugins)
+        for plugin in alive:
+            folder = overlay / plugin.touched.folder
+            write_stub(folder, plugin.folder, plugin.rows)
+            self._copy_data(plugin, folder)
         result = self._process(overlay, alive)
-        for work in alive:
-            mine = {*work.ids("task"), *work.ids("method")}
-            for row in result["findings"]:
-                if row["subject"] in mine:
-                    work.findings.append(
-                        Finding(row["check"], row["subject"], row["status"], row["detail"], row["cure"])
-                    )
+        for plugin in alive:
+            mine = {*plugin.ids("task"), *plugin.ids("method")}
+            plugin.findings += [finding for finding in result["findings"] if finding.subject in mine]
             for problem in result["problems"]:
-                if problem["name"] in (work.touched.name, *mine):
-                    work.say("register", "failed", problem["error"])
-            self._judge_records(work, mine, result["records"])
+                if problem["name"] in (plugin.touched.name, *mine):
+                    plugin.say("register", "failed", problem["error"])
+            self._judge_records(plugin, mine, result["records"])
         return list(result["records"])
 
-    def _overlay(self, works: list[Work]) -> Path:
+    def _overlay(self, plugins: list[Contribution]) -> Path:
         """Main's plugins without the touched ones, whose place the stubs take."""
         overlay = self.scratch / "overlay"
-        touched = {work.touched.folder for work in works}
+        touched = {plugin.touched.folder for plugin in plugins}
         for package in TREES:
             (overlay / package).mkdir(parents=True)
             (overlay / package / "__init__.py").touch()
@@ -109,27 +107,27 @@ class Scoring:
                     (overlay / package / path.name).symlink_to(path)
         return overlay
 
-    def _copy_data(self, work: Work, folder: Path) -> None:
-        out = self.scratch / "out" / work.touched.folder
-        for name in work.loaders:
+    def _copy_data(self, plugin: Contribution, folder: Path) -> None:
+        out = self.scratch / "out" / plugin.touched.folder
+        for name in plugin.loaders:
             shutil.copyfile(out / "labels1" / f"{name}.csv", folder / f"_{name}.csv")
-        for name in work.ids("dataset"):
+        for name in plugin.ids("dataset"):
             for suffix in (".npy", ".json"):
                 if (out / "cubes" / f"{name}{suffix}").is_file():
                     shutil.copyfile(out / "cubes" / f"{name}{suffix}", folder / f"{name}{suffix}")
 
-    def _process(self, overlay: Path, works: list[Work]) -> dict[str, Any]:
+    def _process(self, overlay: Path, plugins: list[Contribution]) -> dict[str, Any]:
         registry = self.scratch / "registry"
         shutil.copytree(self.base / "registry" / "suites", registry / "suites")
         job = {
-            "tasks": [name for work in works for name in work.ids("task")],
-            "methods": [name for work in works for name in work.ids("method")],
-            "plugins": [work.touched.name for work in works],
+            "tasks": [name for plugin in plugins for name in plugin.ids("task")],
+            "methods": [name for plugin in plugins for name in plugin.ids("method")],
+            "plugins": [plugin.touched.name for plugin in plugins],
             "parts": {
-                r["spec"]["id"]: r["part"] for w in works for r in w.rows if r["noun"] == "method" and r.get("part")
+                r["spec"]["id"]: r["part"] for w in plugins for r in w.rows if r["noun"] == "method" and r.get("part")
             },
-            "loaders": {name: words for work in works for name, words in work.loaders.items()},
-            "allow_unpinned": all(work.touched.how == "changed" for work in works),
+            "loaders": {name: words for plugin in plugins for name, words in plugin.loaders.items()},
+            "allow_unpinned": all(plugin.touched.how == "changed" for plugin in plugins),
             "seconds": self.limits.seconds,
         }
         (self.scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
@@ -147,45 +145,44 @@ class Scoring:
         result: dict[str, Any] = json.loads((self.scratch / "result.json").read_text(encoding="utf-8"))
         if result.get("error"):
             raise DataError(f"the evaluation failed: {result['error']}")
-        return result
+        return {**result, "findings": msgspec.convert(result["findings"], list[Finding])}
 
-    def _judge_records(self, work: Work, mine: set[str], records: list[str]) -> None:
-        """Each failed cell of the plugin's own is a failure; that nothing was scored is one, too."""
-        found = [json.loads(text) for text in records]
-        own = [record for record in found if record["task"] in mine or record["method"] in mine]
+    def _judge_records(self, plugin: Contribution, mine: set[str], records: list[str]) -> None:
+        """A failed cell of the plugin is a failure; so is no score at all."""
+        parsed = [json.loads(text) for text in records]
+        own = [record for record in parsed if record["task"] in mine or record["method"] in mine]
         for record in own:
             if record["status"] == "failed":
-                work.say(
-                    "score",
-                    "failed",
-                    f"{record['method']} on {record['task']}: {record['failure']}: {record['reason']}",
-                )
+                words = f"{record['method']} on {record['task']}: {record['failure']}: {record['reason']}"
+                plugin.say("score", "failed", words)
         scored = sum(record["status"] == "ok" for record in own)
         skipped = len(own) - scored - sum(record["status"] == "failed" for record in own)
         if scored:
-            work.say("score", "ok", f"{scored} cells scored" + (f", {skipped} skipped" if skipped else ""))
-        elif not any(finding.check == "score" for finding in work.findings):
+            plugin.say("score", "ok", f"{scored} cells scored" + (f", {skipped} skipped" if skipped else ""))
+        elif not any(finding.check == "score" for finding in plugin.findings):
             reasons = "; ".join(sorted({record["reason"] for record in own})) or "no method or task fits"
-            unpinned = work.touched.how == "changed" and own and all(record["status"] == "skipped" for record in own)
-            work.say("score", "skipped" if unpinned else "failed", f"nothing was scored: {reasons}"[:2000])
+            unpinned = plugin.touched.how == "changed" and own and all(record["status"] == "skipped" for record in own)
+            plugin.say("score", "skipped" if unpinned else "failed", f"nothing was scored: {reasons}")
 
     def _report(
-        self, changes: Changes, works: list[Work], findings: list[Finding], records: list[str], seconds: float
+        self, changes: Changes, plugins: list[Contribution], findings: list[Finding], records: list[str], seconds: float
     ) -> Report:
-        plugins = tuple(
-            PluginReport(
-                w.touched.tree, w.touched.name, w.touched.how, w.ids("task"), w.ids("method"), tuple(w.findings)
-            )
-            for w in works
+        report = Report(
+            base=changes.base,
+            head=changes.head,
+            sandbox=self.kind,  # type: ignore[arg-type] # one of two words, checked by whoever reads the report
+            plugins=tuple(plugin.report() for plugin in plugins),
+            general=tuple(findings),
+            records=tuple(records),
+            core=tuple(path[:4096] for path in changes.core[:MOST_FINDINGS]),
+            seconds=round(seconds, 1),
+            schema=1,
         )
-        core = tuple(path[:4096] for path in changes.core[:MOST_FINDINGS])
-        seconds = round(seconds, 1)
-        report = Report(changes.base, changes.head, self.kind, plugins, tuple(findings), tuple(records), core, seconds)
         if len(records) <= MOST_RECORDS and len(report.to_bytes()) <= LARGEST:
             return report
-        words = f"{len(records)} records are more than a report may hold"
+        words = f"{len(records)} records are more than a report can hold"
         too_many = Finding("records", "pull request", "failed", words, "Make several pull requests")
-        return replace(report, records=(), general=(*findings, too_many))
+        return msgspec.structs.replace(report, records=(), general=(*findings, too_many))
 
 
 def score_pr(base: Path, head: Path, since: str, limits: Limits | None = None, kind: str = "") -> Report:

@@ -1,12 +1,11 @@
 """The plugin manual: every hook that a plugin may implement.
 
-A plugin is a module: a directory in ``neuco_tasks/`` or ``neuco_methods/``, or whatever an entry point of
-an installed package names. It implements hooks with ``@hookimpl``; each yields frozen specs and nothing
-else. Do heavy imports inside functions. An id must be the plugin's name, or begin with it and ``_`` or ``-``:
-that is why ``load_task("soil_ph")`` needs to import only the plugins named ``soil_ph`` or ``soil``.
+A plugin is a module: a directory in ``neuco_tasks/`` or ``neuco_methods/``, or what an installed package's entry point
+names. It implements hooks with ``@hookimpl``; each yields frozen specs. Heavy imports go inside functions. An id is the
+plugin's name, or begins with it and ``_`` or ``-``: ``load_task("soil_ph")`` imports only ``soil_ph`` and ``soil``.
 
-Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``,
-``neuco.probes``, ``neuco.splitters``, ``neuco.engines``, ``neuco.commands``.
+Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``, ``neuco.probes``,
+``neuco.splitters``, ``neuco.engines``, ``neuco.commands``.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def neuco_metrics() -> Iterable[Metric]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_metrics():
-        yield Metric(id="soil_bias", function=lambda truth, prediction: float((prediction - truth).mean()))
+        yield Metric(id="soil_bias", function=lambda y, p: abs(float((p - y).mean())), greater_is_better=False)
     """
 
 
@@ -79,7 +78,8 @@ def neuco_probes() -> Iterable[Probe]:  # type: ignore[empty-body]
     def neuco_probes():
         def knn(protocol):
             from sklearn.neighbors import KNeighborsRegressor
-            return sklearn_probe(KNeighborsRegressor, protocol)
+            from neuco_core.scoring.probes.estimator import EstimatorProbe
+            return EstimatorProbe(regressor=KNeighborsRegressor)
 
         yield Probe(id="soil_knn", factory=knn, kinds=("regression",))
     """

@@ -9,29 +9,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import (
-    choose_protocol,
-    choose_tasks,
-    progress_bar,
-    prompt_interrupt,
-    protocol_options,
-    task_options,
-)
+from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
-    from neuco_core.errors import NeucoError
     from neuco_core.protocol import Protocol
     from neuco_core.runs.sources import Source
     from neuco_core.specs import Task
     from neuco_core.studies.ablate import Point
     from neuco_core.tables.labels import Labels
 
-WIDE = 4  # with more tasks than that the table gets too wide for a terminal
+WIDE = 4  # with more tasks the table is too wide for a terminal
 
 
 def _words(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """Values with commas between them."""
+    """Values separated by commas."""
     return tuple(item.strip() for item in value.split(",") if item.strip())
 
 
@@ -39,7 +31,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
     try:
         return tuple(int(item) for item in _words(ctx, param, value))
     except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of whole numbers with commas between them") from None
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers separated by commas") from None
 
 
 @click.command()
@@ -65,12 +57,6 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
 def ablate(
     method: str | None,
     embeddings: Path | None,
-    tasks: Sequence[str],
-    suite: str | None,
-    kind: str | None,
-    tags: Sequence[str],
-    dataset: str | None,
-    protocol: str | None,
     threads: int | None,
     dims: tuple[int, ...],
     reductions: tuple[str, ...],
@@ -79,13 +65,15 @@ def ablate(
     projection_seed: int,
     plot: Path | None,
     as_json: bool,
-    **settings: Any,
+    **selection: Any,
 ) -> None:
     """How small can an embedding get? Score it with fewer dimensions and with fewer bits.
 
-    All tasks must be of one dataset. Bits are counted on what a coder really wrote, with all that the decoder needs.
+    All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
     """
     from neuco_core.errors import ScoreError, UsageError
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.runs.sources import FileSource, MethodSource
     from neuco_core.studies.ablate import ablate as run
     from neuco_core.studies.ablate import plan
     from neuco_core.studies.rates import expand
@@ -96,83 +84,66 @@ def ablate(
         from neuco_core.figures import check_target
 
         check_target(plot)
-    rules = choose_protocol(protocol, suite, **settings)
     coders = expand(rates)
-    source = _source(method, embeddings, rules)
-    chosen, notes = _usable(source, choose_tasks(tasks, suite, kind, tags, dataset))
-    found = source.embeddings(chosen[0])
-    dim, samples = found.values.shape[1], len(found.ids)
-    variants, left_out = plan(dim, samples, dims=dims, reductions=reductions, rates=coders, grid=grid)
+    choice = choose(**selection)
+    if embeddings is None:
+        source: Source = MethodSource(load_method(str(method)))
+    else:
+        source = FileSource(embeddings, dim=choice.protocol.embedding_dim)
+    tasks, notes = _usable(source, choice.tasks)
+    whole = source.embeddings(tasks[0][0])
+    variants, left_out = plan(whole.dim, len(whole), dims=dims, reductions=reductions, rates=coders, grid=grid)
     with prompt_interrupt(), progress_bar() as progress:
-        work = run(found, chosen, rules, variants, seed=projection_seed, threads=threads, progress=progress)
-        points = list(work)
+        points = list(
+            run(whole, tasks, choice.protocol, variants, seed=projection_seed, threads=threads, progress=progress)
+        )
     scored = [point for point in points if not point.problem]
-    _show(points, source, rules, [*notes, *(f"left out {text}" for text in left_out)], as_json)
+    _show(points, source, choice.protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
     if plot and scored:
-        _draw(scored, source.name, rules, plot)
+        _draw(scored, source.name, choice.protocol, plot)
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
 
 
-def _source(method: str | None, path: Path | None, rules: Protocol) -> Source:
-    from neuco_core.plugins.catalog import load_method
-    from neuco_core.runs.sources import FileSource, MethodSource
-
-    if path is not None:
-        return FileSource(path, dim=rules.embedding_dim)
-    return MethodSource(load_method(str(method)))
-
-
-def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[Task], list[str]]:
-    """The tasks that the source has something for; they must be of one dataset."""
+def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
+    """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.runs.cells import load_all_labels, told
+    from neuco_core.studies.inputs import gather, grouped
 
-    labels = load_all_labels(tasks)
-    reasons = {task.id: _why_not(source, task, labels[task.id]) for task in tasks}
-    usable = [task for task in tasks if not reasons[task.id]]
-    notes = told(("left out", name, reason) for name, reason in reasons.items())
+    inputs = gather(tasks, source, same_dataset=True)
+    usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
+    notes = grouped(("left out", item.task.id, item.reason) for item in inputs)
     if not usable:
         raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
-    datasets = sorted({task.dataset for task in usable})
+    datasets = sorted({task.dataset for task, _ in usable})
     if len(datasets) > 1:
         raise UsageError("the tasks are of several datasets", got=", ".join(datasets), hint="Say --dataset ID")
     return usable, notes
 
 
-def _why_not(source: Source, task: Task, labels: Labels | NeucoError) -> str:
-    from neuco_core.errors import NeucoError
-    from neuco_core.runs.cells import why_skip
-
-    try:
-        return why_skip(source, task, labels)
-    except NeucoError as error:
-        return str(error)
-
-
-def _show(points: Sequence[Point], source: Source, rules: Protocol, notes: list[str], as_json: bool) -> None:
+def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: list[str], as_json: bool) -> None:
     from neuco_core.jsonio import jsonable
     from neuco_core.specs import to_json
 
     if as_json:
-        found = {"source": source.describe(), "protocol": to_json(rules), "left_out": notes}
-        echo_json(jsonable({**found, "points": [point.to_json() for point in points]}))
+        head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
+        echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
         return
     scored = [point for point in points if not point.problem]
     names = list(scored[0].scores) if scored else []
     shown = names if len(names) <= WIDE else []
     several = len(names) > 1
-    head = ["reduction", "dims", "rate", "bits/sample", *[f"Q {name}" for name in shown], *["mean Q"] * several]
+    columns = ["reduction", "dims", "rate", "bits/sample", *[f"Q {name}" for name in shown], *["mean Q"] * several]
     rows = [
         [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
         + [f"{p.scores[name].q:.2f}" for name in shown]
         + [f"{p.mean_q:.2f}"] * several
         for p in scored
     ]
-    click.echo(table(head, rows, right=(1, *range(3, len(head)))))
+    click.echo(table(columns, rows, right=(1, *range(3, len(columns)))))
     if not shown:
         click.echo(f"mean of {len(names)} tasks; --json has each of them")
-    click.echo(f"protocol {rules.name}; {source.name}")
+    click.echo(f"protocol {protocol.name}; {source.name}")
     for note in (*notes, *(f"failed {_name(p)}: {p.problem}" for p in points if p.problem)):
         click.echo(note)
 
@@ -181,9 +152,9 @@ def _name(point: Point) -> str:
     return f"{point.variant.reduction} {point.variant.dim} {point.variant.rate}"
 
 
-def _draw(points: Sequence[Point], name: str, rules: Protocol, path: Path) -> None:
+def _draw(points: Sequence[Point], name: str, protocol: Protocol, path: Path) -> None:
     from neuco_core.figures import save
     from neuco_core.studies.ablate_plot import ablation_figure
 
-    save(ablation_figure(points, f"{name}, protocol {rules.name}"), path)
+    save(ablation_figure(points, f"{name}, protocol {protocol.name}"), path)
     click.echo(f"plot in {path}", err=True)

@@ -34,20 +34,9 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 @_option("phase", default="results", show_default=True, help="Runs of one phase are ranked together.")
 @_option("exclude_file", type=click.Path(path_type=Path), help="A list of ids to leave out.")
 @click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
-@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of taking them as 0.")
+@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of reading them as 0.")
 @json_option
-def bench(
-    annotation_path: Path,
-    submission_file: Path,
-    output_dir: Path,
-    config: Path,
-    method_name: str | None,
-    phase: str,
-    exclude_file: Path | None,
-    threads: int | None,
-    strict: bool,
-    as_json: bool,
-) -> None:
+def bench(config: Path, method_name: str | None, submission_file: Path, as_json: bool, **given: Any) -> None:
     """Run NeuCo-Bench on a file of embeddings and a folder of labels.
 
     Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
@@ -57,18 +46,9 @@ def bench(
     from neuco_core.compat.neuco_bench.run import BenchJob, run_bench, update_leaderboard
     from neuco_core.errors import ScoreError
 
-    job = BenchJob(
-        annotation_path=annotation_path,
-        submission_file=submission_file,
-        output_dir=output_dir,
-        config=read_config(config),
-        method_name=submission_file.stem if method_name is None else method_name,
-        phase=phase,
-        exclude_file=exclude_file,
-        strict=strict,
-        threads=threads,
-    )
-    _note(job.config.notes)  # before the work: a slip in the config is worth knowing at once
+    name = submission_file.stem if method_name is None else method_name
+    job = BenchJob(submission_file=submission_file, config=read_config(config), method_name=name, **given)
+    _note(job.config.notes)  # before the work: a mistake in the config should show at once
     with prompt_interrupt(), progress_bar() as progress:
         result = run_bench(job, progress=progress)
     _note(result.notes)

@@ -1,10 +1,9 @@
-"""``neuco check``: the contract that every task and method keeps."""
+"""``neuco check``: the contract of tasks and methods."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ContractHelp(click.Command):
-    """Help that lists what is really run: it is made from the list of checks itself."""
+    """Help that lists the checks that are run: it is made from the contract itself."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         from neuco_core.contract.contract import all_checks
@@ -32,13 +31,15 @@ class ContractHelp(click.Command):
 @click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=ids_of("task", "method"))
 @click.option("--all", "everything", is_flag=True, help="Check every task and method that is registered.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated.")
-@click.option("--allow-unpinned", is_flag=True, help="Take a source that nobody has pinned yet as a skip.")
+@click.option("--allow-unpinned", is_flag=True, help="Skip a source that is not pinned yet, instead of failing.")
 @json_option
 def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unpinned: bool, as_json: bool) -> None:
-    """Hold tasks and methods to the contract. NAME is an id, PATH the directory of a plugin.
+    """Check tasks and methods against the contract. NAME is an id, PATH the directory of a plugin.
 
-    Ends with 1 if a check failed, or if there was nothing that could be checked.
+    Exits with 1 if a check failed, or if none completed.
     """
+    import msgspec
+
     from neuco_core.contract.contract import run_checks
     from neuco_core.errors import UsageError
 
@@ -48,12 +49,12 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     subjects = [item for name in (names or ("",)) for item in _subjects(name)]
     findings: list[Finding] = []
     for noun, subject in subjects:
-        found = run_checks(noun, subject, only or None, allow_unpinned=allow_unpinned)
-        findings += found
+        own = run_checks(noun, subject, only or None, allow_unpinned=allow_unpinned)
+        findings += own
         if not as_json:
-            _print(subject.id, found)
+            _print(subject.id, own)
     if as_json:
-        echo_json([asdict(finding) for finding in findings])
+        echo_json(msgspec.to_builtins(findings))
     _end(findings, len(subjects))
 
 
@@ -82,10 +83,10 @@ def _subjects(name: str) -> list[tuple[str, Subject]]:
         inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder
         return not name or inside or (spec.id == name and folder is None)
 
-    found: list[tuple[str, Subject]] = [("task", TaskSubject(spec)) for spec in tasks.values() if wanted(spec)]
-    found += [("method", MethodSubject(spec)) for spec in methods.values() if wanted(spec)]
-    if found:
-        return found
+    subjects: list[tuple[str, Subject]] = [("task", TaskSubject(spec)) for spec in tasks.values() if wanted(spec)]
+    subjects += [("method", MethodSubject(spec)) for spec in methods.values() if wanted(spec)]
+    if subjects:
+        return subjects
     for problem in catalog().problems():
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
@@ -94,7 +95,7 @@ def _subjects(name: str) -> list[tuple[str, Subject]]:
     raise UnknownIdError("entry", name, {*tasks, *methods})
 
 
-_PATH_HINT = "It must lie in a folder neuco_tasks or neuco_methods that is on the Python path"
+_PATH_HINT = "Put it into a folder neuco_tasks or neuco_methods on the Python path"
 
 
 def _print(name: str, findings: Sequence[Finding]) -> None:

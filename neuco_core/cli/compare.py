@@ -1,4 +1,4 @@
-"""``neuco compare``: is one method better than another, or could it be the splits?"""
+"""``neuco compare``: is one method better than another, or is it the luck of the splits?"""
 
 from __future__ import annotations
 
@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.options import (
-    choose_protocol,
-    choose_tasks,
-    exact_ids,
-    progress_bar,
-    prompt_interrupt,
-    protocol_options,
-    task_options,
-)
+from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import echo_json, json_option, table
 
 if TYPE_CHECKING:
@@ -35,60 +27,46 @@ if TYPE_CHECKING:
     show_default=True,
     help="Of the interval and of the verdict.",
 )
-@click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
+@click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of reading them as 0.")
 @json_option
 def compare(
-    a: str,
-    b: str,
-    tasks: Sequence[str],
-    suite: str | None,
-    kind: str | None,
-    tags: Sequence[str],
-    dataset: str | None,
-    protocol: str | None,
-    threads: int | None,
-    confidence: float,
-    strict: bool,
-    as_json: bool,
-    **settings: Any,
+    a: str, b: str, threads: int | None, confidence: float, strict: bool, as_json: bool, **selection: Any
 ) -> None:
     """Compare A with B, each a method's id or a file of embeddings, task by task.
 
     Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
-    resampled t-test, which knows that splits overlap; "p (Holm)" also accounts for looking at several tasks.
+    resampled t-test, which allows for overlapping splits; "p (Holm)" also accounts for testing several tasks.
     """
     from neuco_core.errors import ScoreError
     from neuco_core.runs.sources import open_source
     from neuco_core.studies.pairs import compare_tasks, problem
 
-    rules = choose_protocol(protocol, suite, **settings)
-    chosen = choose_tasks(tasks, suite, kind, tags, dataset)
-    sources = [open_source(text, strict=strict, dim=rules.embedding_dim) for text in (a, b)]
-    known = dataset is not None or bool(exact_ids(tasks))
+    choice = choose(**selection)
+    dim = choice.protocol.embedding_dim
+    sources = open_source(a, strict=strict, dim=dim), open_source(b, strict=strict, dim=dim)
     with prompt_interrupt(), progress_bar() as progress:
         pairs = compare_tasks(
-            sources[0],
-            sources[1],
-            chosen,
-            rules,
+            *sources,
+            choice.tasks,
+            choice.protocol,
             confidence=confidence,
             threads=threads,
             progress=progress,
-            same_dataset=known,
+            same_dataset=choice.same_dataset,
         )
-    _show(pairs, (sources[0].name, sources[1].name), rules, confidence, as_json)
-    said = problem(pairs, exact_ids(tasks))
-    if said:
-        raise ScoreError(said)
+    _show(pairs, (sources[0].name, sources[1].name), choice.protocol, confidence, as_json)
+    reason = problem(pairs, choice.asked)
+    if reason:
+        raise ScoreError(reason)
 
 
-def _show(pairs: Sequence[Pair], names: tuple[str, str], rules: Protocol, confidence: float, as_json: bool) -> None:
+def _show(pairs: Sequence[Pair], names: tuple[str, str], protocol: Protocol, confidence: float, as_json: bool) -> None:
     from neuco_core.jsonio import jsonable
-    from neuco_core.runs.cells import told
     from neuco_core.specs import to_json
+    from neuco_core.studies.inputs import grouped
 
     if as_json:
-        head = {"a": names[0], "b": names[1], "protocol": to_json(rules), "test": "corrected resampled t-test"}
+        head = {"a": names[0], "b": names[1], "protocol": to_json(protocol), "test": "corrected resampled t-test"}
         echo_json(jsonable({**head, "tasks": [pair.to_json() for pair in pairs]}))
         return
     rows = [_row(pair, confidence) for pair in pairs if pair.test is not None]
@@ -97,8 +75,9 @@ def _show(pairs: Sequence[Pair], names: tuple[str, str], rules: Protocol, confid
         columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
         click.echo(f"A = {names[0]}, B = {names[1]}")
         click.echo(table(columns, rows, right=range(2, 9)))
-        click.echo(f"protocol {rules.name}: {rules.k} splits; corrected resampled t-test (Nadeau and Bengio 2003)")
-    for line in told((pair.status, pair.task, pair.reason) for pair in pairs):
+        test = "corrected resampled t-test (Nadeau and Bengio 2003)"
+        click.echo(f"protocol {protocol.name}: {protocol.k} splits; {test}")
+    for line in grouped((pair.status, pair.task, pair.reason) for pair in pairs):
         click.echo(line)
 
 
@@ -106,6 +85,7 @@ def _row(pair: Pair, confidence: float) -> list[str]:
     test, a, b = pair.test, pair.a, pair.b
     if test is None or a is None or b is None:
         return []
+    won = (test.a_higher, test.b_higher) if pair.greater_is_better else (test.b_higher, test.a_higher)
     return [
         pair.task,
         a.metric,
@@ -113,7 +93,7 @@ def _row(pair: Pair, confidence: float) -> list[str]:
         f"{b.mean:.4f}",
         f"{test.difference:+.4f}",
         f"{test.low:+.4f} to {test.high:+.4f}",
-        f"{test.a_higher}:{test.b_higher}",
+        f"{won[0]}:{won[1]}",
         f"{test.p:.3g}",
         f"{pair.p_holm:.3g}",
         pair.verdict(1 - confidence),

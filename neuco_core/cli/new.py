@@ -2,38 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import together
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from neuco_core.contract.scaffold import Words
+
 FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-
-
-def words(command: F) -> F:
-    """What people must be told, asked for in both commands."""
-    for option in reversed(
-        (
-            click.option("--title", required=True, help="A few words."),
-            click.option("--description", required=True, help="One sentence: what is it?"),
-            click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
-            click.option(
-                "--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."
-            ),
-            click.option("--package", is_flag=True, help="Write a whole distribution, to be published by yourself."),
-        )
-    ):
-        command = option(command)
-    return command
+words = together(
+    click.option("--title", required=True, help="A few words."),
+    click.option("--description", required=True, help="One sentence: what it is."),
+    click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
+    click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."),
+    click.option("--package", "as_package", is_flag=True, help="Write a whole distribution for you to publish."),
+)
 
 
 @click.group()
 def new() -> None:
-    """Start a task or a method: a directory that keeps the contract from the first minute."""
+    """Start a task or a method: a directory that keeps the contract from the start."""
 
 
 @new.command()
@@ -43,41 +35,27 @@ def new() -> None:
 @click.option("--citation", required=True, help="A DOI, an arXiv number (arXiv:2510.17914) or a BibTeX entry.")
 @click.option("--unit", default="", help="The unit of the labels; 1 for a share.")
 @click.option("--kind", type=click.Choice(["regression", "classification"]), help="Guessed if not given.")
+@click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae; R² or F1 if not given.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
 def task(
-    name: str,
-    labels: str,
-    title: str,
-    description: str,
-    license: str,
-    citation: str,
-    unit: str,
-    kind: str | None,
-    dataset: str | None,
-    into: Path | None,
-    package: bool,
+    name: str, labels: str, title: str, description: str, license: str, citation: str, as_package: bool, **given: Any
 ) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
-    from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.new_task import new_task
-    from neuco_core.contract.scaffold import Words
 
-    check_license(license)
-    check_citation(citation)
-    said = Words(name, title, description, license, citation)
-    made = new_task(said, labels, unit=unit, kind=kind, dataset=dataset, into=into, as_package=package)
-    click.echo(f"{made.path}: {made.rows} labels")
-    click.echo(f"  kind      {made.kind} (from {made.kind_from})")
-    click.echo(f"  dataset   {made.dataset} ({made.dataset_from})")
+    made = new_task(_words(name, title, description, license, citation), labels, as_package=as_package, **given)
+    click.echo(f"{made.path}: {made.package.rows} labels")
+    click.echo(f"  kind      {made.package.kind} (from {made.package.kind_from})")
+    click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
     base = made.baseline
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
-    _next(name, made.path, package)
+    _next(name, made.path, as_package)
 
 
 @new.command()
 @click.argument("name")
 @click.option("--embeddings", type=FILE, help="A CSV, Parquet or NPZ file; with --dataset.")
-@click.option("--encoder", is_flag=True, help="Code that is run on cubes, to be filled in.")
+@click.option("--encoder", is_flag=True, help="Code that runs on cubes, for you to fill in.")
 @words
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
@@ -89,30 +67,34 @@ def method(
     description: str,
     license: str,
     citation: str,
-    dataset: str | None,
-    into: Path | None,
-    package: bool,
+    as_package: bool,
+    **given: Any,
 ) -> None:
-    """Make a method from a file of embeddings, or an encoder that already works, to be made your own."""
-    from neuco_core.contract.metadata import check_citation, check_license
+    """Make a method from a file of embeddings, or a working encoder to be made your own."""
     from neuco_core.contract.new_method import new_method
-    from neuco_core.contract.scaffold import Words
     from neuco_core.errors import UsageError
 
     if (embeddings is None) != encoder:
         raise UsageError("what kind of method?", expected="either --embeddings FILE or --encoder")
-    check_license(license)
-    if citation:
-        check_citation(citation)
-    said = Words(name, title, description, license, citation)
-    path = new_method(said, embeddings=embeddings, dataset=dataset, into=into, as_package=package)
+    said = _words(name, title, description, license, citation, cited=bool(citation))
+    path = new_method(said, embeddings=embeddings, as_package=as_package, **given)
     click.echo(str(path))
-    _next(name, path, package)
+    _next(name, path, as_package)
+
+
+def _words(name: str, title: str, description: str, license: str, citation: str, cited: bool = True) -> Words:
+    from neuco_core.contract.metadata import check_citation, check_license
+    from neuco_core.contract.scaffold import Words
+
+    check_license(license)
+    if cited:
+        check_citation(citation)
+    return Words(name, title, description, license, citation)
 
 
 def _next(name: str, path: Path, package: bool) -> None:
     click.echo("next:")
     if package:
         click.echo(f"  pip install -e {path}")
-    click.echo(f"  edit {path / 'README.md'}: the caveats are yours to tell")
+    click.echo(f"  edit {path / 'README.md'}: write down the caveats")
     click.echo(f"  neuco check {name}")

@@ -1,4 +1,4 @@
-"""Options that the scoring commands share: which tasks, which rules, and a bar that says how long it will take."""
+"""Options that the scoring commands share: which tasks, which protocol, and a progress bar."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
@@ -16,50 +16,47 @@ from neuco_core.cli.complete import ids_of
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
-    from neuco_core.runs.cells import Progress
     from neuco_core.specs import Task
+    from neuco_core.studies.inputs import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATTERN = "*?["
 GRACE = 0.4  # seconds
 
 
-def task_options(command: F) -> F:
-    """Add ``--task``, ``--suite``, ``--kind``, ``--tag`` and ``--dataset``."""
-    for option in reversed(
-        (
-            click.option(
-                "--task",
-                "tasks",
-                multiple=True,
-                metavar="ID|GLOB",
-                shell_complete=ids_of("task"),
-                help="Only these tasks; repeatable.",
-            ),
-            click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
-            click.option("--kind", help="Only tasks of this kind: regression or classification."),
-            click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
-            click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
-        )
-    ):
-        command = option(command)
-    return command
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options as one decorator."""
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
 
 
-def protocol_options(command: F) -> F:
-    """Add ``--protocol`` and the settings of it that are changed most."""
-    for option in reversed(
-        (
-            click.option("--protocol", help="The rules: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
-            click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
-            click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
-            click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
-            click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
-            click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
-        )
-    ):
-        command = option(command)
-    return command
+task_options = together(
+    click.option(
+        "--task",
+        "tasks",
+        multiple=True,
+        metavar="ID|GLOB",
+        shell_complete=ids_of("task"),
+        help="Only these tasks; repeatable.",
+    ),
+    click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
+    click.option("--kind", help="Only tasks of this kind: regression or classification."),
+    click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
+    click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
+)
+protocol_options = together(
+    click.option("--protocol", help="How to score: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
+    click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
+    click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
+    click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
+    click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
+    click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
+)
 
 
 def choose_tasks(
@@ -69,19 +66,19 @@ def choose_tasks(
     from neuco_core.errors import UsageError
     from neuco_core.plugins.catalog import list_tasks
 
-    found = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    if not found:
+    chosen = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    if not chosen:
         raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
-    return found
+    return chosen
 
 
 def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
-    """The tasks that were asked for by their very id: these must be scored, not skipped."""
+    """The tasks that were asked for by id, not by a pattern: these must be scored, not skipped."""
     return frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
 
 
 def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Protocol:
-    """The protocol by name, or the suite's, with what was given on the command line changed."""
+    """The protocol by name, or the suite's, changed by what the command line gives."""
     from neuco_core.errors import SpecError, UsageError
     from neuco_core.plugins.catalog import load_protocol, load_suite
 
@@ -89,13 +86,36 @@ def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Prot
         protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))
         given = {key: value for key, value in changes.items() if value is not None and getattr(protocol, key) != value}
         return protocol.with_(**given) if given else protocol
-    except SpecError as error:  # a wrong value on the command line is no broken plugin
+    except SpecError as error:  # a wrong value on the command line, not a broken plugin
         raise UsageError(str(error)) from error
+
+
+class Choice(NamedTuple):
+    """What was chosen by options; ``asked`` are the tasks named by id, ``same_dataset`` says that one was implied."""
+
+    tasks: list[Task]
+    protocol: Protocol
+    asked: frozenset[str]
+    same_dataset: bool
+
+
+def choose(
+    tasks: Sequence[str],
+    suite: str | None,
+    kind: str | None,
+    tags: Sequence[str],
+    dataset: str | None,
+    protocol: str | None,
+    **changes: Any,
+) -> Choice:
+    """Tasks and protocol from the values of ``task_options`` and ``protocol_options``."""
+    chosen, asked = choose_protocol(protocol, suite, **changes), exact_ids(tasks)
+    return Choice(choose_tasks(tasks, suite, kind, tags, dataset), chosen, asked, dataset is not None or bool(asked))
 
 
 @contextmanager
 def progress_bar() -> Iterator[Progress | None]:
-    """A bar on the terminal (stderr) with the time that is left; nothing when the output goes elsewhere."""
+    """A bar on the terminal (stderr) with the time left; none if stderr is not a terminal."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -113,10 +133,10 @@ def progress_bar() -> Iterator[Progress | None]:
 
 @contextmanager
 def prompt_interrupt() -> Iterator[None]:
-    """Make Ctrl-C quick: the splits at work would be waited for, and on a busy machine one takes more than a second.
+    """Make Ctrl-C quick: Python would wait for the splits being trained, more than a second each on a busy machine.
 
-    The interrupt itself is the usual one and undoes a file that is half written. After that nothing is written any
-    more, so the process may end without its threads.
+    The interrupt itself is the usual one and removes a half-written file. After that nothing more is written, so the
+    process may end without its threads.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -1,1 +1,1 @@
-"""The contract that every task and method keeps, and the start of a new one."""
+"""The contract of tasks and methods, and the start of new ones."""

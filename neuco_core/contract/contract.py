@@ -1,20 +1,28 @@
 """The contract: a list of checks that authors, each plugin's ``test.py`` and continuous integration all run.
 
-A check looks at one subject (a task or a method with its data) and returns words about what it saw. It fails by
-raising: ``Broken`` for the contract, any ``NeucoError`` for what it met on the way. Nothing is checked silently:
-a check that cannot be run says why, and a run in which nothing was checked is no success.
+A check looks at one subject (a task or a method with its data) and returns a few words about it. It fails by raising:
+``Broken`` if the contract is not kept, any other ``NeucoError`` for what went wrong on the way. A check that cannot be
+run says why, and a run in which no check completed is not a success.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypeAlias
+
+import msgspec
 
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.plugins.loading import say
+from neuco_core.text import one_line
 
-OK, WARNING, FAILED, SKIPPED = "ok", "warning", "failed", "skipped"
+Status: TypeAlias = Literal["ok", "warning", "failed", "skipped"]
+OK: Status = "ok"
+WARNING: Status = "warning"
+FAILED: Status = "failed"
+SKIPPED: Status = "skipped"
+MOST_NAME, MOST_WORDS = 200, 2000  # characters
 
 
 class Broken(NeucoError):
@@ -22,16 +30,16 @@ class Broken(NeucoError):
 
 
 class Warn(NeucoError):
-    """The contract is kept, and somebody should look."""
+    """The contract is kept, but somebody should look."""
 
 
 class Inapplicable(NeucoError):
-    """The check says nothing about this subject, for the reason given."""
+    """The check does not apply to this subject, for the reason given."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One point of the contract: what it asks, why, and what to do where it is not kept."""
+    """One point of the contract: what it asks, why, and what to do if it is broken."""
 
     id: str
     noun: str
@@ -41,16 +49,18 @@ class Check:
     run: Callable[[Any], str]
 
 
-@dataclass(frozen=True)
-class Finding:
-    """What a check found on a subject."""
+class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a check found on a subject: printable text, one line each. CI sends findings through a stranger's hands."""
 
-    check: str
-    noun: str
-    subject: str
-    status: str
-    detail: str
-    cure: str = ""
+    check: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
+    subject: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
+    status: Status
+    detail: Annotated[str, msgspec.Meta(max_length=MOST_WORDS, pattern=r"\S")]
+    cure: Annotated[str, msgspec.Meta(max_length=MOST_WORDS)] = ""
+
+    def __post_init__(self) -> None:
+        for name, most in (("check", MOST_NAME), ("subject", MOST_NAME), ("detail", MOST_WORDS), ("cure", MOST_WORDS)):
+            msgspec.structs.force_setattr(self, name, one_line(getattr(self, name), most))
 
 
 CHECKS: dict[str, Check] = {}
@@ -59,7 +69,7 @@ CHECKS: dict[str, Check] = {}
 def check(
     check_id: str, noun: str, *, asks: str, reason: str, cure: str
 ) -> Callable[[Callable[[Any], str]], Callable[[Any], str]]:
-    """Add a function to the contract; checks are run in the order in which they are defined."""
+    """Add a function to the contract; checks run in the order they are defined."""
 
     def add(function: Callable[[Any], str]) -> Callable[[Any], str]:
         CHECKS[check_id] = Check(check_id, noun, asks, reason, cure, function)
@@ -70,24 +80,18 @@ def check(
 
 def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Finding:
     """Run one check; what it raises becomes part of the finding."""
-    status, detail = OK, ""
+    # Not the author's fault: the check does not apply, or this machine lacks something. A skip is still not evidence.
+    skips = (Inapplicable, OfflineError, DependencyError, *((UnpinnedError,) if allow_unpinned else ()))
+    status = OK
     try:
         detail = item.run(subject)
     except Warn as warning:
         status, detail = WARNING, str(warning)
-    except Inapplicable as reason:
+    except skips as reason:
         status, detail = SKIPPED, str(reason)
-    except UnpinnedError as error:
-        status, detail = (SKIPPED if allow_unpinned else FAILED), str(error)
-    except (OfflineError, DependencyError) as error:
-        # Not the author's fault: this machine lacks something. A skip is still no evidence.
-        status, detail = SKIPPED, str(error)
-    except NeucoError as error:
-        status, detail = FAILED, str(error)
-    except (Exception, SystemExit) as error:  # code that leaves has not passed
-        status, detail = FAILED, say(error)
-    cure = item.cure if status in (WARNING, FAILED) else ""
-    return Finding(item.id, item.noun, subject.id, status, detail, cure)
+    except (Exception, SystemExit) as error:  # code that exits has not passed
+        status, detail = FAILED, str(error) if isinstance(error, NeucoError) else say(error)
+    return Finding(item.id, subject.id, status, detail, item.cure if status in (WARNING, FAILED) else "")
 
 
 def run_checks(
@@ -103,9 +107,10 @@ def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
     from neuco_core.contract import method_checks, task_checks  # noqa: F401 - importing them fills the list
 
-    return [item for item in CHECKS.values() if noun in (None, item.noun)]
+    items = sorted(CHECKS.values(), key=lambda item: item.noun != "task")  # tasks first; otherwise as defined
+    return [item for item in items if noun in (None, item.noun)]
 
 
 def passed(findings: Sequence[Finding]) -> bool:
-    """No failure, and at least one check that really looked at something."""
+    """No check failed, and at least one completed."""
     return any(f.status == OK for f in findings) and not any(f.status == FAILED for f in findings)

@@ -1,4 +1,4 @@
-"""Metadata that others must be able to use: licences that tools know, citations that can be followed."""
+"""Metadata that others can use: licences that tools know, citations that can be followed."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from neuco_core.contract.contract import Broken
 DOI = re.compile(r"\b10\.\d{4,9}/\S+")
 ARXIV = re.compile(r"\barXiv:\d{4}\.\d{4,5}\b")
 ENTRY = re.compile(r"@(\w+)\s*\{\s*([^\s,{}]+)\s*,(.*)\}\s*", re.DOTALL)
+FIELD = r'(\w+)\s*=\s*(?:"[^"]*"|\w+)\s*'
+FIELDS = re.compile(rf"\s*{FIELD}(?:,\s*{FIELD})*,?\s*", re.DOTALL)
 
 
 def check_license(text: str) -> str:
@@ -30,49 +32,21 @@ def check_citation(text: str) -> str:
     """A DOI, an arXiv number, or a BibTeX entry with a title and a year."""
     if text.lstrip().startswith("@"):
         return _check_bibtex(text)
-    found = DOI.search(text) or ARXIV.search(text)
-    if not found:
+    match = DOI.search(text) or ARXIV.search(text)
+    if not match:
         raise Broken("bad citation", expected="a DOI, an arXiv number or a BibTeX entry", got=repr(text))
-    return found.group()
+    return match.group()
 
 
 def _check_bibtex(text: str) -> str:
     match = ENTRY.fullmatch(text.strip())
-    if not match:
+    body = match[3] if match else ""
+    while body != (inner := re.sub(r"\{[^{}]*\}", "_", body)):  # a value in braces is a word, whatever is in it
+        body = inner
+    if not match or not FIELDS.fullmatch(body):
         raise Broken("bad BibTeX", expected="@type{key, field = {value}, …}", got=repr(text))
-    fields = _fields(match[3])
+    names = [name.lower() for name in re.findall(FIELD, body)]
     for name in ("title", "year"):
-        if name not in fields:
-            raise Broken(
-                f"BibTeX without {name}", got=f"{match[1]}{{{match[2]}}} with {', '.join(fields) or 'nothing'}"
-            )
+        if name not in names:
+            raise Broken(f"BibTeX without {name}", got=f"{match[1]}{{{match[2]}}} with {', '.join(names)}")
     return f"{match[1]} {match[2]}"
-
-
-def _fields(text: str) -> dict[str, str]:
-    """``name = {value}`` or ``name = "value"`` or ``name = 2025``, with braces balanced."""
-    fields: dict[str, str] = {}
-    rest = text.strip()
-    while rest:
-        head = re.match(r"(\w+)\s*=\s*", rest)
-        if not head:
-            raise Broken("bad BibTeX", expected="name = {value}", got=repr(rest[:40]))
-        value, rest = _value(rest[head.end() :])
-        fields[head[1].lower()] = value
-        rest = rest.lstrip().removeprefix(",").lstrip()
-    return fields
-
-
-def _value(text: str) -> tuple[str, str]:
-    if not text.startswith(("{", '"')):
-        match = re.match(r"\w+", text)
-        if not match:
-            raise Broken("bad BibTeX", expected="{value}", got=repr(text[:40]))
-        return match.group(), text[match.end() :]
-    closing = "}" if text[0] == "{" else '"'
-    depth = 0
-    for position, char in enumerate(text[1:], start=1):
-        if char == closing and depth == 0:
-            return text[1:position], text[position + 1 :]
-        depth += (char == "{") - (char == "}")
-    raise Broken("bad BibTeX", expected=f"a closing {closing}", got=repr(text[:40]))

@@ -1,4 +1,4 @@
-"""``neuco new method``: a plugin around a file of embeddings, or an encoder to fill in that already works."""
+"""``neuco new method``: a plugin around a file of embeddings, or a working encoder to be made your own."""
 
 from __future__ import annotations
 
@@ -70,22 +70,22 @@ def _common(words: Words) -> dict[str, object]:
 def _file(folder: Path, place: Place, words: Words, source: Path, dataset: str) -> dict[str, object]:
     from neuco_core.tables.embeddings import read_embeddings
 
-    found = read_embeddings(source, strict=True, dim=1024)
+    embeddings = read_embeddings(source, strict=True, dim=1024)
     name = f"embeddings{source.suffix.lower()}"
     shutil.copyfile(source, folder / name)
     digest = hashlib.sha256((folder / name).read_bytes()).hexdigest()
     size = (folder / name).stat().st_size
     arguments = (f'"{place.address(name)}"', f'sha256="{digest}"', f"size={size}")
     remote = "Remote(\n" + "".join(f"                {item},\n" for item in arguments) + "            )"
-    body = FILE_TEST.format(name=words.name, dataset=load_dataset(dataset).id, rows=len(found), dim=found.dim)
+    body = FILE_TEST.format(name=words.name, dataset=load_dataset(dataset).id, rows=len(embeddings), dim=embeddings.dim)
     return {
         **_common(words),
         "what": f'files={{\n            "{dataset}": {remote},\n        }}',
         "remote_import": ", Remote",
         "typing_import": "",
         "factory": "",
-        "dim": found.dim,
-        "dim_words": f"{found.dim} numbers for each of {len(found)} samples.",
+        "dim": embeddings.dim,
+        "dim_words": f"{embeddings.dim} numbers for each of {len(embeddings)} samples.",
         "source_words": f"`{name}`: embeddings of `{dataset}`.",
         "test_words": f": the contract of all methods (`neuco check {words.name}`)",
         "test_body": body,

@@ -10,13 +10,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.contract.scaffold import Place, Words, building, choose_place, fill, literal, write_package
+from neuco_core.contract.scaffold import Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method
-from neuco_core.specs import Baseline, Remote, Task
+from neuco_core.specs import DEFAULT_METRIC, Baseline, Remote, Task
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
     from neuco_core.tables.package import Package
 
 PROTOCOL = "ridge"
@@ -27,15 +28,13 @@ ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 
 @dataclass(frozen=True)
 class NewTask:
-    """What was made, and what was guessed on the way."""
+    """What was made, and what was guessed for it."""
 
     path: Path
-    kind: str
-    kind_from: str
-    dataset: str
-    dataset_from: str
+    task: Task
+    package: Package
     baseline: Baseline
-    rows: int
+    dataset_from: str
 
 
 def new_task(
@@ -44,48 +43,38 @@ def new_task(
     *,
     unit: str = "",
     kind: str | None = None,
+    metric: str = "",
     dataset: str | None = None,
     into: Path | None = None,
     as_package: bool = False,
 ) -> NewTask:
     """Write a plugin for a file of labels, or for labels at an address."""
-    place = choose_place(words.name, "neuco_tasks", into, as_package)
-    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
-        remote = Remote(labels) if labels.startswith(ENDINGS) else None
-        source = _fetch(remote, Path(scratch)) if remote else Path(labels)
-        package = _package(source, folder, words.name, kind)
-        if package.kind == "regression" and not unit:
-            raise UsageError("a regression needs the unit of its labels", hint="Give --unit, or --unit 1 for a share")
-        if remote:
-            remote = replace(remote, sha256=hashlib.sha256(source.read_bytes()).hexdigest(), size=source.stat().st_size)
-            (folder / "labels.csv").rename(folder / "sample.csv")
-            _shorten(folder / "sample.csv")
-        chosen, found_by = _dataset(package, folder, dataset, source)
-        task = Task(
-            id=words.name,
-            dataset=chosen or words.name,
-            kind=package.kind,
-            source=remote or Remote(place.address("labels.csv"), package.sha256, package.size),
-        )
-        # Measured on the file as it lies here; the address inside the plugin is only true once it is in its place.
-        baseline = _baseline(replace(task, source=_here(source if remote else folder / "labels.csv")), bool(chosen))
-        _write(folder, place, words, task, package, baseline, unit, new_dataset=not chosen)
-        if as_package:
-            nouns = ["task"] if chosen else ["dataset", "task"]
-            write_package(folder, words, nouns, place.package)
-    return NewTask(place.target, package.kind, package.kind_from, task.dataset, found_by, baseline, package.rows)
-
-
-def _fetch(remote: Remote, folder: Path) -> Path:
     from neuco_core.fetch.fetch import fetch_unverified
-
-    return fetch_unverified(remote, folder)
-
-
-def _package(source: Path, folder: Path, name: str, kind: str | None) -> Package:
     from neuco_core.tables.package import package_labels
 
-    return package_labels(source, out=folder / "labels.csv", kind=kind, task=name, tasks=list_tasks())
+    place = choose_place(words.name, "neuco_tasks", into, as_package)
+    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
+        remote = labels.startswith(ENDINGS)
+        source = fetch_unverified(Remote(labels), Path(scratch)) if remote else Path(labels)
+        file = folder / "labels.csv"
+        package = package_labels(source, out=file, kind=kind, task=words.name, tasks=list_tasks())
+        if package.kind == "regression" and not unit:
+            raise UsageError("a regression needs the unit of its labels", hint="Give --unit, or --unit 1 for a share")
+        chosen, dataset_from = _dataset(package, dataset, source)
+        here = _here(source if remote else file)
+        task = Task(
+            id=words.name, dataset=chosen or words.name, kind=package.kind, metric=metric, unit=unit, source=here
+        )
+        # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
+        baseline = _baseline(task, bool(chosen))
+        address = labels if remote else place.address(file.name)
+        task = replace(task, source=replace(here, url=address), baseline=baseline)
+        if remote:
+            _shorten(file.rename(folder / "sample.csv"))
+        _write(folder, words, task, package, new_dataset=not chosen)
+        if as_package:
+            write_package(folder, words, ["task"] if chosen else ["dataset", "task"], place.package)
+    return NewTask(place.target, task, package, baseline, dataset_from)
 
 
 def _shorten(path: Path, rows: int = 20) -> None:
@@ -93,8 +82,8 @@ def _shorten(path: Path, rows: int = 20) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _dataset(package: Package, folder: Path, given: str | None, source: Path) -> tuple[str | None, str]:
-    """The dataset that the ids belong to: given, or the one that has them all, or none and a new one is declared."""
+def _dataset(package: Package, given: str | None, source: Path) -> tuple[str | None, str]:
+    """The dataset that the ids belong to: the given one, one that has them all, or None for a new one."""
     if given:
         return load_dataset(given).id, "given"
     from neuco_core.tables.labels import read_labels
@@ -116,19 +105,27 @@ def _here(path: Path) -> Remote:
 
 def _baseline(task: Task, has_dataset: bool) -> Baseline:
     """The score of a simple method, and three times its spread over seeds as the tolerance."""
-    from neuco_core.plugins.catalog import load_protocol
+    from neuco_core.contract.yardstick import yardstick
+    from neuco_core.plugins.catalog import load_metric, load_protocol
     from neuco_core.scoring.scorer import score
 
-    method, embeddings = _embeddings(task, has_dataset)
-    means = [score(embeddings, task, load_protocol(PROTOCOL).with_(seed=seed)).mean for seed in SEEDS]
+    labels = task.labels()
+    method, embeddings = _embeddings(task, labels, has_dataset)
+    protocols = [load_protocol(PROTOCOL).with_(seed=seed) for seed in SEEDS]
+    means = [score(embeddings, labels, protocol, metric=task.metric).mean for protocol in protocols]
     if not all(map(math.isfinite, means)):
-        raise UsageError("no score is defined for these labels", hint="Almost all of them may be equal; see the file")
-    tolerance = max(0.01, math.ceil(3000 * statistics.stdev(means)) / 1000)
-    return Baseline(method=method, score=round(means[0], 4), tolerance=tolerance, protocol=PROTOCOL)
+        raise UsageError(
+            "no score is defined for these labels", hint="Look at the file: almost all labels may be equal"
+        )
+    # An error has the label's unit: 0.01 may be nothing there, or everything.
+    yard = yardstick(labels, load_metric(task.metric))
+    step = 10.0**-yard.decimals
+    tolerance = round(max(10 * step, math.ceil(3 * statistics.stdev(means) / step) * step), max(yard.decimals, 0))
+    return Baseline(method=method, score=round(means[0], yard.decimals + 1), tolerance=tolerance, protocol=PROTOCOL)
 
 
-def _embeddings(task: Task, has_dataset: bool) -> tuple[str, Embeddings]:
-    """Those of the first simple method that can be run on the dataset; for a dataset without cubes, random ones."""
+def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> tuple[str, Embeddings]:
+    """Those of the first simple method that can be run on the dataset; random ones if it has no cubes."""
     for name in METHODS if has_dataset else ():
         try:
             return name, load_method(name).embeddings(task.dataset)
@@ -138,28 +135,18 @@ def _embeddings(task: Task, has_dataset: bool) -> tuple[str, Embeddings]:
 
     from neuco_core.tables.embeddings import make_embeddings
 
-    ids = task.labels().ids
-    return "random", make_embeddings(ids, np.random.default_rng(0).standard_normal((len(ids), 64)).astype("float32"))
+    values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
+    return "random", make_embeddings(labels.ids, values)
 
 
-def _write(
-    folder: Path,
-    place: Place,
-    words: Words,
-    task: Task,
-    package: Package,
-    baseline: Baseline,
-    unit: str,
-    *,
-    new_dataset: bool,
-) -> None:
+def _write(folder: Path, words: Words, task: Task, package: Package, *, new_dataset: bool) -> None:
     inside = task.source.url.startswith("pkg:")
     fields: dict[str, object] = {
         **words.fields(),
         "dataset": task.dataset,
         "kind": task.kind,
-        "kind_words": task.kind.capitalize() + (f", {unit}" if unit else ""),
-        "unit_literal": literal(unit),
+        "kind_words": task.kind.capitalize() + (f", {task.unit}" if task.unit else ""),
+        "unit_literal": literal(task.unit),
         "url": task.source.url,
         "sha256": task.source.sha256,
         "size": task.source.size,
@@ -167,9 +154,10 @@ def _write(
         "rows": package.rows,
         "lowest": repr(package.lowest),
         "highest": repr(package.highest),
-        "extra": "",
+        "metric": task.metric,
+        "metric_line": "" if task.metric == DEFAULT_METRIC[task.kind] else f'\n        metric="{task.metric}",',
         "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
-        **{f"baseline_{key}": getattr(baseline, key) for key in ("method", "score", "tolerance", "protocol")},
+        **{f"baseline_{key}": getattr(task.baseline, key) for key in ("method", "score", "tolerance", "protocol")},
     }
     fields["dataset_hook"] = fill("dataset_hook.py", fields) if new_dataset else ""
     (folder / "__init__.py").write_text(fill("task_init.py", fields), encoding="utf-8")

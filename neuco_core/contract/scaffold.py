@@ -1,7 +1,7 @@
 """``neuco new``: from a file to a plugin that keeps the contract.
 
-Everything is made in a temporary folder beside its destination and moved there at the end: an interrupted run
-leaves nothing, and nothing that exists is ever touched.
+Files are made in a temporary folder beside their destination and moved there at the end: an interrupted run leaves
+nothing behind, and existing files are never touched.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from neuco_core.plugins.catalog import catalog
 
 @dataclass(frozen=True)
 class Words:
-    """What people must be told about a plugin."""
+    """What a plugin says about itself."""
 
     name: str
     title: str
@@ -37,7 +37,7 @@ class Words:
         plain |= {"license": self.license, "citation": self.citation}
         for key, value in plain.items():
             if not value.isprintable():
-                raise UsageError(f"the {key} has characters that cannot be printed", got=ascii(value))
+                raise UsageError(f"the {key} has non-printable characters", got=ascii(value))
         words = {"title_doc": plain["title"].translate({ord('"'): "'", ord("\\"): "/"})}
         return plain | words | {f"{key}_literal": literal(value) for key, value in plain.items()}
 
@@ -55,11 +55,11 @@ class Place:
 
 
 def choose_place(name: str, tree: str, into: Path | None, as_package: bool) -> Place:
-    """The destination, which must not exist yet; and the id must be free."""
+    """The destination, which must not exist yet; the id must be free."""
     if not ID.fullmatch(name):
         raise UsageError("not an id", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(name))
     if not name.isidentifier() or iskeyword(name):
-        raise UsageError("no name for a Python module", expected="a letter first, then letters, digits, _", got=name)
+        raise UsageError("not a Python module name", expected="a letter, then letters, digits, _", got=name)
     for candidate in catalog().plugins.candidates:
         if name in candidate.names:
             raise UsageError(f"there is a plugin {name!r} already", where=candidate.source, hint="Choose another name")
@@ -76,13 +76,13 @@ def choose_place(name: str, tree: str, into: Path | None, as_package: bool) -> P
             root = root / tree
         place = Place(root / name, f"{tree}.{name}")
     if place.target.exists():
-        raise UsageError("is there already, and is never overwritten", where=place.target)
+        raise UsageError("this already exists, and is never overwritten", where=place.target)
     return place
 
 
 @contextmanager
 def building(place: Place) -> Iterator[Path]:
-    """A folder to write the plugin's files into; moved to its place if all goes well."""
+    """A folder for the plugin's files, moved to its place if all goes well."""
     parent = place.target.parent
     made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
     parent.mkdir(parents=True, exist_ok=True)
@@ -96,14 +96,14 @@ def building(place: Place) -> Iterator[Path]:
                 compile(source.read_text(encoding="utf-8"), source.name, "exec")
             root.rename(place.target)
     except BaseException:
-        for empty in made:  # innermost first; what somebody else has put there meanwhile stays
+        for empty in made:  # innermost first; what others have put there meanwhile stays
             with contextlib.suppress(OSError):
                 empty.rmdir()
         raise
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:
-    """A template with its fields in place; one that is missing is our mistake and shows itself."""
+    """A template with its fields filled in; a missing one is our mistake and raises."""
     text = (resources.files("neuco_core.contract") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
     return Template(text).substitute({key: str(value) for key, value in fields.items()})
 

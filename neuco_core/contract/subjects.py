@@ -1,4 +1,4 @@
-"""What the checks look at: a task or a method with its data, each part loaded once and only if it is asked for."""
+"""What the checks look at: a task or a method with its data, each part loaded once, when it is needed."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from neuco_core.contract.contract import Inapplicable
 from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
 from neuco_core.plugins import catalog as catalogs
 from neuco_core.plugins.catalog import Catalog
-from neuco_core.specs import Dataset, Method, Task
+from neuco_core.specs import Dataset, Method, Metric, Task
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from neuco_core.contract.yardstick import Yardstick
     from neuco_core.scoring.scorer import Score
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
-QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for want of training
+QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for lack of training
 ORDER = "neuco-2025+epochs=2,k=3"
 
 
 class Subject:
     """A spec, its folder, and the catalog that it is part of."""
+
+    noun: str
 
     def __init__(self, spec: Any, catalog: Catalog | None = None) -> None:
         self.spec = spec
@@ -37,10 +40,22 @@ class Subject:
         path = Path(self.spec.origin.source) if self.spec.origin else None
         return path if path and path.is_dir() else None
 
+    def labelled(self, dataset: str) -> list[tuple[Task, Labels]]:
+        """The tasks of a dataset whose labels are available, except the subject itself."""
+        pairs = []
+        for task in self.catalog.tasks():
+            if task.dataset == dataset and task is not self.spec:
+                try:
+                    pairs.append((task, task.labels()))
+                except NeucoError:
+                    continue  # that task's own checks say what is wrong with it
+        return pairs
+
 
 class TaskSubject(Subject):
-    """A task, its labels, and synthetic embeddings that solve it or know nothing of it."""
+    """A task, its labels, and synthetic embeddings that solve it or know nothing about it."""
 
+    noun = "task"
     spec: Task
 
     @cached_property
@@ -48,19 +63,17 @@ class TaskSubject(Subject):
         return self.spec.labels()
 
     @cached_property
-    def neighbours(self) -> dict[str, Labels]:
-        """The labels of the other tasks of the same dataset, as far as they can be had."""
-        found = {}
-        for task in self.catalog.tasks():
-            if task.dataset == self.spec.dataset and task.id != self.id:
-                try:
-                    found[task.id] = task.labels()
-                except NeucoError:
-                    continue  # that task's own checks say what is wrong with it
-        return found
+    def yardstick(self) -> Yardstick:
+        """What scores of this task mean. A probe's guess from blank embeddings is on the very splits of the others."""
+        import numpy as np
+
+        from neuco_core.contract.yardstick import yardstick
+
+        blank = self._embeddings(np.zeros((len(self.labels), 1)))
+        return yardstick(self.labels, self.catalog.load(Metric, self.spec.metric), self.score(blank).mean)
 
     def oracle(self) -> Embeddings:
-        """The labels themselves, turned into a few directions, with a little noise: any good task is solved by it."""
+        """The labels themselves, mixed into a few directions, with a little noise: these solve any good task."""
         import numpy as np
 
         random = np.random.default_rng(0)
@@ -69,7 +82,7 @@ class TaskSubject(Subject):
         return self._embeddings(mixed + 0.01 * mixed.std() * random.standard_normal(mixed.shape))
 
     def noise(self) -> Embeddings:
-        """Numbers that know nothing of the labels."""
+        """Numbers that have nothing to do with the labels."""
         import numpy as np
 
         return self._embeddings(np.random.default_rng(1).standard_normal((len(self.labels.ids), 32)))
@@ -86,7 +99,7 @@ class TaskSubject(Subject):
     def score(self, embeddings: Embeddings, protocol: str = QUICK) -> Score:
         from neuco_core.scoring.scorer import score
 
-        return score(embeddings, self.spec, protocol)
+        return score(embeddings, self.labels, protocol, metric=self.spec.metric)
 
     def _embeddings(self, values: np.ndarray) -> Embeddings:
         from neuco_core.tables.embeddings import make_embeddings
@@ -97,37 +110,27 @@ class TaskSubject(Subject):
 class MethodSubject(Subject):
     """A method, and its embeddings of every dataset that it can be run on here."""
 
+    noun = "method"
     spec: Method
 
     @cached_property
     def embeddings(self) -> dict[str, Embeddings]:
-        found: dict[str, Embeddings] = {}
+        by_dataset: dict[str, Embeddings] = {}
         for dataset in self._datasets():
             try:
-                found[dataset] = self.spec.embeddings(dataset)
+                by_dataset[dataset] = self.spec.embeddings(dataset)
             except (DataError, DependencyError, FetchError) as error:
-                # Not the method's fault: the dataset lacks its bands, or is not here. Whatever else it raises, is.
+                # Not the method's fault: the dataset lacks its bands, or is not here. Any other error is.
                 self.left_out[dataset] = str(error)
-        if not found:
+        if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
-            raise Inapplicable("no dataset that it can be run on here", got=reasons or "no dataset")
-        return found
+            raise Inapplicable("the method can be run on no dataset here", got=reasons or "no dataset")
+        return by_dataset
 
     @cached_property
     def left_out(self) -> dict[str, str]:
         """Datasets that the method cannot be run on here, and why."""
         return {}
-
-    def tasks(self, dataset: str) -> list[tuple[Task, Labels]]:
-        """The tasks of a dataset whose labels can be had."""
-        pairs = []
-        for task in self.catalog.tasks():
-            if task.dataset == dataset:
-                try:
-                    pairs.append((task, task.labels()))
-                except NeucoError:
-                    continue
-        return pairs
 
     def _datasets(self) -> list[str]:
         if self.spec.files:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
+import math
 from typing import TYPE_CHECKING
 
+from neuco_core.contract.common_checks import require_words
 from neuco_core.contract.contract import Broken, Inapplicable, Warn, check
 from neuco_core.contract.metadata import check_citation, check_license
-from neuco_core.contract.subjects import ORDER, Subject, TaskSubject
+from neuco_core.contract.subjects import ORDER, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.specs import Dataset, Method
 
@@ -16,29 +17,17 @@ if TYPE_CHECKING:
 
 SAMPLES = 100  # ten test samples a split; below that a score says little
 CORRELATED = 0.98
-SOLVED = 0.9
-
-
-@check(
-    "task-files",
-    "task",
-    asks="the plugin's directory has a card (README.md) that names the task, and a test.py that holds a test",
-    reason="a task that nobody can look up or run is not maintained for long",
-    cure="write README.md and test.py beside __init__.py; `neuco new task` makes both",
-)
-def files(subject: Subject) -> str:
-    return check_files(subject)
 
 
 @check(
     "task-metadata",
     "task",
-    asks="title, description, SPDX licence, citation (DOI, arXiv number or BibTeX), and a unit for a regression",
-    reason="scores are compared, quoted and built upon by people who did not make the task",
+    asks="title, description, SPDX licence, citation (DOI, arXiv number or BibTeX), and for a regression the unit",
+    reason="people who did not make the task compare and quote its scores",
     cure="fill in the fields of Task(…)",
 )
 def metadata(subject: TaskSubject) -> str:
-    check_words(subject)
+    require_words(subject)
     if subject.spec.kind == "regression" and not subject.spec.unit:
         raise Broken("no unit", expected="the label's unit, or '1' for a share")
     return f"{check_license(subject.spec.license)}, {check_citation(subject.spec.citation)}"
@@ -48,7 +37,7 @@ def metadata(subject: TaskSubject) -> str:
     "task-dataset",
     "task",
     asks="the dataset is registered",
-    reason="labels without inputs cannot be used by an encoder",
+    reason="an encoder cannot use labels without inputs",
     cure="register the dataset in the same plugin, or name one of `neuco datasets`",
 )
 def dataset(subject: TaskSubject) -> str:
@@ -58,8 +47,8 @@ def dataset(subject: TaskSubject) -> str:
 @check(
     "task-source",
     "task",
-    asks="the labels are inside the plugin, or pinned by a sha256 and reachable",
-    reason="a score is worth as much as the certainty of what was scored",
+    asks="the labels are inside the plugin, or pinned by a sha256 and can be fetched",
+    reason="a score means nothing unless it is certain what was scored",
     cure="`neuco data package FILE` prints the declaration with its sha256",
 )
 def source(subject: TaskSubject) -> str:
@@ -72,20 +61,19 @@ def source(subject: TaskSubject) -> str:
     "task-labels",
     "task",
     asks="the labels are valid: unique ids, finite, of the task's kind, not constant",
-    reason="everything behind this point rests on them",
-    cure="`neuco data package FILE` names the first row that is wrong",
+    reason="every later check relies on them",
+    cure="`neuco data package FILE` names the first bad row",
 )
 def labels(subject: TaskSubject) -> str:
-    found = subject.labels
-    dropped = sum(found.dropped.values())
-    return f"{len(found.ids)} labels" + (f", {dropped} rows without one" if dropped else "")
+    dropped = sum(subject.labels.dropped.values())
+    return f"{len(subject.labels)} labels" + (f", {dropped} rows without one" if dropped else "")
 
 
 @check(
     "task-samples",
     "task",
-    asks=f"at least {SAMPLES} labelled samples; of each class as many as there are in a tenth of them",
-    reason="a split's test part is a tenth: with too few samples the score is noise",
+    asks=f"at least {SAMPLES} labelled samples, and {SAMPLES // 10} of each class",
+    reason="a tenth of the samples is tested: with too few, the score is noise",
     cure="add samples, or merge rare classes",
 )
 def samples(subject: TaskSubject) -> str:
@@ -96,23 +84,23 @@ def samples(subject: TaskSubject) -> str:
         raise Broken("too few samples", expected=f"at least {SAMPLES}", got=count)
     if subject.spec.kind == "classification":
         rarest = int(np.unique(subject.labels.values, return_counts=True)[1].min())
-        if rarest < 10:
-            raise Broken("a class with too few samples", expected="at least 10", got=rarest)
+        if rarest < SAMPLES // 10:
+            raise Broken("a class has too few samples", expected=f"at least {SAMPLES // 10}", got=rarest)
     return f"{count} samples"
 
 
 @check(
     "task-novelty",
     "task",
-    asks=f"the labels are neither those of another task nor correlated with them by more than {CORRELATED}",
-    reason="a task counted twice tilts the ranking",
-    cure="give a reason in the card why both are needed, or drop one",
+    asks=f"the labels are not those of another task, and correlate with none by more than {CORRELATED}",
+    reason="a task that counts twice tilts the ranking",
+    cure="say in the card why both are needed, or drop one",
 )
 def novelty(subject: TaskSubject) -> str:
-    nearest = max(((_correlation(subject, other), name) for name, other in subject.neighbours.items()), default=None)
-    if nearest is None:
+    others = subject.labelled(subject.spec.dataset)
+    if not others:
         return "no other task of this dataset to compare with"
-    value, name = nearest
+    value, name = max((_correlation(subject, labels), task.id) for task, labels in others)
     if value > 1 - 1e-12:
         raise Broken(f"the same labels as task {name!r}")
     if value > CORRELATED:
@@ -124,7 +112,7 @@ def _correlation(subject: TaskSubject, other: Labels) -> float:
     """The largest absolute correlation between the labels of two tasks, over the samples that both have."""
     import numpy as np
 
-    own, theirs = (found.frame().drop(columns="group", errors="ignore") for found in (subject.labels, other))
+    own, theirs = (labels.frame().drop(columns="group", errors="ignore") for labels in (subject.labels, other))
     both = own.add_suffix("_own").join(theirs.add_suffix("_other"), how="inner")
     varying = both.loc[:, both.nunique() > 1]
     if len(both) < 10 or varying.shape[1] < both.shape[1]:
@@ -136,57 +124,51 @@ def _correlation(subject: TaskSubject, other: Labels) -> float:
 @check(
     "task-solvable",
     "task",
-    asks=f"embeddings that hold the labels score above {SOLVED}",
-    reason="a task that even its own labels do not solve separates nothing but luck",
-    cure="look at the label distribution: a few wild values, or almost all labels equal, are the usual reasons",
+    asks="embeddings that contain the labels score above 0.9, or remove 90 % of the error that a guess makes",
+    reason="a task that even its own labels do not solve measures luck",
+    cure="look at the labels: a few extreme values, or almost all of them equal, are the usual reasons",
 )
 def solvable(subject: TaskSubject) -> str:
-    reached = subject.score(subject.oracle()).mean
-    if not reached > SOLVED:
-        raise Broken("the labels themselves do not solve the task", expected=f"above {SOLVED}", got=f"{reached:.3f}")
-    return f"{reached:.3f}"
+    yard, reached = subject.yardstick, subject.score(subject.oracle()).mean
+    if not yard.better(reached, yard.solved):
+        expected, got = yard.beyond(yard.solved), yard.show(reached)
+        raise Broken("the labels themselves do not solve the task", expected=expected, got=got)
+    return f"{subject.spec.metric} {yard.show(reached)}"
 
 
 @check(
     "task-chance",
     "task",
-    asks="random embeddings score no better than guessing",
+    asks="random embeddings score no better than guessing, and a perfect answer does",
     reason="a task that random numbers solve measures nothing",
-    cure="choose another metric, or balance the classes",
+    cure="choose another metric, or balance the classes; greater_is_better must say the metric's true direction",
 )
 def chance(subject: TaskSubject) -> str:
-    reached = subject.score(subject.noise()).mean
-    limit = _guessing(subject) + 0.1
-    if reached > limit:
-        raise Broken("random embeddings solve the task", expected=f"at most {limit:.3f}", got=f"{reached:.3f}")
-    return f"{reached:.3f}, and {limit - 0.1:.3f} for a constant guess"
-
-
-def _guessing(subject: TaskSubject) -> float:
-    """What the best constant answer scores: 0 for R²; for F1 that of answering "yes" always."""
-    import numpy as np
-
-    if subject.spec.kind == "regression":
-        return 0.0
-    shares = np.unique(subject.labels.values, return_counts=True)[1] / len(subject.labels.ids)
-    if len(shares) > 2:
-        return float(shares.max())
-    return float(2 * shares[-1] / (1 + shares[-1]))
+    yard, noise = subject.yardstick, subject.score(subject.noise())
+    # Splits overlap, so their scores are not independent: the standard error is Nadeau and Bengio's (2003).
+    luck = noise.std * math.sqrt(1 / len(noise.per_split) + noise.samples["test"] / noise.samples["train"])
+    if yard.better(noise.mean, yard.limit(luck)):
+        expected, got = f"not {yard.beyond(yard.limit(luck))}", yard.show(noise.mean)
+        raise Broken("random embeddings solve the task", expected=expected, got=got)
+    if not yard.better(yard.perfect, yard.guess):
+        expected = f"{yard.beyond(yard.guess)}, the score of a guess"
+        raise Broken("a perfect answer is no better than a guess", expected=expected, got=yard.show(yard.perfect))
+    return f"{subject.spec.metric} {yard.show(noise.mean)}, and {yard.show(yard.guess)} for a guess"
 
 
 @check(
     "task-baseline",
     "task",
     asks="the declared baseline is reached by its method under its protocol, within the tolerance",
-    reason="it proves that the task, the data and the scorer are the ones that the author had",
-    cure="measure it with `neuco score` and declare what came out, or find out what changed",
+    reason="it proves that task, data and scorer are the author's",
+    cure="measure it with `neuco score` and declare the result, or find out what changed",
 )
 def baseline(subject: TaskSubject) -> str:
     expected = subject.spec.baseline
     if expected is None and subject.spec.control:
-        raise Inapplicable("a control: nothing is expected of it but chance")
+        raise Inapplicable("a control task is expected to stay at chance level")
     if expected is None:
-        count = len(subject.labels)  # if there are none, nobody can have measured one, and that is said instead
+        count = len(subject.labels)  # if they cannot be loaded, that is what the finding says
         raise Broken(f"no baseline for its {count} labels", expected="baseline=Baseline(method=…, score=…, …)")
     method = subject.catalog.load(Method, expected.method)
     try:
@@ -196,47 +178,26 @@ def baseline(subject: TaskSubject) -> str:
     reached = subject.score(embeddings, expected.protocol).mean
     if not abs(reached - expected.score) <= expected.tolerance:
         wanted = f"{expected.score:g} ± {expected.tolerance:g} by {method.id} under {expected.protocol}"
-        raise Broken("the baseline is not met", expected=wanted, got=f"{reached:.4f}")
-    return f"{method.id} reaches {reached:.4f}, declared {expected.score:g} ± {expected.tolerance:g}"
+        raise Broken("the baseline is not met", expected=wanted, got=f"{reached:.4g}")
+    return f"{method.id} reaches {reached:.4g}, declared {expected.score:g} ± {expected.tolerance:g}"
 
 
 @check(
     "task-repeatable",
     "task",
-    asks="scoring twice gives the same, and the order of the embeddings' rows does not matter",
+    asks="scoring twice gives the same score, whatever the order of the embeddings' rows",
     reason="a number that changes by itself cannot be compared",
-    cure="a loader that depends on time, chance or the order of a set is the usual reason",
+    cure="the usual reason is a loader that depends on time, chance or the order of a set",
 )
 def repeatable(subject: TaskSubject) -> str:
+    from neuco_core.scoring.scorer import score
     from neuco_core.tables.embeddings import make_embeddings
 
     given = subject.oracle()
     turned = make_embeddings(given.ids[::-1], given.values[::-1])
     first = subject.score(given, ORDER).per_split
     for what, other in (("a second time", given), ("with the rows in another order", turned)):
-        again = subject.score(other, ORDER).per_split
+        again = score(other, subject.spec, ORDER).per_split  # the task itself: its labels are loaded again
         if repr(again) != repr(first):
-            raise Broken(f"other scores {what}", expected=first, got=again)
+            raise Broken(f"different scores {what}", expected=first, got=again)
     return f"{len(first)} splits, bit for bit"
-
-
-def check_files(subject: Subject) -> str:
-    """A card that names the subject, and a test file with a test in it."""
-    folder = subject.folder
-    if folder is None:
-        raise Inapplicable("comes from a package of its own, which has its own files")
-    card, test = folder / "README.md", folder / "test.py"
-    if not card.is_file() or not card.read_text(encoding="utf-8").strip():
-        raise Broken("no card", where=card)
-    if subject.id not in card.read_text(encoding="utf-8"):
-        raise Broken("the card does not name it", where=card, expected=repr(subject.id))
-    text = test.read_text(encoding="utf-8") if test.is_file() else ""
-    if not re.search(r"^(def test_|test_\w+ = contract\()", text, re.MULTILINE):
-        raise Broken("no test", where=test, expected="a function test_…, or test_contract = contract(…)")
-    return f"{card.name}, {test.name}"
-
-
-def check_words(subject: Subject) -> None:
-    for field in ("title", "description"):
-        if not getattr(subject.spec, field):
-            raise Broken(f"no {field}")

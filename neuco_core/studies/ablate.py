@@ -7,7 +7,7 @@ bits). ``grid`` crosses them. Reductions and coders never see a label.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score
     from neuco_core.specs import Task
+    from neuco_core.studies.inputs import Progress
     from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
 
 REDUCTIONS = ("truncate", "pca", "random")
 WHOLE = "none"
@@ -61,34 +63,34 @@ class Point:
 def plan(
     dim: int, samples: int, *, dims: Sequence[int], reductions: Sequence[str], rates: Sequence[str], grid: bool = False
 ) -> tuple[list[Variant], list[str]]:
-    """The variants to score, and what is left out and why."""
+    """The variants to score, and those left out, with the reason."""
     for name in reductions:
         if name not in REDUCTIONS:
             raise UsageError("no such reduction", expected=", ".join(REDUCTIONS), got=repr(name))
     if any(size < 1 for size in dims):
         raise UsageError("bad number of dimensions", expected="at least 1", got=min(dims))
-    found = [Variant(WHOLE, dim, rate) for rate in dict.fromkeys(("float32", *rates))]
+    variants = [Variant(WHOLE, dim, rate) for rate in dict.fromkeys(("float32", *rates))]
     left_out = [f"{size} dimensions: the embedding has {dim}" for size in dims if size > dim]
     for name in reductions:
         for size in sorted({size for size in dims if size <= dim}):
             if name == "pca" and size > samples:
                 left_out.append(f"pca to {size} dimensions: there are {samples} samples")
             elif name != "truncate" or size < dim:  # truncating to all dimensions is the embedding itself
-                found += [Variant(name, size, rate) for rate in (rates if grid else ("float32",))]
-    return found, left_out
+                variants += [Variant(name, size, rate) for rate in (rates if grid else ("float32",))]
+    return variants, left_out
 
 
 def ablate(
     embeddings: Embeddings,
-    tasks: Sequence[Task],
+    tasks: Sequence[tuple[Task, Labels]],
     protocol: Protocol,
     variants: Sequence[Variant],
     *,
     seed: int = 0,
     threads: int | None = None,
-    progress: Callable[[float, str], None] | None = None,
+    progress: Progress | None = None,
 ) -> Iterator[Point]:
-    """Score each variant on each task, and yield it when it is done; one that fails does not end the rest."""
+    """Score each variant on each task and yield it when it is done; one that fails does not stop the others."""
     from neuco_core.scoring.scorer import score
     from neuco_core.tables.embeddings import make_embeddings
 
@@ -98,11 +100,11 @@ def ablate(
             coded = code(reducer(variant.reduction, variant.dim), variant.rate)
             small = make_embeddings(embeddings.ids, coded.values)
             scores = {}
-            for number, task in enumerate(tasks):
+            for number, (task, labels) in enumerate(tasks):
                 if progress:
                     share = (place + number / len(tasks)) / len(variants)
                     progress(share, f"{variant.reduction} {variant.dim} {variant.rate}")
-                scores[task.id] = score(small, task, protocol, threads=threads)
+                scores[task.id] = score(small, labels, protocol, metric=task.metric, threads=threads)
             yield Point(variant, coded.bits, coded.side_bits, scores)
         except (DataError, ScoreError) as error:
             yield Point(variant, problem=str(error))

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from neuco_core.studies.ablate import Point
 
-# Colours that can be told apart without red and green; markers say it once more.
+# Colours that do not rely on red against green; markers repeat the distinction.
 STYLES = {
     "truncate": ("#0072b2", "o", "dimensions truncated, float32"),
     "pca": ("#d55e00", "s", "PCA, float32"),
@@ -44,10 +44,10 @@ def ablation_figure(points: Sequence[Point], title: str) -> Figure:
 
 def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
     for name, (color, marker, label) in STYLES.items():
-        found = sorted((p.bits, p.mean_q if task is None else p.scores[task].q) for p in points if _series(p) == name)
-        if found:
+        line_points = sorted((p.bits, _q(p, task)) for p in points if _series(p) == name)
+        if line_points:
             line = "" if name == "fixed" else "-"
-            bits, q = zip(*found, strict=True)
+            bits, q = zip(*line_points, strict=True)
             axes.plot(bits, q, color=color, marker=marker, markersize=5, linestyle=line, linewidth=1.4, label=label)
         for bits_at, q_at, text in _named(points, task) if name == "fixed" else ():
             axes.annotate(
@@ -55,7 +55,7 @@ def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
             )
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda bits, _: f"{bits:g}")
-    axes.tick_params(labelbottom=True)  # a panel may have nothing below it that shows the scale
+    axes.tick_params(labelbottom=True)  # there may be no panel below to show the scale
     axes.margins(x=0.08, y=0.1)
     axes.axhline(0, color="#cccccc", linewidth=0.8, zorder=0)
     axes.spines[["top", "right"]].set_visible(False)
@@ -63,9 +63,13 @@ def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
 
 
 def _named(points: Sequence[Point], task: str | None) -> list[tuple[float, float, str]]:
-    """The points of fixed rates, which are no line, with their names."""
+    """The points of fixed rates, which form no line, with their names."""
     fixed = [p for p in points if _series(p) == "fixed"]
-    return [(p.bits, p.mean_q if task is None else p.scores[task].q, p.variant.rate) for p in fixed]
+    return [(p.bits, _q(p, task), p.variant.rate) for p in fixed]
+
+
+def _q(point: Point, task: str | None) -> float:
+    return point.mean_q if task is None else point.scores[task].q
 
 
 def _series(point: Point) -> str:

@@ -1,4 +1,4 @@
-"""Do two methods differ on a task? A paired test over the same splits that knows that splits overlap.
+"""Do two methods differ on a task? A paired test over the same splits that allows for their overlap.
 
 Two random splits of one sample share most of their training data, so their scores are not independent and the
 ordinary paired t-test finds differences that are not there. Nadeau and Bengio (2003, "Inference for the
@@ -76,7 +76,7 @@ def _student(mean: float, error: float, freedom: int, confidence: float) -> tupl
     """t, its two-sided p-value and the half width of the interval."""
     if math.isnan(error):
         return math.nan, math.nan, math.nan
-    if error == 0:  # the same difference in every split: none at all, or one without any doubt
+    if error == 0:  # the same difference in every split: either none, or a certain one
         return (0.0, 1.0, 0.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0, 0.0)
     from scipy.special import stdtr, stdtrit
 
@@ -85,7 +85,7 @@ def _student(mean: float, error: float, freedom: int, confidence: float) -> tupl
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values adjusted for looking at several tasks at once (Holm 1979); NaN stays NaN and does not count."""
+    """p-values adjusted for testing several tasks at once (Holm 1979); NaN stays NaN and does not count."""
     known = sorted((p, i) for i, p in enumerate(p_values) if not math.isnan(p))
     adjusted = [math.nan] * len(p_values)
     highest = 0.0

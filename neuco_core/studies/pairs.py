@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
-from neuco_core.runs.cells import Progress, check_file, load_all_labels, why_skip
 from neuco_core.runs.sources import Source
 from neuco_core.studies.compare import Comparison, common, compare_scores, holm
+from neuco_core.studies.inputs import Input, Progress, gather
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score
     from neuco_core.specs import Task
-    from neuco_core.tables.labels import Labels
+    from neuco_core.tables.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Pair:
     greater_is_better: bool = True
 
     def verdict(self, level: float) -> str:
-        """Which one is better, if the data say so at this level after all tasks are accounted for."""
+        """Which one is better, if that is significant at this level after Holm's correction."""
         if self.test is None or math.isnan(self.p_holm):
             return "undefined"
         if self.p_holm > level:
@@ -64,14 +64,11 @@ def compare_tasks(
     same_dataset: bool = False,
 ) -> list[Pair]:
     """Score both on the same splits of every task and test the differences."""
-    tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
-    labels = load_all_labels(tasks)
-    for source in (a, b):
-        check_file(source, tasks, labels, same_dataset)
+    inputs = gather(tasks, a, b, same_dataset=same_dataset)
     pairs = []
-    for place, task in enumerate(tasks):
-        step = _step(progress, task.id, place / len(tasks), 1 / len(tasks))
-        pairs.append(_pair(a, b, task, labels[task.id], protocol, confidence, threads, step))
+    for place, item in enumerate(inputs):
+        step = _step(progress, item.task.id, place / len(inputs), 1 / len(inputs))
+        pairs.append(_pair(a, b, item, protocol, confidence, threads, step))
     adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
     return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
@@ -94,22 +91,28 @@ def _step(progress: Progress | None, name: str, before: float, share: float) -> 
 def _pair(
     a: Source,
     b: Source,
-    task: Task,
-    labels: Labels | NeucoError,
+    item: Input,
     protocol: Protocol,
     confidence: float,
     threads: int | None,
     step: Callable[[float], None] | None,
 ) -> Pair:
     from neuco_core.plugins.catalog import load_metric
+    from neuco_core.scoring.scorer import score
+
+    task, labels = item.task, item.labels
+    if labels is None:
+        return Pair(task.id, item.status, item.reason)
+
+    def one(embeddings: Embeddings, before: float) -> Score:
+        show = (lambda done, total: step(before + done / total / 2)) if step else None
+        return score(embeddings, labels, protocol, metric=task.metric, threads=threads, progress=show)
 
     try:
-        reason = why_skip(a, task, labels) or why_skip(b, task, labels)
-        if reason:
-            return Pair(task.id, "skipped", reason)
-        scores = _both(a, b, task, protocol, threads, step)
+        first, second = common(a.embeddings(task), b.embeddings(task))
+        scores = one(first, 0.0), one(second, 0.5)
         test = compare_scores(*scores, confidence=confidence)
-        better = load_metric(scores[0].metric).greater_is_better
+        better = load_metric(task.metric).greater_is_better
     except (UnpinnedError, OfflineError) as error:
         return Pair(task.id, "skipped", str(error))
     except NeucoError as error:
@@ -117,17 +120,3 @@ def _pair(
     except Exception as error:  # an encoder, a metric or a probe is a stranger's code
         return Pair(task.id, "failed", f"{type(error).__name__}: {error}")
     return Pair(task.id, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)
-
-
-def _both(
-    a: Source, b: Source, task: Task, protocol: Protocol, threads: int | None, step: Callable[[float], None] | None
-) -> tuple[Score, Score]:
-    from neuco_core.scoring.scorer import score
-
-    first, second = common(a.embeddings(task), b.embeddings(task))
-
-    def one(embeddings: Any, before: float) -> Score:
-        show = (lambda done, total: step(before + done / total / 2)) if step else None
-        return score(embeddings, task, protocol, threads=threads, progress=show)
-
-    return one(first, 0.0), one(second, 0.5)

@@ -1,7 +1,7 @@
 """What an embedding costs in bits, and what is left of it after coding: real coding, real decoding.
 
 A coder turns an (n, dim) block of float32 into bits and back. The bits of a sample are those of its own values
-plus its share of everything the decoder must be told (scales, levels, model parameters: ``side_bits``).
+plus its share of everything the decoder needs (scales, levels, model parameters: ``side_bits``).
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ class Coded:
 
 def expand(names: tuple[str, ...]) -> tuple[str, ...]:
     """The rates by name; plain ``entropy`` stands for one rate for each of the usual steps."""
-    found: list[str] = []
+    rates: list[str] = []
     for name in names:
         kind, _, step = name.partition("=")
         if kind not in RATES or (step and kind != "entropy"):
             expected = ", ".join(RATES) + " or entropy=STEP"
             raise UsageError("no such rate", expected=expected, got=repr(name))
-        found += [f"entropy={value:g}" for value in STEPS] if name == "entropy" else [name]
-    return tuple(dict.fromkeys(found))
+        rates += [f"entropy={value:g}" for value in STEPS] if name == "entropy" else [name]
+    return tuple(dict.fromkeys(rates))
 
 
 def code(values: np.ndarray, rate: str) -> Coded:
@@ -120,7 +120,7 @@ def _entropy(values: np.ndarray, step: float) -> Coded:
     if high - low >= MOST_SYMBOLS:
         raise ScoreError("the step of the entropy coder is too fine for these values", got=f"{high - low + 1} symbols")
     symbols = symbols.astype(np.int32)
-    # The least deviation keeps a model that is certain of one symbol able to code another.
+    # At least 0.1, so that a model that is certain of one symbol can still code another.
     deviation = np.maximum(symbols.std(axis=0), 0.1).astype(np.float32)
     # One dimension after the other, so that no table of parameters as large as the block is needed.
     models = [stream.model.QuantizedGaussian(low, max(high, low + 1), 0.0, float(value)) for value in deviation]
@@ -131,7 +131,7 @@ def _entropy(values: np.ndarray, step: float) -> Coded:
     decoder = stream.queue.RangeDecoder(words)
     decoded = np.stack([decoder.decode(model, len(symbols)) for model in models], axis=1)
     if not np.array_equal(decoded, symbols):
-        raise ScoreError("the entropy coder did not give back what was put in")
+        raise ScoreError("the entropy coder did not return what it was given")
     side = 64.0 * values.shape[1] + 32 + 64
     restored = (decoded * np.float64(width) + mean).astype(np.float32)
     return Coded(restored, (32.0 * len(words) + side) / len(values), side)

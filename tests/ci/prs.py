@@ -187,9 +187,9 @@ CASES = {
     "eats memory": Case(
         with_encode("hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 26))"), False, "encode", "memory"
     ),
-    "a forged result": Case(with_encode(FORGED), False, "encode", "the encoder left no embeddings"),
+    "a forged result": Case(with_encode(FORGED), False, "encode", "the encoder wrote no embeddings"),
     "an edit of the core beside it": Case(
-        both(method, write_file("neuco_core/errors.py", "")), False, "core", "files of the core beside plugins"
+        both(method, write_file("neuco_core/errors.py", "")), False, "core", "core files beside plugins"
     ),
     "a rename": Case(rename, True, "removed", "withdrawn", ("neuco_methods/noise", "neuco_methods/random")),
     "a removal": Case(remove("neuco_methods/random"), True, "removed", "withdrawn", ("neuco_methods/random",)),
@@ -229,7 +229,7 @@ CASES = {
         "left a link",
     ),
     "results that are pickled": Case(with_encode(PICKLED), False, "encode", "not a table of floats"),
-    "results of a size that nobody has": Case(with_encode(GIGANTIC), False, "encode", "not as large as it says"),
+    "results of a size that nobody has": Case(with_encode(GIGANTIC), False, "encode", "does not match its header"),
     "results without end": Case(
         with_encode("for i in range(10**6):\n    open(f'/out/{i}', 'w').close()"), False, "encode", "limit of files"
     ),
@@ -237,16 +237,16 @@ CASES = {
         both(method, write_file("neuco_methods/plain/__init__.py", BORROWED)),
         False,
         "import",
-        "takes a file from elsewhere",
+        "uses a file from elsewhere",
     ),
     "a test that writes into another plugin": Case(
         both(method, write_file("neuco_methods/plain/test.py", OTHER)), False, "tests", "Read-only file system"
     ),
     "a record written by hand": Case(
-        write_file("registry/results/random/digits_class.json", "{}"), False, "protected", "on main only", ()
+        write_file("registry/results/random/digits_class.json", "{}"), False, "protected", "only main writes", ()
     ),
     "a directory whose name is no id": Case(
-        write_file("neuco_tasks/Böse Task/__init__.py", ""), False, "name", "is no id", ()
+        write_file("neuco_tasks/Böse Task/__init__.py", ""), False, "name", "is not an id", ()
     ),
     "a metric that takes part in scoring": Case(
         both(

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from ci.comment import LONGEST, MARK, render, summary, text
 from ci.github import unpack
 from ci.publish import publish
-from ci.report import LARGEST, MOST_WORDS, Finding, PluginReport, Report, parse
+from ci.report import LARGEST, PluginReport, Report, parse
+from neuco_core.contract.contract import MOST_WORDS, Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.records.model import Record, fingerprint, record_bytes
 from neuco_core.records.model import summary as summarise
@@ -74,6 +75,14 @@ def record(method: str = "plain", task: str = "digits_class", **more: Any) -> st
 def report(**more: Any) -> dict[str, Any]:
     fields = {"schema": 1, "base": SHA, "head": SHA, "sandbox": "bubblewrap", "plugins": [PLUGIN], "general": []}
     return {**fields, "records": [], "core": [], "seconds": 1.0, **more}
+
+
+def a_plugin(findings: tuple[Finding, ...] = ()) -> PluginReport:
+    return PluginReport("neuco_tasks", "x", "added", (), (), findings)
+
+
+def a_report(plugins: tuple[PluginReport, ...] = (), general: tuple[Finding, ...] = ()) -> Report:
+    return Report(SHA, SHA, "bubblewrap", plugins, general, (), (), 1.0, 1)
 
 
 def raw(value: object) -> bytes:
@@ -143,6 +152,9 @@ BAD: dict[str, Any] = {
     "null": None,
     "no fields": {},
     "one field more": report(extra=1),
+    "one field less": {key: value for key, value in report().items() if key != "schema"},
+    "an unknown field with a long name": report(**{"x\n" * 10_000: 1}),
+    "text for a number": report(seconds="1"),
     "NaN": b'{"seconds": NaN}',
     "infinity": raw(report()).replace(b'"seconds": 1.0', b'"seconds": Infinity'),
     "a number without end": raw(report()).replace(b'"seconds": 1.0', b'"seconds": 1e999'),
@@ -241,20 +253,20 @@ def test_any_text_is_one_line_of_letters_and_entities(words: str) -> None:
 
 def test_a_comment_that_is_too_long_is_cut_between_lines(registry: Path) -> None:
     findings = tuple(Finding("check", f"s{i}", "failed", "<b>" * 300) for i in range(500))
-    made = Report(SHA, SHA, "bubblewrap", (PluginReport("neuco_tasks", "x", "added", findings=findings),))
+    made = a_report(plugins=(a_plugin(findings),))
     shown = render(*parse(made.to_bytes()), registry)
     harmless(shown)
     assert len(shown) < 65_536
-    assert "cut: the report of the run has the rest" in shown
+    assert "cut: the run's report has the rest" in shown
     assert not re.search(r"<code>[^<]*\n", shown)
 
 
 def test_a_run_in_which_nothing_was_checked_is_red(registry: Path) -> None:
     for made in (
-        Report(SHA, SHA, "bubblewrap"),
-        Report(SHA, SHA, "bubblewrap", (PluginReport("neuco_tasks", "x", "added"),)),
-        Report(SHA, SHA, "bubblewrap", general=(Finding("a", "b", "skipped", "a reason"),)),
-        Report(SHA, SHA, "bubblewrap", (PluginReport("neuco_tasks", "x", "added"),), (Finding("a", "b", "ok", "c"),)),
+        a_report(),
+        a_report(plugins=(a_plugin(),)),
+        a_report(general=(Finding("a", "b", "skipped", "a reason"),)),
+        a_report(plugins=(a_plugin(),), general=(Finding("a", "b", "ok", "c"),)),
     ):
         assert not made.green
         assert "❌" in render(made, [], registry)

@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from ci.comment import MARK
 from ci.github import GitHub, post
-from ci.report import Finding, Report
+from ci.report import Report
+from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, FetchError
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
 from tests.ci.helpers import ROOT
@@ -24,7 +26,7 @@ RUN = {
     "RUN_ID": "0",
     "RUN_URL": "https://example.org/run",
 }
-GREEN = Report(SHA, SHA, "bubblewrap", general=(Finding("nothing", "pull request", "ok", "fine"),))
+GREEN = Report(SHA, SHA, "bubblewrap", (), (Finding("nothing", "pull request", "ok", "fine"),), (), (), 1.0, 1)
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def test_one_comment_that_is_updated(server: FakeGitHub, tmp_path: Path) -> None
     assert say(server, tmp_path, GREEN.to_bytes()) == "commented on 7"
     assert say(server, tmp_path, b"{}") == "updated on 7"
     assert [len(server.comments), server.comments[3]["body"]] == [121, MARK]
-    assert server.comments[-1]["body"].startswith(f"{MARK}\n\n## ❌ Nothing could be checked")
+    assert server.comments[-1]["body"].startswith(f"{MARK}\n\n## ❌ No check completed")
 
 
 @pytest.mark.parametrize(
@@ -74,7 +76,7 @@ def test_what_is_shown_for_a_missing_or_bad_report(
 
 
 def test_a_report_about_another_commit_is_not_shown(server: FakeGitHub, tmp_path: Path) -> None:
-    other = Report(SHA, OTHER, "bubblewrap", general=GREEN.general)
+    other = msgspec.structs.replace(GREEN, head=OTHER)
     say(server, tmp_path, other.to_bytes())
     assert "✅" not in server.comments[0]["body"]
 

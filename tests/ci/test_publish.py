@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import shutil
 import threading
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import msgspec
 import pytest
 
-from ci.report import Finding, parse
+from ci.report import parse
+from neuco_core.contract.contract import Finding
 from tests.ci.helpers import Upstream, ci, git
 from tests.ci.prs import edit, method, remove, task
 from tests.ci.test_sandbox import need_bubblewrap
@@ -118,9 +119,9 @@ def test_what_is_refused_changes_nothing(own_upstream: Upstream, reports: Report
     report, _ = parse(reports.method.read_bytes())
     bad = Finding("x", "y", "failed", "a reason")
     cases = {
-        "not green": (replace(report, general=(*report.general, bad)), "not green"),
-        "nothing checked": (replace(report, plugins=(), general=(), records=()), "not green"),
-        "fallback": (replace(report, sandbox="fallback"), "without bubblewrap"),
+        "not green": (msgspec.structs.replace(report, general=(*report.general, bad)), "not green"),
+        "nothing checked": (msgspec.structs.replace(report, plugins=(), general=(), records=()), "not green"),
+        "fallback": (msgspec.structs.replace(report, sandbox="fallback"), "without bubblewrap"),
     }
     for name, (made, words) in cases.items():
         path = tmp_path / f"{name}.json"

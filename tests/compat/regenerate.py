@@ -5,35 +5,24 @@ python -m tests.compat.regenerate
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
 import tempfile
 from pathlib import Path
 
-from tests.compat.helpers import neuco
+from tests import console
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "scoring.md"
 
 
 def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
+    lines, commands = text.splitlines(), [step for step in console.steps(text) if not step.python]
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        fresh = re.sub(r"(?<=```console\n)(.*?)(?=```)", lambda found: _block(found[1]), text, flags=re.S)
-    PAGE.write_text(fresh, encoding="utf-8")
-
-
-def _block(block: str) -> str:
-    """The block with new output; an ellipsis at the end, which stands for more lines, stays where it was."""
-    parts = []
-    for part in block.split("$ ")[1:]:
-        command, _, shown = part.partition("\n")
-        lines = neuco(*shlex.split(command)[1:]).out.splitlines()
-        if shown.splitlines()[-1:] == ["…"]:
-            lines = [*lines[: len(shown.splitlines()) - 1], "…"]
-        parts.append("\n".join([f"$ {command}", *lines]) + "\n")
-    return "".join(parts)
+        printed = [console.run(step, Path(folder), {"HOME": folder}).stdout.splitlines() for step in commands]
+    for step, output in reversed(list(zip(commands, printed, strict=True))):  # from the end, so that line numbers hold
+        shown = len(step.expected)
+        # An ellipsis at the end, which stands for more lines, stays where it is.
+        lines[step.line : step.line + shown] = [*output[: shown - 1], "…"] if step.expected[-1:] == ("…",) else output
+    PAGE.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -151,7 +151,7 @@ def test_results_cannot_be_written(case: Path, tmp_path: Path) -> None:
     (tmp_path / "out").write_text("a file")
     ran = bench(case, tmp_path / "out")
     assert ran.code == 2
-    assert "cannot make the folder of the run" in ran.err
+    assert "cannot create the run's folder" in ran.err
     long = bench(case, tmp_path / "other", "--method_name", "x" * 300)
     assert long.code == 2
     assert "too long" in long.err
@@ -229,7 +229,7 @@ def test_svm(case: Path, tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_text("k_folds: 2\nprobe_type: svm\nenable_plots: true\ntask_filter: [gamma]\n")
     ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--json")
     assert ran.code == 0, ran.err
-    assert "not NeuCo-Bench's numbers" in ran.err
+    assert "the numbers are not NeuCo-Bench's" in ran.err
     assert ran.json["task_acc_scores"]["gamma"] > 0.7
     assert not (Path(ran.json["folder"]) / "gamma" / "loss_curves").exists()
 

@@ -126,7 +126,7 @@ def test_a_device_that_is_not_used_is_told() -> None:
 def test_an_svm_says_that_its_search_is_our_own() -> None:
     config = parse_config({"k_folds": 3, "probe_type": "svm", "probe_params": {"C_start_end": [0.001, 1000]}})
     assert config.protocol.name == "svm+k=3"
-    assert "not NeuCo-Bench's numbers; not used: probe_params.C_start_end" in config.notes[0]
+    assert "the numbers are not NeuCo-Bench's; not used: probe_params.C_start_end" in config.notes[0]
 
 
 @pytest.mark.parametrize("text", ["", "- a\n- b\n", "k_folds: [", "1: 2\n", "\tk_folds: 3\n"])

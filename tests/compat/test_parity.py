@@ -30,8 +30,8 @@ def test_whole_run(case: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("task", ALONE)
 def test_each_task_alone(case: Path, parity_tasks: Path, task: str) -> None:
-    rules = ("--k", 8, "--epochs", 12, "--lr", 0.01)
-    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", f"parity_{task}", *rules, "--json")
+    protocol = ("--k", 8, "--epochs", 12, "--lr", 0.01)
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", f"parity_{task}", *protocol, "--json")
     assert ran.code == 0, ran.err
     (cell,) = ran.json["cells"]
     check(cell["score"]["per_split"], cell["score"]["q"], ALONE[task])

@@ -12,6 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from tests import command
+from tests.command import Said
+
 COUNT = 150
 
 DATASET = """
@@ -95,19 +98,26 @@ def write_good(folder: Path) -> Path:
     return folder
 
 
-def neuco(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+def neuco(folder: Path, *args: object) -> Said:
+    """``neuco`` with the plugins of a folder, and a cache of its own, since tests change the code of one plugin."""
+    return command.neuco(*args, path=folder, env={"NEUCO_CACHE": str(folder / "cache")})
+
+
+def run_pytest(folder: Path, *args: object) -> Said:
+    """``pytest`` as in a project of its own, with the plugins of a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "NEUCO_CACHE": str(folder / "cache")}
-    command = [sys.executable, "-m", "neuco_core.cli", *args]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, timeout=300)
+    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", *map(str, args)]
+    done = subprocess.run(line, capture_output=True, text=True, env=environment)
+    return Said(done.returncode, done.stdout, done.stderr)
 
 
 def check(folder: Path, *args: str) -> dict[str, dict[str, Any]]:
     """``neuco check … --json`` as check → finding; the exit code must agree with the findings."""
-    done = neuco(folder, "check", *args, "--json")
-    if not done.stdout:
-        raise AssertionError(done.stderr)
-    findings = {row["check"]: row for row in json.loads(done.stdout)}
-    failed = any(row["status"] == "failed" for row in findings.values())
-    if done.returncode != (1 if failed or not any(r["status"] == "ok" for r in findings.values()) else 0):
-        raise AssertionError(f"exit code {done.returncode} for {findings}")
+    said = neuco(folder, "check", *args, "--json")
+    if not said.out:
+        raise AssertionError(said.err)
+    findings = {row["check"]: row for row in json.loads(said.out)}
+    statuses = {row["status"] for row in findings.values()}
+    if said.code != int("failed" in statuses or "ok" not in statuses):
+        raise AssertionError(f"exit code {said.code} for {findings}")
     return findings

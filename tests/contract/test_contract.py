@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neuco_core.contract.contract import Broken, all_checks
 from neuco_core.contract.metadata import check_citation, check_license
-from tests.contract.helpers import COUNT, check, labels, neuco, write_good
+from tests.contract.helpers import COUNT, check, labels, neuco, run_pytest, write_good
 
 Spoil = Callable[[Path], None]
 
@@ -69,7 +67,7 @@ def test_a_good_task_and_a_good_method_keep_the_whole_contract(good: Path) -> No
     ("spoil", "broken", "text"),
     [
         (lambda folder: (folder / "neuco_tasks/good/README.md").unlink(), "task-files", "no card"),
-        (write("neuco_tasks/good/README.md", "# another"), "task-files", "does not name it"),
+        (write("neuco_tasks/good/README.md", "# another"), "task-files", "does not name the task"),
         (write("neuco_tasks/good/test.py", "# def test_nothing():"), "task-files", "no test"),
         (edit(TASK, "CC-BY-4.0", "Creative Commons"), "task-metadata", "an SPDX expression"),
         (edit(TASK, "10.1234/example", "see our web page"), "task-metadata", "a DOI"),
@@ -140,16 +138,78 @@ def test_nearly_the_same_labels_are_a_warning(good: Path) -> None:
     assert "correlates with task 'good_twin'" in finding["detail"]
 
 
-def test_a_task_that_random_numbers_solve_is_found(good: Path) -> None:
-    metric = """
+def judged_by(metric: str, score: float, tolerance: float = 0.1) -> Spoil:
+    """The good task with another metric, and a baseline measured with it."""
+
+    def spoil(folder: Path) -> None:
+        edit(TASK, 'unit="1"', f'unit="1", metric="{metric}"')(folder)
+        edit(TASK, "score=0.84, tolerance=0.05", f"score={score}, tolerance={tolerance}")(folder)
+
+    return spoil
+
+
+def own_metric(function: str, **settings: object) -> Spoil:
+    """A metric of the plugin's own for the good task."""
+    more = "".join(f", {key}={value!r}" for key, value in settings.items())
+    hook = f"""
 @hookimpl
 def neuco_metrics():
     from neuco_core import Metric
-    yield Metric(id="good_kind", function=lambda truth, prediction: 0.95)
+    yield Metric(id="good_own", function={function}{more})
 """
-    edit(TASK, 'unit="1"', 'unit="1", metric="good_kind"')(good)
-    (good / TASK).write_text((good / TASK).read_text() + metric)
-    assert "random embeddings solve the task" in check(good, "good")["task-chance"]["detail"]
+
+    def spoil(folder: Path) -> None:
+        judged_by("good_own", 0.95)(folder)
+        (folder / TASK).write_text((folder / TASK).read_text() + hook)
+
+    return spoil
+
+
+LOWER = [("mae", 1.336, 0.1), ("mse", 2.77, 0.3), ("r2", 0.84, 0.05)]
+
+
+@pytest.mark.parametrize(("metric", "score", "tolerance"), LOWER)
+def test_any_direction_can_keep_the_whole_contract(good: Path, metric: str, score: float, tolerance: float) -> None:
+    judged_by(metric, score, tolerance)(good)
+    findings = check(good, "good")
+    assert {row["status"] for row in findings.values()} == {"ok"}, findings
+
+
+@pytest.mark.parametrize("off", [-3, 3])
+def test_a_baseline_may_be_missed_on_neither_side(good: Path, off: int) -> None:
+    metric, score, tolerance = LOWER[0]
+    judged_by(metric, score + off * tolerance, tolerance)(good)
+    assert "the baseline is not met" in check(good, "good", "--only", "task-baseline")["task-baseline"]["detail"]
+
+
+@pytest.mark.parametrize("metric", ["mae", "mse", "r2"])
+def test_a_task_that_random_numbers_solve_is_found(good: Path, metric: str) -> None:
+    """Labels made of the very numbers that the contract takes as noise."""
+    values = np.random.default_rng(1).standard_normal((COUNT, 32))[:, :3].sum(axis=1)
+    new_labels(column(lambda i: values[i]))(good)
+    judged_by(metric, 1.0)(good)
+    detail = check(good, "good", "--only", "task-chance")["task-chance"]["detail"]
+    assert "random embeddings solve the task" in detail
+    assert ("not below" in detail) == (metric != "r2")
+
+
+def test_wild_labels_cannot_be_solved_by_squared_error_either(good: Path) -> None:
+    new_labels(column(lambda i: 1e9 if i == 3 else 0.001 * i))(good)
+    judged_by("mse", 1.0)(good)
+    detail = check(good, "good", "--only", "task-solvable")["task-solvable"]["detail"]
+    assert "the labels themselves do not solve the task; expected below" in detail
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        own_metric("lambda truth, prediction: 0.95"),
+        own_metric("lambda truth, prediction: float(abs(truth - prediction).mean())", lower=0.0),  # turned round
+    ],
+)
+def test_a_metric_under_which_nothing_beats_a_guess_is_found(good: Path, spoil: Spoil) -> None:
+    spoil(good)
+    assert "a perfect answer is no better than a guess" in check(good, "good")["task-chance"]["detail"]
 
 
 def test_a_loader_that_changes_its_mind_is_found(good: Path) -> None:
@@ -195,14 +255,14 @@ def test_a_path_is_as_good_as_a_name(good: Path) -> None:
 )
 def test_a_wrong_use_gets_one_line(good: Path, args: tuple[str, ...], code: int, text: str) -> None:
     done = neuco(good, "check", *args)
-    assert (done.returncode, text in done.stderr) == (code, True), done.stderr
+    assert (done.code, text in done.err) == (code, True), done.err
 
 
 def test_a_broken_plugin_cannot_be_checked_and_the_reason_is_given(good: Path) -> None:
     (good / TASK).write_text("raise RuntimeError('cheese')")
     for name in ("good", str(good / "neuco_tasks" / "good")):
         done = neuco(good, "check", name)
-        assert (done.returncode, "RuntimeError: cheese" in done.stderr) == (5, True), done.stderr
+        assert (done.code, "RuntimeError: cheese" in done.err) == (5, True), done.err
 
 
 def test_a_run_in_which_nothing_was_checked_is_a_failure(good: Path) -> None:
@@ -211,7 +271,7 @@ def test_a_run_in_which_nothing_was_checked_is_a_failure(good: Path) -> None:
 
 
 def test_the_help_lists_exactly_what_is_run(good: Path) -> None:
-    text = neuco(good, "check", "--help").stdout
+    text = neuco(good, "check", "--help").out
     listed = re.findall(r"^  ((?:task|method)-\w+) ", text, re.MULTILINE)
     assert listed == [item.id for item in all_checks()]
     assert set(listed) == set(check(good, "good", "plain"))
@@ -221,11 +281,9 @@ def test_contract_gives_one_test_for_each_check(good: Path) -> None:
     file = good / "neuco_tasks" / "good" / "test.py"
     file.write_text('from neuco_core.testing import contract\n\ntest_contract = contract("task", "good")\n')
     (good / "neuco_tasks" / "good" / "README.md").unlink()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(file)]
-    environment = {**os.environ, "PYTHONPATH": str(good), "NEUCO_CACHE": str(good / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert f"1 failed, {len(all_checks('task')) - 1} passed" in done.stdout
-    assert "cure: write README.md and test.py" in done.stdout
+    done = run_pytest(good, file)
+    assert f"1 failed, {len(all_checks('task')) - 1} passed" in done.out
+    assert "cure: write README.md and test.py" in done.out
 
 
 @pytest.mark.parametrize(
@@ -238,11 +296,9 @@ def test_contract_gives_one_test_for_each_check(good: Path) -> None:
 def test_the_pytest_plugin_needs_no_file(good: Path, args: tuple[str, ...], code: int, words: tuple[str, ...]) -> None:
     (good / "neuco_methods" / "plain" / "README.md").unlink()
     (good / "empty").mkdir()
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(good / "empty")]
-    environment = {**os.environ, "PYTHONPATH": str(good), "NEUCO_CACHE": str(good / "cache")}
-    done = subprocess.run([*command, *args], capture_output=True, text=True, env=environment)
-    assert done.returncode == code, done.stdout + done.stderr
-    assert all(word in done.stdout + done.stderr for word in words), done.stdout
+    done = run_pytest(good, good / "empty", *args)
+    assert done.code == code, done.text
+    assert all(word in done.text for word in words), done.out
 
 
 @pytest.mark.parametrize("text", ["MIT", "CC-BY-4.0", "Apache-2.0 OR MIT"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from neuco_core import load_task
 from neuco_core.contract.scaffold import Place, building
-from tests.contract.helpers import labels, neuco, write_good
+from tests.contract.helpers import labels, neuco, run_pytest, write_good
 
 WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
 CITED = (*WORDS, "--citation", "arXiv:2510.17914")
@@ -32,16 +34,16 @@ def folder(tmp_path: Path) -> Path:
 def green(folder: Path, name: str) -> dict[str, str]:
     """What ``neuco check`` says, which must be green."""
     done = neuco(folder, "check", name, "--json")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return {row["check"]: row["status"] for row in json.loads(done.stdout)}
+    assert done.code == 0, done.text
+    return {row["check"]: row["status"] for row in json.loads(done.out)}
 
 
 def test_a_task_from_a_file_keeps_the_contract_at_once(folder: Path) -> None:
     made = neuco(folder, "new", "task", "summed", "--labels", str(folder / "new.csv"), *TASK, "--into", str(folder))
-    assert made.returncode == 0, made.stderr
-    assert "kind      regression (from the labels)" in made.stdout
-    assert "dataset   good (guessed: it has all the ids)" in made.stdout
-    assert "baseline  averaging reaches" in made.stdout
+    assert made.code == 0, made.err
+    assert "kind      regression (from the labels)" in made.out
+    assert "dataset   good (guessed: it has all the ids)" in made.out
+    assert "baseline  averaging reaches" in made.out
     assert sorted(path.name for path in (folder / "neuco_tasks/summed").iterdir() if path.is_file()) == [
         "README.md",
         "__init__.py",
@@ -57,18 +59,16 @@ def test_a_task_from_a_file_keeps_the_contract_at_once(folder: Path) -> None:
 def test_the_test_of_a_new_task_passes(folder: Path) -> None:
     neuco(folder, "new", "task", "summed", "--labels", str(folder / "new.csv"), *TASK, "--into", str(folder))
     test = folder / "neuco_tasks" / "summed" / "test.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(test)]
-    environment = {**os.environ, "PYTHONPATH": str(folder), "NEUCO_CACHE": str(folder / "cache")}
-    done = subprocess.run(command, capture_output=True, text=True, env=environment)
-    assert " failed" not in done.stdout
-    assert "12 passed" in done.stdout
+    done = run_pytest(folder, test)
+    assert " failed" not in done.out
+    assert "12 passed" in done.out
 
 
 def test_labels_of_no_known_dataset_bring_their_own(folder: Path) -> None:
     text = (folder / "new.csv").read_text().replace("\ns", "\nplot-")
     (folder / "plots.csv").write_text(text)
     made = neuco(folder, "new", "task", "plots", "--labels", str(folder / "plots.csv"), *TASK, "--into", str(folder))
-    assert "dataset   plots (new: no dataset here has these ids)" in made.stdout, made.stderr
+    assert "dataset   plots (new: no dataset here has these ids)" in made.out, made.err
     found = green(folder, "plots")
     assert found.pop("task-baseline") == "skipped"
     assert set(found.values()) == {"ok"}
@@ -77,7 +77,7 @@ def test_labels_of_no_known_dataset_bring_their_own(folder: Path) -> None:
 def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> None:
     path = folder / "new.csv"
     made = neuco(folder, "new", "task", "summed", "--labels", path.as_uri(), *TASK, "--into", str(folder))
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     source = (folder / "neuco_tasks/summed/__init__.py").read_text()
     assert path.as_uri() in source
     assert hashlib.sha256(path.read_bytes()).hexdigest() in source
@@ -85,11 +85,28 @@ def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> Non
     green(folder, "summed")
 
 
+@pytest.mark.parametrize(("metric", "unit"), [("mae", 1.0), ("mse", 1e-4)])
+def test_an_error_of_real_labels_keeps_the_contract(tmp_path: Path, metric: str, unit: float) -> None:
+    """Relief of the real scene: mean times deviation of the elevation, in square metres and in a much larger unit."""
+    mean, deviation = (load_task(f"olinda_elevation_{name}").labels() for name in ("mean", "std"))
+    assert mean.ids == deviation.ids
+    rows = zip(mean.ids, unit * mean.values * deviation.values, strict=True)
+    (tmp_path / "relief.csv").write_text("id,label\n" + "".join(f"{name},{value:.6g}\n" for name, value in rows))
+    args = ("--labels", tmp_path / "relief.csv", *CITED, "--unit", "m2", "--metric", metric, "--into", tmp_path)
+    made = neuco(tmp_path, "new", "task", "relief", *args)
+    assert made.code == 0, made.err
+    source = (tmp_path / "neuco_tasks" / "relief" / "__init__.py").read_text()
+    assert f'metric="{metric}"' in source
+    score, tolerance = (float(re.search(rf"{name}=(.*),", source)[1]) for name in ("score", "tolerance"))  # type: ignore[index]
+    assert 0 < tolerance < score / 2
+    assert set(green(tmp_path, "relief").values()) == {"ok"}
+
+
 def test_classes_are_guessed_and_said_to_be(folder: Path) -> None:
     rows = [row.split(",") for row in (folder / "new.csv").read_text().splitlines()[1:]]
     (folder / "sign.csv").write_text("id,label\n" + "".join(f"{name},{int(float(v) > 0)}\n" for name, v in rows))
     made = neuco(folder, "new", "task", "sign", "--labels", str(folder / "sign.csv"), *CITED, "--into", str(folder))
-    assert "kind      classification (from the labels)" in made.stdout, made.stderr
+    assert "kind      classification (from the labels)" in made.out, made.err
     green(folder, "sign")
 
 
@@ -98,7 +115,7 @@ def test_a_method_from_a_file_keeps_the_contract(folder: Path) -> None:
     np.savez(folder / "mine.npz", ids=ids, values=np.random.default_rng(1).standard_normal((150, 8)).astype("float32"))
     args = ("--embeddings", str(folder / "mine.npz"), "--dataset", "good", *WORDS, "--into", str(folder))
     made = neuco(folder, "new", "method", "mine", *args)
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     found = green(folder, "mine")
     assert found.pop("method-deterministic") == "skipped"
     assert set(found.values()) == {"ok"}
@@ -106,37 +123,25 @@ def test_a_method_from_a_file_keeps_the_contract(folder: Path) -> None:
 
 def test_a_new_encoder_works_before_it_is_filled_in(folder: Path) -> None:
     made = neuco(folder, "new", "method", "means", "--encoder", *WORDS, "--into", str(folder))
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     done = neuco(folder, "score", "--method", "means", "--task", "good", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.code == 0, done.err
     test = folder / "neuco_methods" / "means" / "test.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", str(test)]
-    environment = {**os.environ, "PYTHONPATH": str(folder)}
-    assert "1 passed" in subprocess.run(command, capture_output=True, text=True, env=environment).stdout
+    assert "1 passed" in run_pytest(folder, test).out
 
 
 @pytest.mark.parametrize("noun", ["task", "method"])
 def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: str, tmp_path: Path) -> None:
     kind = ("--labels", str(folder / "new.csv"), *TASK) if noun == "task" else ("--encoder", *WORDS)
     made = neuco(folder, "new", noun, "outside_x", *kind, "--package", "--into", str(tmp_path / "out"))
-    assert made.returncode == 0, made.stderr
+    assert made.code == 0, made.err
     root = tmp_path / "out" / "neuco-outside-x"
     assert {path.name for path in root.iterdir()} == {"pyproject.toml", "README.md", "test.py", "src"}
     target = tmp_path / "site"
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--target",
-        str(target),
-    ]
-    subprocess.run([*pip, str(root)], check=True, capture_output=True)
+    options = ("--quiet", "--no-deps", "--no-build-isolation", "--target", str(target))
+    subprocess.run([sys.executable, "-m", "pip", "install", *options, str(root)], check=True, capture_output=True)
     listed = neuco(Path(f"{target}{os.pathsep}{folder}"), "plugins", "--json")
-    row = next(row for row in json.loads(listed.stdout) if row["name"] == "outside_x")
+    row = next(row for row in json.loads(listed.out) if row["name"] == "outside_x")
     assert row["source"] == "neuco-outside-x 0.1.0 (neuco_outside_x)"
     assert row["status"] == "ok"
     if noun == "task":
@@ -148,11 +153,13 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
     [
         (("task", "good", "--labels", "new.csv", *TASK), 2, "there is a plugin 'good' already"),
         (("task", "Soil", "--labels", "new.csv", *TASK), 2, "not an id"),
-        (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "no name for a Python module"),
-        (("method", "import", "--encoder", *WORDS), 2, "no name for a Python module"),
+        (("task", "soil-ph", "--labels", "new.csv", *TASK), 2, "not a Python module name"),
+        (("method", "import", "--encoder", *WORDS), 2, "not a Python module name"),
         (("task", "digits_class", "--labels", "new.csv", *TASK), 2, "there is a task 'digits_class' already"),
         (("task", "soil", "--labels", "gone.csv", *TASK), 4, "gone.csv"),
         (("task", "soil", "--labels", "new.csv", *CITED), 2, "Give --unit"),
+        (("task", "soil", "--labels", "new.csv", *TASK, "--metric", "f1"), 1, "metric 'f1' is not for regression"),
+        (("task", "soil", "--labels", "new.csv", *TASK, "--metric", "maee"), 3, "Did you mean 'mae'"),
         (("task", "soil", "--labels", "new.csv", *TASK, "--dataset", "goode"), 3, "Did you mean 'good'"),
         (
             ("task", "soil", "--labels", "new.csv", *TASK[:-4], "--citation", "my page", "--unit", "1"),
@@ -167,7 +174,7 @@ def test_a_wrong_use_leaves_nothing_behind(folder: Path, args: tuple[str, ...], 
     before = sorted(folder.rglob("*"))
     args = tuple(str(folder / arg) if arg.endswith("new.csv") else arg for arg in args)
     done = neuco(folder, "new", *args, "--into", str(folder / "elsewhere"))
-    assert (done.returncode, text in done.stderr) == (code, True), done.stderr
+    assert (done.code, text in done.err) == (code, True), done.err
     assert [path for path in sorted(folder.rglob("*")) if "cache" not in path.parts and path not in before] == []
 
 
@@ -185,5 +192,5 @@ def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) ->
 def test_nothing_is_ever_overwritten(folder: Path) -> None:
     (folder / "neuco_tasks" / "soil").mkdir()
     done = neuco(folder, "new", "task", "soil", "--labels", str(folder / "new.csv"), *TASK, "--into", str(folder))
-    assert done.returncode == 2
-    assert "never overwritten" in done.stderr
+    assert done.code == 2
+    assert "never overwritten" in done.err

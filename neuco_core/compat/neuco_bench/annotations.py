@@ -29,18 +29,18 @@ def find_annotations(folder: Path) -> tuple[Annotation, ...]:
     """The label files of a folder, by task name: the order in which the random stream runs through them."""
     if not folder.is_dir():
         raise DataError("no such folder", where=folder, expected="a folder of <task>__<type>.csv files")
-    found = sorted(
-        # Hidden files are not labels; some systems leave one beside every file that they copy.
+    annotations = sorted(
+        # Some systems leave a hidden file beside every file they copy.
         (_annotation(path) for path in folder.glob("*.csv") if not path.name.startswith(".")),
         key=lambda item: item.task,
     )
-    if not found:
+    if not annotations:
         raise DataError("no label files", where=folder, expected="files named <task>__<type>.csv")
-    for first, second in itertools.pairwise(found):
+    for first, second in itertools.pairwise(annotations):
         if first.task == second.task:
             got = f"{first.path.name} and {second.path.name}"
             raise DataError(f"two label files for the task {first.task!r}", where=folder, got=got)
-    return tuple(found)
+    return tuple(annotations)
 
 
 def select(annotations: tuple[Annotation, ...], names: tuple[str, ...] | None) -> tuple[Annotation, ...]:
@@ -57,5 +57,5 @@ def select(annotations: tuple[Annotation, ...], names: tuple[str, ...] | None) -
 def _annotation(path: Path) -> Annotation:
     task, mark, suffix = path.stem.partition("__")
     if not mark or not task or suffix not in KINDS:
-        raise DataError("bad name of a label file", where=path, expected="<task>__<type>.csv, type " + "/".join(KINDS))
+        raise DataError("bad label file name", where=path, expected="<task>__<type>.csv, type " + "/".join(KINDS))
     return Annotation(task, KINDS[suffix], path)

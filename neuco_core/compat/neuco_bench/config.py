@@ -1,7 +1,7 @@
 """NeuCo-Bench's YAML config, old and new, read into a protocol and a few switches.
 
 Old configs have ``batch_size``, ``epochs`` and ``learning_rate`` at the top; newer ones have ``probe_type``
-and ``probe_params``. Both are read, nothing is changed in them, and what is not understood is named.
+and ``probe_params``. Both are read, neither is changed, and unknown keys are reported.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PROBES = {"linear": (*TRAINING, "device"), "svm": SEARCH}
 
 @dataclass(frozen=True)
 class BenchConfig:
-    """A config as it will be used; ``source`` is what the file said, ``notes`` is what the user should know."""
+    """A config as it will be used; ``source`` is what the file says, ``notes`` is what the user should know."""
 
     protocol: Protocol
     task_filter: tuple[str, ...] | None = None
@@ -83,8 +83,8 @@ def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConf
     if probe == "svm":
         notes += _svm_notes(params)
         if switches["store_probes"] or switches["store_models"]:
-            hint = "Set `store_probes: false`; stored are plain numbers, and a support vector machine is more than that"
-            raise DataError("store_probes is for the linear probe", where=where, hint=hint)
+            hint = "Set `store_probes: false`: only a linear probe can be stored as plain numbers"
+            raise DataError("store_probes needs the linear probe", where=where, hint=hint)
     device = params.get("device", data.get("device", "auto"))
     if device not in ("auto", "cpu"):
         notes.append(f"device: {device!r} is ignored, the probe runs on the processor")
@@ -145,7 +145,7 @@ def _positive(value: Any, key: str, where: object) -> float:
 
 def _svm_notes(params: Mapping[str, Any]) -> list[str]:
     ignored = [f"probe_params.{key}" for key in SEARCH if key in params]
-    text = "probe_type svm: our own search inside each training part, so not NeuCo-Bench's numbers"
+    text = "probe_type svm: neuco searches inside each training part, so the numbers are not NeuCo-Bench's"
     return [text + (f"; not used: {', '.join(ignored)}" if ignored else "")]
 
 
@@ -163,7 +163,7 @@ def _typed(data: Mapping[str, Any], key: str, default: Any, kind: type, where: o
     if value is None:
         return default
     if not isinstance(value, kind):
-        names = {bool: "true or false", str: "a text", dict: "keys with values"}
+        names = {bool: "true or false", str: "text", dict: "keys with values"}
         raise DataError(f"bad {key}", where=where, expected=names[kind], got=repr(value))
     return value
 
@@ -172,10 +172,6 @@ def _count(data: Mapping[str, Any], key: str, default: int | float | None, where
     value = data.get(key, default)
     if value is None:
         raise DataError(f"{key} is missing", where=where, expected="a whole number", hint=f"Add `{key}: 40`")
-    return _whole(value, key, where)
-
-
-def _whole(value: Any, key: str, where: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise DataError(f"bad {key}", where=where, expected="a whole number of at least 1", got=repr(value))
     return value
@@ -183,4 +179,4 @@ def _whole(value: Any, key: str, where: object) -> int:
 
 def _unknown(key: str, known: tuple[str, ...]) -> str:
     close = get_close_matches(key.rpartition(".")[2], known, n=1)
-    return f"{key} is not known and not used" + (f"; did you mean {close[0]}?" if close else "")
+    return f"unknown key {key} is ignored" + (f"; did you mean {close[0]}?" if close else "")

@@ -1,4 +1,4 @@
-"""The folder of a run, as NeuCo-Bench lays it out; every file is whole or not there."""
+"""The folder of a run, as NeuCo-Bench lays it out; every file is complete or absent."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def make_run_folder(output_dir: Path, phase: str, method: str, now: datetime) ->
         except FileExistsError:
             if folder.is_dir():
                 continue
-            raise UsageError("there is a file where the results would go", where=folder) from None
+            raise UsageError("a file is in the way of the results", where=folder) from None
         except OSError as error:
-            raise UsageError("cannot make the folder of the run", where=folder, got=error.strerror) from error
+            raise UsageError("cannot create the run's folder", where=folder, got=error.strerror) from error
         return folder
     raise UsageError("too many runs of this name in this second", where=output_dir / phase / stem)
 

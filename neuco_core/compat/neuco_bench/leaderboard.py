@@ -64,13 +64,13 @@ def rank(runs: Sequence[Run]) -> Leaderboard:
     pool = [run for run in runs if run.experiment not in missing]
     if not pool:
         return Leaderboard(tasks, {}, (), missing)
-    found = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
+    ranked = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
     rows = [
         Row(run, math.fsum(run.q.values()) / len(run.q), float(score), int(place))
-        for run, score, place in zip(pool, found.weighted, found.final, strict=True)
+        for run, score, place in zip(pool, ranked.weighted, ranked.final, strict=True)
     ]
     rows.sort(key=lambda row: (row.weighted_score, row.run.experiment))
-    weights = dict(zip(tasks, map(float, found.weights), strict=True))
+    weights = dict(zip(tasks, map(float, ranked.weights), strict=True))
     return Leaderboard(tasks, weights, tuple(rows), missing)
 
 

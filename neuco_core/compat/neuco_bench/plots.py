@@ -1,9 +1,9 @@
-"""Pictures of a run: loss curves, predicted against true values, confusion matrices; one set per task."""
+"""Figures of a run: loss curves, predicted against true values, confusion matrices; one set per task."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuco_core.figures import blank, save
 
@@ -17,7 +17,7 @@ INK, FAINT, MARK = "#1b3a57", "#9fb8cc", "#b5481f"
 
 
 def write_plots(folder: Path, score: Score, prefix: str) -> None:
-    """Write the pictures of one task below its folder, under the names that NeuCo-Bench gives them."""
+    """Write the figures of one task below its folder, named as in NeuCo-Bench."""
     for kind, name in (("train", "train_loss"), ("validation", "test_loss")):
         if name in score.curves:
             figure = loss_figure(score.curves[name], f"{score.task}: {kind} loss")
@@ -63,24 +63,20 @@ def scatter_figure(truth: np.ndarray, prediction: np.ndarray, title: str) -> Fig
 
 
 def confusion_figure(counts: np.ndarray, classes: tuple[float, ...], title: str) -> Figure:
+    import numpy as np
+
     figure, axes = blank(4.6, 4.2)
     image = axes.imshow(counts, cmap="Blues", vmin=0)
     names = [f"{value:g}" for value in classes] or [str(i) for i in range(len(counts))]
     axes.set_xticks(range(len(counts)), names)
     axes.set_yticks(range(len(counts)), names)
-    if len(counts) <= 20:  # more numbers than that cannot be read
-        for (row, column), count in _cells(counts):
+    if len(counts) <= 20:  # more numbers would not be legible
+        for (row, column), count in np.ndenumerate(counts):
             dark = count > counts.max() / 2
             axes.text(column, row, str(int(count)), ha="center", va="center", color="white" if dark else "black")
     figure.colorbar(image, ax=axes, label="samples", shrink=0.85)
     axes.set(xlabel="predicted class", ylabel="true class", title=title)
     return figure
-
-
-def _cells(counts: np.ndarray) -> Any:
-    import numpy as np
-
-    return np.ndenumerate(counts)
 
 
 def _confusion(truth: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Stored probes: plain numbers and a short script that reads them, so that nothing of neuco is needed later.
 
 NeuCo-Bench stores one torch checkpoint; here the probes of all splits are kept, because these are the models
-that the scores are about, and their mean, because a mean of linear models is again one.
+that the scores are about. Their mean is a linear model, too.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def write_probe(
     """Write ``model.npz``, ``metadata.json`` and ``load_model.py`` of a task's linear probes."""
     if not score.models or "weight" not in score.models[0]:
         raise UsageError(
-            f"probes of the kind {score.protocol.probe!r} cannot be stored",
+            f"a {score.protocol.probe!r} probe cannot be stored",
             hint="Set `store_probes: false` in the config, or use `probe_type: linear`",
         )
     import numpy as np
@@ -102,14 +102,14 @@ def _arrays(score: Score, embeddings: Embeddings, labels: Labels, standardize_id
 
     from neuco_core.scoring.prepare import join
 
-    rules = score.protocol
-    joined = join(embeddings, labels, rules, standardize_ids)
-    scaled = rules.normalize_labels and score.kind == "regression"
+    protocol = score.protocol
+    joined = join(embeddings, labels, protocol, standardize_ids)
+    scaled = protocol.normalize_labels and score.kind == "regression"
     return {
         "weight": np.stack([model["weight"] for model in score.models]),
         "bias": np.stack([model["bias"] for model in score.models]),
-        "center": np.float32(joined.center if rules.standardize else 0.0),
-        "spread": np.float32(joined.spread if rules.standardize else 1.0),
+        "center": np.float32(joined.center if protocol.standardize else 0.0),
+        "spread": np.float32(joined.spread if protocol.standardize else 1.0),
         "label_low": joined.y.min(axis=0) if scaled else np.zeros(joined.y.shape[1]),
         "label_span": np.ptp(joined.y, axis=0) if scaled else np.ones(joined.y.shape[1]),
         "classes": np.array(score.classes),

@@ -13,11 +13,11 @@ from neuco_core.compat.neuco_bench.annotations import Annotation, find_annotatio
 from neuco_core.compat.neuco_bench.config import BenchConfig
 from neuco_core.compat.neuco_bench.files import SUMMARY, check_name, make_run_folder, write_json
 from neuco_core.compat.neuco_bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
-from neuco_core.errors import DataError, NeucoError
+from neuco_core.errors import DataError, DependencyError, NeucoError
 
 if TYPE_CHECKING:
-    from neuco_core.runs.cells import Progress
     from neuco_core.scoring.scorer import Score
+    from neuco_core.studies.inputs import Progress
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
@@ -39,7 +39,7 @@ class BenchJob:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """What a run gave, and where it is."""
+    """The results of a run, and where they are."""
 
     folder: Path
     summary: dict[str, Any]
@@ -63,9 +63,7 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     check_name(job.method_name, "--method_name")
     check_name(job.phase, "--phase")
     if job.config.enable_plots:
-        from neuco_core.figures import check_target
-
-        check_target()  # before an hour of work, not after it
+        _check_plots()  # before an hour of work, not after
     annotations = find_annotations(job.annotation_path)
     chosen = select(annotations, job.config.task_filter)
     inputs = _read(job, annotations)
@@ -77,6 +75,16 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     else:
         folder.rmdir()
     return BenchResult(folder, summary, scores, failed, tuple(inputs.notes))
+
+
+def _check_plots() -> None:
+    from neuco_core.figures import check_target
+
+    try:
+        check_target()
+    except DependencyError as error:
+        error.hint += ", or set `enable_plots: false` in the config"
+        raise
 
 
 def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:
@@ -94,15 +102,15 @@ def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:
     notes = [f"{count} values became 0: {reason}" for reason, count in embeddings.replaced.items() if count]
     notes += [
         f"{name}: {count} rows left out: {reason}"
-        for name, found in labels.items()
-        for reason, count in found.dropped.items()
+        for name, table in labels.items()
+        for reason, count in table.dropped.items()
         if count
     ]
     if job.exclude_file is not None:
         embeddings, count = _without(embeddings, job.exclude_file)
         notes.append(f"{count} embeddings left out, as {job.exclude_file.name} asks")
     # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
-    known = {name for found in labels.values() for name in found.ids}
+    known = {name for table in labels.values() for name in table.ids}
     return _Inputs(embeddings, labels, [name for name in embeddings.ids if name in known], notes)
 
 
@@ -136,7 +144,7 @@ def _score_all(
     for item in chosen:
         step = _step(progress, item.task, before / whole, sizes[item.task] / whole)
         try:
-            found = score(
+            scored = score(
                 inputs.embeddings,
                 inputs.labels[item.task],
                 config.protocol,
@@ -150,9 +158,9 @@ def _score_all(
             failed[item.task] = str(error)
             words += _words(job, inputs, sizes[item.task])
         else:
-            _write_task(folder / item.task, found, job, inputs)
-            scores[item.task] = found
-            words += found.words
+            _write_task(folder / item.task, scored, job, inputs)
+            scores[item.task] = scored
+            words += scored.words
         before += sizes[item.task]
     return scores, failed
 
@@ -169,15 +177,15 @@ def _step(progress: Progress | None, name: str, before: float, share: float) -> 
 
 
 def _words(job: BenchJob, inputs: _Inputs, samples: int) -> int:
-    """Random numbers that a task takes even if it has no score (constant labels): the next task starts after them."""
+    """Random words that a task takes even if it has no score (constant labels): the next task starts after them."""
     from neuco_core.scoring.stream import linear_words
 
-    rules = job.config.protocol
-    if rules.probe != "linear" or samples < 2:
+    protocol = job.config.protocol
+    if protocol.probe != "linear" or samples < 2:
         return 0
-    test = math.ceil(rules.test_size * samples)
-    dim = rules.embedding_dim or inputs.embeddings.values.shape[1]
-    return rules.k * linear_words(dim, 1, samples - test, test, rules.epochs)
+    test = math.ceil(protocol.test_size * samples)
+    dim = protocol.embedding_dim or inputs.embeddings.values.shape[1]
+    return protocol.k * linear_words(dim, 1, samples - test, test, protocol.epochs)
 
 
 def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> None:

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from neuco_core.errors import ScoreError
 from neuco_core.studies.compare import common, corrected_t_test, holm
 from neuco_core.tables.embeddings import make_embeddings
-from tests.compat.helpers import neuco
+from tests.command import neuco_here as neuco
 
-RULES = ("--k", 6, "--epochs", 3, "--lr", 0.01)
+PROTOCOL = ("--k", 6, "--epochs", 3, "--lr", 0.01)
 
 
 def test_by_hand() -> None:
@@ -121,30 +121,30 @@ def other(case: Path, tmp_path: Path) -> Path:
 
 def test_a_file_against_itself(case: Path, parity_tasks: Path) -> None:
     path = case / "embeddings.csv"
-    ran = neuco("compare", path, path, "--tag", "parity", "--kind", "regression", *RULES, "--json")
+    ran = neuco("compare", path, path, "--tag", "parity", "--kind", "regression", *PROTOCOL, "--json")
     assert ran.code == 0, ran.err
     assert [pair["verdict"] for pair in ran.json["tasks"]] == ["no difference shown"] * 3
     assert {pair["test"]["p"] for pair in ran.json["tasks"]} == {1.0}
 
 
 def test_paired_over_the_same_samples(case: Path, other: Path, parity_tasks: Path) -> None:
-    ran = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *RULES, "--json")
+    ran = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *PROTOCOL, "--json")
     assert ran.code == 0, ran.err
     (pair,) = ran.json["tasks"]
     assert pair["a"]["samples"]["used"] == pair["b"]["samples"]["used"] == 680
     gaps = [x - y for x, y in zip(pair["a"]["per_split"], pair["b"]["per_split"], strict=True)]
     assert pair["test"]["difference"] == pytest.approx(np.mean(gaps))
     assert pair["test"]["std"] == pytest.approx(np.std(gaps, ddof=1))
-    said = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *RULES)
+    said = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *PROTOCOL)
     assert "A = embeddings.csv, B = other.csv" in said.out
     assert "parity_delta" in said.out
 
 
 def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: Path) -> None:
-    one = neuco("compare", case / "embeddings.csv", other, "--dataset", "parity", *RULES)
+    one = neuco("compare", case / "embeddings.csv", other, "--dataset", "parity", *PROTOCOL)
     assert one.code == 0
     assert "skipped parity_unpinned: labels not verified yet" in one.out
-    two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *RULES)
+    two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *PROTOCOL)
     assert two.code == 1
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from neuco_core.errors import UsageError
 from neuco_core.studies.ablate import Reducer, Variant, plan
-from tests.compat.helpers import neuco
+from tests.command import neuco_here as neuco
 
 FAST = ("--k", 2, "--epochs", 2)
 
@@ -119,7 +119,7 @@ def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, 
         (("--method", "pca", "--dims", "a,b"), 2, "whole numbers"),
         (("--method", "pca", "--rates", "int4"), 2, "no such rate"),
         (("--method", "pca", "--reduce", "umap", "--dataset", "olinda"), 2, "no such reduction"),
-        (("--method", "pca", "--plot", "a.gif"), 2, "picture"),
+        (("--method", "pca", "--plot", "a.gif"), 2, "figure format"),
         (("--method", "pca", "--task", "biomass_mean"), 1, "unpinned"),
         (("--method", "pca", "--kind", "classification"), 2, "several datasets"),
     ],
