@@ -6,7 +6,7 @@ else. Do heavy imports inside functions. An id must be the plugin's name, or beg
 that is why ``load_task("soil_ph")`` needs to import only the plugins named ``soil_ph`` or ``soil``.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``,
-``neuco.probes``, ``neuco.splitters``, ``neuco.commands``.
+``neuco.probes``, ``neuco.splitters``, ``neuco.boards``, ``neuco.commands``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from neuco_core.specs import Dataset, Method, Metric, Probe, Splitter, Task
+    from neuco_core.specs import BoardKind, Dataset, Method, Metric, Probe, Splitter, Task
 
 PROJECT = "neuco"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -95,6 +95,16 @@ def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
             return [(range(0, n, 2), range(1, n, 2))]
 
         yield Splitter(id="soil_halves", function=halves)
+    """
+
+
+@hookspec
+def neuco_boards() -> Iterable[BoardKind]:  # type: ignore[empty-body]
+    """Yield kinds of boards that a suite may name.
+
+    @hookimpl
+    def neuco_boards():
+        yield BoardKind(id="soil_mean", rank=lambda cells: cells.ranked_by("Mean score", cells.means()))
     """
 
 

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 # Sums of the same numbers may differ in the last bits between machines; what comes out of random replicates also
-# depends on how a quantile falls, so it is not given more precisely than it is known.
+# depends on how a quantile falls, so a kind rounds it to what is known.
 EXACT = 10
 RANDOM = 4
 
@@ -18,10 +18,10 @@ def number(value: object, digits: int = EXACT) -> float | None:
     return round(float(value), digits) + 0.0  # type: ignore[arg-type]
 
 
-def interval(low: Any, high: Any, digits: int = RANDOM) -> list[float | None]:
-    return [number(low, digits), number(high, digits)]
-
-
-def whole(low: Any, high: Any) -> list[int]:
-    """An interval of ranks."""
-    return [int(low), int(high)]
+def rounded(value: Any) -> Any:
+    """JSON values with all floats as the file holds them."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    return [rounded(item) for item in value] if isinstance(value, list | tuple) else value

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core._validate import ID
-from neuco_core.specs import Dataset, Method, Metric, Origin, Probe, Spec, Splitter, Task
+from neuco_core.specs import BoardKind, Dataset, Method, Metric, Origin, Probe, Spec, Splitter, Task
 
 # The nouns that plugins bring. The hook is neuco_<noun>s and the entry-point group neuco.<noun>s.
 NOUNS: dict[str, type[Spec]] = {
@@ -22,10 +22,11 @@ NOUNS: dict[str, type[Spec]] = {
     "metric": Metric,
     "probe": Probe,
     "splitter": Splitter,
+    "board": BoardKind,
 }
 IN_TREE = ("neuco_tasks", "neuco_methods")
-BUILTIN = ("neuco_core.scoring.builtin",)
-BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter"))
+BUILTIN = ("neuco_core.scoring.builtin", "neuco_core.boards.builtin")
+BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter", "board"))
 
 
 @dataclass(frozen=True)

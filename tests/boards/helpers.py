@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from neuco_core.boards.build import rank_cells
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.boards.table import Cell, Entrant, Event, Table
 from neuco_core.records.check import CODES, HASHES
 from neuco_core.records.record import Record, fingerprint, summary
 from neuco_core.specs import Suite
@@ -34,10 +36,10 @@ def simulate(
     return truth, [TaskScores(found, RHO / (1 - RHO)) for found in scores]
 
 
-def table_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Table:
+def cells_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Cells:
     """The cells of simulated scores; methods are m000, m001, …, tasks t00, t01, …"""
     count = len(scores[0].splits)
-    entrants = tuple(Entrant(f"m{m:03}", baseline=m in baselines, dim=2 ** (4 + m % 7)) for m in range(count))
+    methods = tuple(BoardMethod(f"m{m:03}", baseline=m in baselines, dim=2 ** (4 + m % 7)) for m in range(count))
     cells = {}
     for t, task in enumerate(scores):
         for m, splits in enumerate(task.splits):
@@ -46,8 +48,13 @@ def table_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Tab
             cells[f"m{m:03}", f"t{t:02}"] = Cell(
                 q, mean, std, tuple(splits.tolist()), task.test_to_train, fingerprint=key
             )
-    events = tuple(Event(f"t{t:02}", dataset="made", metric="r2") for t in range(len(scores)))
-    return Table(events, entrants, cells)
+    tasks = tuple(BoardTask(f"t{t:02}", dataset="made", metric="r2") for t in range(len(scores)))
+    return Cells(tasks, methods, cells)
+
+
+def board_of(cells: Cells, name: str = "made", **options: Any) -> Board:
+    """The board of these cells, as that of a suite."""
+    return rank_cells(cells, "neuco", options, suite=BoardSuite(name, "", 1, "neuco-2025", {}))
 
 
 def make_record(method: str, task: str, per_split: Sequence[float | None] = (), **changes: Any) -> Record:

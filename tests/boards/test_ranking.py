@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from neuco_core.boards.published import load_published
+from neuco_core.boards.published import read_published
 from neuco_core.boards.stats.ranking import Rule, aggregations, positions, rank
 from neuco_core.boards.stats.robustness import without_each_method, without_each_task
 from neuco_core.errors import UsageError
@@ -69,7 +69,7 @@ boards = arrays(
 
 @pytest.fixture
 def table4(root: Path) -> np.ndarray:
-    return load_published(root / "registry", "neuco-paper-table-4").table().numbers("q")
+    return read_published(root / "registry/published/neuco-paper-table-4.json").cells().numbers("q")
 
 
 def test_table_4(table4: np.ndarray) -> None:

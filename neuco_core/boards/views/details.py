@@ -1,95 +1,56 @@
-"""What stands behind a board, for a terminal: other rules, who changes places, groups, and what tasks are worth."""
+"""What stands behind a ranking, as small tables: groups, what the kind adds, and diagnostics of the tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from neuco_core.boards.model import Board, Column, Section, Value
+from neuco_core.boards.values import LOWER, show
 
-Board = Mapping[str, Any]
-AGGREGATIONS = {"mean_rank": "mean rank", "mean_q": "mean Q", "mean_score": "mean score", "borda": "Borda"}
-
-
-@dataclass(frozen=True)
-class Section:
-    """A small table with a title. ``words`` are the columns of text; the others are numbers."""
-
-    title: str
-    headers: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    words: tuple[int, ...] = (0,)
-
-    @property
-    def numbers(self) -> set[int]:
-        return set(range(len(self.headers))) - set(self.words)
+TEXT = ("text", "method", "task", "moves")
+GROUPED = "Methods in a group are statistically indistinguishable"
 
 
 def details(board: Board) -> list[Section]:
-    """All that there is to tell of a board; standings, which have no scores, have nothing more."""
-    if not board["rows"] or "variants" not in board:
-        return []
-    found = [_other_rules(board), *_groups(board), *_moves(board), _tasks(board), *_redundant(board)]
-    return [section for section in found if section.rows]
+    """All that there is to tell of a board, for a terminal; matrices are for the page."""
+    groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
+    sections = [s for s in board.sections if not s.matrix]
+    ranking = [s for s in sections if s.about == "ranking"]
+    tasks = [s for s in sections if s.about == "tasks"]
+    found = [groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
+    return [section for section in found if section.rows or section.empty]
 
 
-def _other_rules(board: Board) -> Section:
-    """The rank of each method under each rule; a mark where it is not the board's."""
-    names = [variant["name"] for variant in board["variants"]]
-    other_tasks = any(row.get("rank_other_tasks") for row in board["rows"])
-    headers = ("method", "rank", *names, *AGGREGATIONS.values(), *["other tasks"] * other_tasks)
-    rows = []
-    for row in board["rows"]:
-        ranks = [variant["ranks"][row["method"]] for variant in board["variants"]]
-        ranks += [row["ranks"][name] for name in AGGREGATIONS]
-        cells = [str(place) + "*" * (place != row["rank"]) for place in ranks]
-        cells += [_range(row.get("rank_other_tasks"))] * other_tasks
-        rows.append((row["method"], str(row["rank"]), *cells))
-    return Section("Ranks by other rules (* is not the board's rank)", headers, tuple(rows))
+def _groups(board: Board) -> tuple[tuple[str], ...]:
+    return tuple((", ".join(group),) for group in board.groups or ())
 
 
-def _groups(board: Board) -> list[Section]:
-    if board["groups"] is None:
-        return []
-    rows = tuple((", ".join(group),) for group in board["groups"])
-    return [Section("Cannot be told apart, all pairs judged at once", ("methods",), rows)]
-
-
-def _moves(board: Board) -> list[Section]:
-    found = []
-    for noun in ("method", "task"):
-        rows = tuple(
-            (entry["left_out"], ", ".join(f"{name} {old} → {new}" for name, (old, new) in entry["moves"].items()))
-            for entry in board[f"without_{noun}"]
-        )
-        found.append(Section(f"Who changes places without one {noun}", ("left out", "moves"), rows, (0, 1)))
-    return found
-
-
-def _tasks(board: Board) -> Section:
-    headers = ("task", "metric", "weight", "pairs apart", "noise", "agrees with the board", "negative Q")
-    rows = [
+def diagnostics(board: Board) -> Section:
+    """The tasks with the columns that the kind has for them."""
+    known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
+    columns = (Column("task", "Task", format="task"), Column("metric", "metric", format="text"), *known)
+    rows = tuple(
         (
-            task["id"],
-            task["metric"] if task["greater_is_better"] else f"{task['metric']}, less is better",
-            _number(task["weight"]),
-            "–" if task["pairs_apart"] is None else f"{task['pairs_apart']:.0%}",
-            _number(task["noise"]),
-            _number(task["agreement"]),
-            "–" if task["negative"] is None else str(task["negative"]),
+            task.id,
+            (task.metric or "–") + ("" if task.greater_is_better else f", {LOWER}"),
+            *(task.values.get(column.key) for column in known),
         )
-        for task in board["tasks"]
+        for task in board.tasks
+    )
+    return Section("Task diagnostics", columns, rows)
+
+
+def marked(board: Board, row: tuple[Value, ...], column: Column, value: Value) -> bool:
+    """Whether a rank in a section is not the board's."""
+    return column.format == "rank" and value != board.ranks.get(str(row[0]))
+
+
+def lines(board: Board, section: Section) -> list[list[str]]:
+    """The rows of a section as text; a * marks a rank that is not the board's."""
+    return [
+        [show(c, value) + "*" * marked(board, row, c, value) for c, value in zip(section.columns, row, strict=True)]
+        for row in section.rows
     ]
-    return Section("What the tasks are worth", headers, tuple(rows), (0, 1))
 
 
-def _redundant(board: Board) -> Sequence[Section]:
-    rows = tuple((*entry["tasks"], _number(entry["correlation"])) for entry in board["redundant"])
-    return [Section("Tasks that order methods almost alike", ("task", "task", "correlation"), rows, (0, 1))]
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _range(value: Sequence[int] | None) -> str:
-    return "–" if value is None else f"{value[0]}–{value[1]}"
+def right(section: Section) -> set[int]:
+    """The columns of numbers."""
+    return {i for i, column in enumerate(section.columns) if column.format not in TEXT}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuco_core.boards.model import Interval
 from neuco_core.boards.views.site.html import Safe, join, num, tag
 from neuco_core.text import counted
 
@@ -29,18 +30,18 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Safe:
     return tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=class_)
 
 
-def rank_interval(place: int, interval: Sequence[int] | None, methods: int) -> Safe:
+def rank_interval(place: int, interval: Interval | None, methods: int) -> Safe:
     """Where a rank stands among all, and the ranks that are plausible for the method."""
     width = 84
 
-    def x(rank: int) -> float:
+    def x(rank: float) -> float:
         return 6 + (rank - 1) / max(methods - 1, 1) * (width - 12)
 
     track = _line(6, 8, width - 6, 8, "track")
     dot = tag("circle", cx=f"{x(place):.1f}", cy="8", r="4", class_="dot")
-    if interval is None:
+    if interval is None or interval.low is None or interval.high is None:
         return _svg(width, 16, f"rank {place} of {methods}", track, dot, class_="ranks")
-    low, high = interval
+    low, high = interval.low, interval.high
     bar = tag(
         "rect", x=f"{x(low) - 3:.1f}", y="5", width=f"{x(high) - x(low) + 6:.1f}", height="6", rx="3", class_="bar"
     )
@@ -103,8 +104,9 @@ def _short(value: float, digits: int) -> str:
     return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "−")
 
 
-def strip(splits: Sequence[float], mean: float, interval: Sequence[float] | None, on: Scale, words: str) -> Safe:
+def strip(splits: Sequence[float], mean: float, ends: Interval | None, on: Scale, words: str) -> Safe:
     """The scores of the splits as dots, their mean, and its interval; arrows for what lies beyond the axis."""
+    interval = (ends.low, ends.high) if ends and ends.low is not None and ends.high is not None else None
     height = 26
     rows = (8, 11, 14)  # dots that lie on each other are easier to see when they are not on one line
     inside = [value for value in splits if not on.side(value)]

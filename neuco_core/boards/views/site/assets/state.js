@@ -2,7 +2,10 @@
 "use strict";
 var neuco = (function () {
   var data = JSON.parse(document.getElementById("board-data").textContent);
-  var defaults = { sort: "rank", dir: "", q: "", show: "score", base: "", dim: "", kind: "", pick: "" };
+  var shows = data.cellColumns.map(function (column) { return column.key; });
+  var defaults = { sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", kind: "", pick: "" };
+  // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
+  var limits = data.limits.map(function (key) { defaults["max-" + key] = ""; return "max-" + key; });
   var state = read();
   var listeners = [];
 
@@ -18,13 +21,15 @@ var neuco = (function () {
     function keep(key, allowed) {
       if (allowed.indexOf(found[key]) < 0) { found[key] = defaults[key]; }
     }
-    keep("show", ["score", "q", "rank"]);
+    keep("show", shows);
     keep("base", ["hide"]);
     keep("kind", data.tasks.map(function (task) { return task.kind; }));
-    keep("dim", data.rows.map(function (row) { return String(row.dim); }).filter(Number));
+    limits.forEach(function (limit, i) {
+      keep(limit, data.rows.map(function (row) { return String(row.values[data.limits[i]]); }).filter(Number));
+    });
     var tasks = data.tasks.filter(function (task) { return !found.kind || task.kind === found.kind; });
     var sorted = found.sort;
-    keep("sort", ["rank", "method"].concat(data.columns, tasks.map(function (task) { return "task:" + task.id; })));
+    keep("sort", ["rank", "method"].concat(data.columns.map(function (column) { return column.key; }), tasks.map(function (task) { return "task:" + task.id; })));
     keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
     var ids = data.rows.map(function (row) { return row.id; });
     found.pick = found.pick.split(",").filter(function (id) { return ids.indexOf(id) >= 0; }).join(",");
@@ -52,8 +57,17 @@ var neuco = (function () {
     var chosen = Object.keys(defaults).some(function (key) { return state[key] !== defaults[key]; });
     if (chosen) { write(); } // the reader is at the place already, and the address is a link to the view again
   });
+  function label(key) { return data.columns.find(function (column) { return column.key === key; }).label; }
+
   return {
     data: data,
+    limits: limits,
+    // A value as its column says.
+    text: function (column, value) {
+      if (value === null || value === undefined) { return "–"; }
+      if (column.format === "percent") { return (100 * value).toFixed(column.digits) + "%"; }
+      return value.toFixed(column.format === "integer" ? 0 : column.digits).replace("-", "−");
+    },
     get state() { return state; },
     set: function (changes) { mend(Object.assign(state, changes)); write(); tell(); },
     listen: function (listener) { listeners.push(listener); },
@@ -63,14 +77,21 @@ var neuco = (function () {
       var on = [];
       if (state.q) { on.push({ words: "name contains “" + state.q + "”", off: { q: "" } }); }
       if (state.base) { on.push({ words: "no baselines", off: { base: "" } }); }
-      if (state.dim) { on.push({ words: "size at most " + state.dim, off: { dim: "" } }); }
+      limits.forEach(function (limit, i) {
+        var off = {};
+        off[limit] = "";
+        if (state[limit]) { on.push({ words: label(data.limits[i]) + " at most " + state[limit], off: off }); }
+      });
       if (state.kind) { on.push({ words: state.kind + " tasks only", off: { kind: "" } }); }
       return on;
     },
     visible: function (row) {
       return state.q.toLowerCase().split(/\s+/).every(function (word) { return row.find.indexOf(word) >= 0; })
         && !(state.base && row.base)
-        && (!state.dim || (row.dim !== null && row.dim <= Number(state.dim)));
+        && limits.every(function (limit, i) {
+          var value = row.values[data.limits[i]];
+          return !state[limit] || (value !== null && value <= Number(state[limit]));
+        });
     },
     shownTasks: function () {
       return data.tasks.map(function (task) { return !state.kind || task.kind === state.kind; });
