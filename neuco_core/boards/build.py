@@ -10,7 +10,7 @@ import msgspec
 
 from neuco_core.boards.canonical import number, rounded
 from neuco_core.boards.cells import Cells, from_records
-from neuco_core.boards.model import Board, BoardSuite
+from neuco_core.boards.model import Board, BoardSuite, Ranked
 from neuco_core.errors import NeucoError, PluginError, UsageError
 from neuco_core.jsonio import digest
 from neuco_core.plugins.catalog import load_board
@@ -39,7 +39,10 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     chosen = _options(spec, options or {})
     found = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
     try:
-        values = rounded(msgspec.to_builtins(spec.rank(cells, **chosen), enc_hook=_item))
+        ranked = spec.rank(cells, **chosen)
+        if not isinstance(ranked, Ranked):
+            raise TypeError(f"it gave a {type(ranked).__name__}, not a Ranked")
+        values = rounded(msgspec.to_builtins(ranked, enc_hook=_item))
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
         more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})
         return msgspec.convert(values | more, Board)
