@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from neuco_core.boards.canonical import number, rounded
 from neuco_core.boards.cells import Cells, from_records
-from neuco_core.boards.model import Board, BoardSuite, Ranked
+from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
 from neuco_core.errors import NeucoError, PluginError, UsageError
 from neuco_core.jsonio import digest
 from neuco_core.plugins.catalog import load_board
@@ -39,10 +38,7 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     chosen = _options(spec, options or {})
     found = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
     try:
-        ranked = spec.rank(cells, **chosen)
-        if not isinstance(ranked, Ranked):
-            raise TypeError(f"it gave a {type(ranked).__name__}, not a Ranked")
-        values = rounded(msgspec.to_builtins(ranked, enc_hook=_item))
+        values = rounded(_plain(spec.rank(cells, **chosen)))
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
         more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})
         return msgspec.convert(values | more, Board)
@@ -53,11 +49,11 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
         raise PluginError(what, where=spec.origin) from error
 
 
-def _item(value: Any) -> Any:
-    """Numbers of numpy are what a kind computes with."""
-    if hasattr(value, "item"):
-        return value.item()
-    raise TypeError(f"{type(value).__name__} in a board")
+def _plain(ranked: object) -> Any:
+    """What a kind gives, as JSON values; it may well have computed with numbers of numpy."""
+    if not isinstance(ranked, Ranked):
+        raise TypeError(f"it gave a {type(ranked).__name__}, not a Ranked")
+    return msgspec.to_builtins(ranked, enc_hook=lambda value: value.item())
 
 
 def _options(kind: BoardKind, given: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,9 +20,14 @@ def _neuco(cells: Cells, **options: Any) -> Ranked:
 
 
 def _standings(cells: Cells) -> Ranked:
-    from neuco_core.boards.kinds.standings import as_printed
+    """As published: the printed column ``rank`` is the ranking; methods without a place come last."""
+    from neuco_core.boards.model import Ranked
 
-    return as_printed(cells)
+    places = {m.id: int(place) if (place := m.values.get("rank")) else None for m in cells.methods}
+    ordered = sorted(cells.methods, key=lambda m: places[m.id] or len(places) + 1)
+    values = {m.id: {key: value for key, value in m.values.items() if key != "rank"} for m in ordered}
+    rows = tuple(m.row(places[m.id], cells.shown(m), values=values[m.id]) for m in ordered)
+    return Ranked(columns=cells.columns, rows=rows, rule="ranks as published")
 
 
 @hookimpl

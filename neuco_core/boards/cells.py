@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
@@ -105,11 +107,9 @@ class Cells:
         sign = -1 if higher else 1
         found = sorted((sign * value, method) for method, value in values.items())
         places = {method: 1 + sum(other < value for other, _ in found) for value, method in found}
+        own = {method: {key: value} for method, value in values.items()}
         ordered = sorted(self.methods, key=lambda m: (places.get(m.id, len(places) + 1), m.id))
-        rows = tuple(
-            m.row(places.get(m.id), self.shown(m), values={key: values[m.id]} if m.id in values else {})
-            for m in ordered
-        )
+        rows = tuple(m.row(places.get(m.id), self.shown(m), values=own.get(m.id, {})) for m in ordered)
         direction: Literal["higher", "lower"] = "higher" if higher else "lower"
         return Ranked(columns=(Column(key, label, "", direction),), rows=rows, rule=f"{label}, {direction} is better")
 
@@ -121,17 +121,14 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     than the suite's, or of an older version of the method, never counts.
     """
     chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
-    methods: dict[str, list[Record]] = {}
-    tasks: dict[str, list[Record]] = {task: [] for task in sorted(suite.tasks)}
-    for record in chosen:
-        methods.setdefault(record.method, []).append(record)
-        tasks[record.task].append(record)
-    chosen_methods = {method: _method(method, methods[method]) for method in sorted(methods)}
+    tasks = {task: [r for r in chosen if r.task == task] for task in sorted(suite.tasks)}
+    grouped = groupby(sorted(chosen, key=attrgetter("method")), key=attrgetter("method"))
+    methods = {name: _method(name, list(own)) for name, own in grouped}
     cells: dict[tuple[str, str], Cell] = {}
     for record in chosen:
         if (record.method, record.task) in cells:
             raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
-        reason = _old(record, suite, chosen_methods[record.method].version) or (stale(record) if stale else None)
+        reason = _old(record, suite, methods[record.method].version) or (stale(record) if stale else None)
         cell = _cell(record)
         # Where nothing was scored, the reason for that says more than that it is an old one.
         old = reason is not None and record.status in ("ok", "failed")
@@ -139,7 +136,7 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     # Old records may well speak of another metric; they tell what a task is only where there are no others.
     current = {task: [r for r in own if cells[r.key[:2]].status != "stale"] or own[:1] for task, own in tasks.items()}
     described = tuple(_task(task, suite.tasks[task], own) for task, own in current.items())
-    return Cells(described, tuple(chosen_methods.values()), cells)
+    return Cells(described, tuple(methods.values()), cells)
 
 
 def _cell(record: Record) -> Cell:
@@ -187,26 +184,12 @@ def _method(method: str, records: Sequence[Record]) -> BoardMethod:
     return BoardMethod(method, version, any(record.baseline for record in own), max(dims, default=None))
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Who is ranked on what: ``cells`` holds these only; the rest is named with what it lacks."""
-
-    cells: Cells
-    left_out: tuple[BoardMethod, ...]
-    unused: tuple[BoardTask, ...]
-
-
-def pool(cells: Cells, coverage: str = "complete") -> Pool:
-    """Apply a coverage policy."""
+def pool(cells: Cells, coverage: str = "complete") -> Cells:
+    """The methods that a coverage policy ranks, and the tasks on which."""
     if coverage not in COVERAGE:
         raise UsageError("no such coverage policy", expected=f"one of {', '.join(COVERAGE)}", got=coverage)
-    tasks = cells.tasks
     if coverage == "complete":
-        ranked = tuple(m for m in cells.methods if cells.complete(m))
-    else:
-        ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in tasks))
-        tasks = tuple(t for t in tasks if all(cells.scored(m, t) for m in ranked))
-        ranked = ranked if tasks else ()
-    left_out = tuple(m for m in cells.methods if m not in ranked)
-    unused = tuple(t for t in cells.tasks if t not in tasks)
-    return Pool(replace(cells, tasks=tasks, methods=ranked), left_out, unused)
+        return replace(cells, methods=tuple(m for m in cells.methods if cells.complete(m)))
+    ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in cells.tasks))
+    tasks = tuple(t for t in cells.tasks if all(cells.scored(m, t) for m in ranked))
+    return replace(cells, tasks=tasks, methods=ranked if tasks else ())

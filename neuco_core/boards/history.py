@@ -12,7 +12,6 @@ from neuco_core.boards.values import in_cell, in_row, with_values
 from neuco_core.jsonio import digest
 from neuco_core.text import clean
 
-CAUSES = ("new-task", "gone-task", "task-version", "rule", "format")
 WORDS = {
     "new-method": "{subject} is new, at rank {after}",
     "gone-method": "{subject}, at rank {before} before, is no longer ranked",
@@ -63,8 +62,7 @@ def changes(old: Board, new: Board) -> list[Change]:
     if (old.kind, old.options, old.rule) != (new.kind, new.options, new.rule):
         causes.append(Change("rule", "ranking", why=f"{old.rule} → {new.rule}"))
     columns = ({c.label: 1 for c in with_values(board.columns, board.rows)} for board in (old, new))
-    moved = _moves(old.ranks, new.ranks, causes, _rescored(old, new), new)
-    found = [*causes, *_listed("column", *columns), *moved]
+    found = [*causes, *_listed("column", *columns), *_moves(old.ranks, new, causes, _rescored(old, new))]
     if not found and old != new:
         # ``cells`` is a digest of all records, which names nothing; it counts only where nothing else differs.
         before_it, after_it = (plain(replace(board, cells="")) for board in (old, new))
@@ -75,7 +73,7 @@ def changes(old: Board, new: Board) -> list[Change]:
 def format_changes(ranks: Mapping[str, int], new: Board, was: str) -> list[Change]:
     """The changes from a board that can no longer be read, of which the history still has the ranks."""
     cause = Change("format", "board", why=was)
-    return [cause, *_moves(ranks, new.ranks, [cause], {}, new)]
+    return [cause, *_moves(ranks, new, [cause], {})]
 
 
 def first_difference(old: Any, new: Any, place: str = "") -> str:
@@ -100,30 +98,23 @@ def _listed(noun: str, before: Mapping[str, int], after: Mapping[str, int]) -> I
 
 
 def _moves(
-    before: Mapping[str, int],
-    after: Mapping[str, int],
-    causes: Sequence[Change],
-    rescored: Mapping[str, str],
-    board: Board,
+    before: Mapping[str, int], board: Board, causes: Sequence[Change], rescored: Mapping[str, str]
 ) -> list[Change]:
-    rows = {row.method: row for row in board.rows}
-    found = [Change("new-method", m, after=after[m], why=_values(board, rows[m])) for m in after if m not in before]
+    """What is different in the ranks."""
+    after, rows = board.ranks, {row.method: row for row in board.rows}
+    found = []
+    for name in (m for m in after if m not in before):
+        values = [f"{c.label} {in_row(c, rows[name])}" for c in with_values(board.columns, (rows[name],))]
+        found.append(Change("new-method", name, after=after[name], why=", ".join(values)))
     found += [Change("gone-method", m, before[m], why=_lacks(rows.get(m))) for m in before if m not in after]
     found += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
+    # With other tasks or another rule every rank is computed anew; who passed whom explains nothing.
+    anew = "; ".join(str(change) for change in causes[:3]) + "; …" * (len(causes) > 3)
     for name in after:
         if name in before and before[name] != after[name]:
-            why = _by_causes(causes) if causes else _reason(name, before, after, rescored)
+            why = anew or _reason(name, before, after, rescored)
             found.append(Change("moved", name, before[name], after[name], why))
     return found
-
-
-def _by_causes(causes: Sequence[Change]) -> str:
-    """With other tasks or another rule every rank is computed anew; who passed whom explains nothing."""
-    return "; ".join(str(change) for change in causes[:3]) + ("; …" if len(causes) > 3 else "")
-
-
-def _values(board: Board, row: BoardRow) -> str:
-    return ", ".join(f"{c.label} {in_row(c, row)}" for c in with_values(board.columns, (row,)))
 
 
 def _lacks(row: BoardRow | None) -> str:
@@ -159,9 +150,8 @@ def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], resc
     """Who passed it or fell behind it; if nobody's scores explain it, the pool's weights do."""
     if name in rescored:
         return "its own scores changed"
-    passed = [
-        other for other in after if after[other] < after[name] and before.get(other, len(before) + 1) > before[name]
-    ]
+    behind_before = {other for other in after if before.get(other, len(before) + 1) > before[name]}
+    passed = [other for other in after if after[other] < after[name] and other in behind_before]
     gone = [other for other in before if before[other] < before[name] and other not in after]
     behind = [other for other in before if before[other] < before[name] and after.get(other, 0) > after[name]]
     causes = [f"{other} is new" for other in passed if other not in before]

@@ -5,6 +5,7 @@ Whatever shows a board goes through its columns and names none, so that another 
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -16,6 +17,10 @@ from neuco_core.errors import DataError
 
 SCHEMA = 2
 LARGEST_FILE = 64_000_000
+# Sums of the same numbers may differ in the last bits between machines; what comes out of random replicates also
+# depends on how a quantile falls, so a kind rounds it to what is known.
+EXACT = 10
+RANDOM = 4
 Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
 Number = int | float | None
 Status = Literal["ok", "stale", "failed", "skipped", "not-applicable", "missing", "predicted"]
@@ -163,7 +168,8 @@ class Ranked(Part, frozen=True, kw_only=True):
     scatter: tuple[str, str] | None = None
 
     def __post_init__(self) -> None:
-        for columns in (self.columns, self.cell_columns, self.task_columns):
+        unique("column", ["method", "baseline", "rank", "reason", *(column.key for column in self.columns)])
+        for columns in (self.cell_columns, self.task_columns):
             unique("column", [column.key for column in columns])
         unique("method", [row.method for row in self.rows])
         unique("task", [task.id for task in self.tasks])
@@ -187,6 +193,15 @@ class Ranked(Part, frozen=True, kw_only=True):
     @property
     def ranks(self) -> dict[str, int]:
         return {row.method: row.rank for row in self.rows if row.rank is not None}
+
+    def score(self, row: BoardRow, task: str) -> Number:
+        """The first column of a cell."""
+        known = self.cell_columns and task in row.cells
+        return row.cells[task].values.get(self.cell_columns[0].key) if known else None
+
+    def scores(self, task: str) -> list[float]:
+        """The scores of the ranked methods on a task."""
+        return [score for row in self.ranked if (score := self.score(row, task)) is not None]
 
 
 class Board(Ranked, frozen=True, kw_only=True):
@@ -224,6 +239,20 @@ def _known(columns: tuple[Column, ...], *values: dict[str, Number]) -> None:
 def plain(value: object) -> Any:
     """A part, or several, as JSON values."""
     return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def number(value: Any, digits: int = EXACT) -> float | None:
+    """A float for the file: rounded, -0.0 as 0.0; undefined is ``None``."""
+    return round(float(value), digits) + 0.0 if value is not None and math.isfinite(float(value)) else None
+
+
+def rounded(value: Any, digits: int = EXACT) -> Any:
+    """JSON values with all floats as the file holds them, so that every machine writes the same bytes."""
+    if isinstance(value, float):
+        return number(value, digits)
+    if isinstance(value, dict):
+        return {key: rounded(item, digits) for key, item in value.items()}
+    return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value
 
 
 def read_part(path: Path, kind: type[T], what: str, hint: str = "") -> T:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
-
-from neuco_core.boards.history import Change, Version, broken, changes, extend, format_changes
+from neuco_core.boards.history import Version, broken, changes, extend, format_changes
 from neuco_core.boards.model import SCHEMA, Board, plain, read_part
 from neuco_core.errors import DataError
 from neuco_core.jsonio import digest, dump
@@ -19,12 +17,6 @@ if TYPE_CHECKING:
 
 HISTORY = ".history.json"
 LOST_HISTORY = "Restore it from version control, or remove it to begin a new history"
-
-
-class _Head(Struct):
-    """What every board has had from the first schema on."""
-
-    schema: int
 
 
 def board_path(registry: Path, suite: str) -> Path:
@@ -40,10 +32,9 @@ def read_board(path: Path) -> Board:
     hint = f"Run `neuco leaderboard build {path.stem}`"
     if not path.exists():
         raise DataError("there is no board yet", where=path, hint=hint)
-    head = read_part(path, _Head, "a board", hint)
-    if head.schema != SCHEMA:
-        what = f"not a board of schema {SCHEMA}"
-        raise DataError(what, where=path, expected=f"schema {SCHEMA}", got=head.schema, hint=hint)
+    schema = read_part(path, dict[str, Any], "a board", hint).get("schema")
+    if schema != SCHEMA:
+        raise DataError(f"not a board of schema {SCHEMA}", where=path, expected=SCHEMA, got=schema, hint=hint)
     return read_part(path, Board, "a board", hint)
 
 
@@ -58,7 +49,9 @@ def write_board(registry: Path, board: Board) -> Sequence[str]:
     path, history_file = (place(registry, board.about.id) for place in (board_path, history_path))
     history = read_history(history_file)
     old, trouble = _old_board(path)
-    said = _said(old, trouble, history, board)
+    said = changes(old, board) if old is not None else []
+    if trouble and history:  # an old format, or a damaged file: what was ranked is still known from the history
+        said = format_changes(history[-1].ranks, board, trouble)
     longer = extend(history, said, board)
     if old is not None and path.read_bytes() == dump(plain(board)) and longer == history:
         return []
@@ -75,13 +68,6 @@ def write_board(registry: Path, board: Board) -> Sequence[str]:
         begun = f"{counted(len(board.ranked), 'method')} ranked"
         words.append(f"the file was missing, {begun}" if history else f"first version, {begun}")
     return words or ["reformatted; no values changed"]
-
-
-def _said(old: Board | None, trouble: str, history: Sequence[Version], board: Board) -> list[Change]:
-    if old is not None:
-        return changes(old, board)
-    # An old format, or a damaged file: what was ranked is still known from the history.
-    return format_changes(history[-1].ranks, board, trouble) if trouble and history else []
 
 
 def _old_board(path: Path) -> tuple[Board | None, str]:

@@ -21,7 +21,8 @@ def show(column: Column, value: Value, name: Callable[[str], str] = str) -> str:
     if value is None:
         return NONE
     if isinstance(value, Interval):
-        return NONE if value.low is None else f"{show(column, value.low)}–{show(column, value.high)}"
+        between = "–" if (value.low or 0) >= 0 else " to "
+        return NONE if value.low is None else f"{show(column, value.low)}{between}{show(column, value.high)}"
     if isinstance(value, dict):
         return "; ".join(f"{name(method)} {before} → {after}" for method, (before, after) in value.items())
     if isinstance(value, str):

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.errors import DataError, UnknownIdError, UsageError
+from neuco_core.paths import registry_dir
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.boards.model import Board
@@ -29,28 +32,22 @@ def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
     from neuco_core.boards.published import list_published
     from neuco_core.boards.store import board_path
-    from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_suites
 
     registry = registry_dir()
-    rows: list[dict[str, Any]] = []
-    for suite in list_suites():
-        size = {"tasks": len(suite.tasks), "methods": _ranked(board_path(registry, suite.id))}
-        rows.append({"id": suite.id, "kind": suite.kind, "from": "suite", **size, "title": suite.title})
-    for item in list_published(registry):
-        size = {"tasks": len(item.tasks), "methods": len(item.rows)}
-        rows.append({"id": item.id, "kind": item.kind, "from": "publication", **size, "title": item.title})
+    names = ("id", "kind", "from", "tasks", "methods", "title")
+    rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(board_path(registry, s.id)), s.title) for s in list_suites()]
+    rows += [(p.id, p.kind, "publication", len(p.tasks), len(p.rows), p.title) for p in list_published(registry)]
     if as_json:
-        echo_json(rows)
+        echo_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    cells = [[str(v) if (v := row[key]) is not None else "not built" for key in row] for row in rows]
-    click.echo(table(("board", "kind", "from", "tasks", "methods", "title"), cells, right={3, 4}))
+    cells = [[str(value) if value is not None else "not built" for value in row] for row in rows]
+    click.echo(table(("board", *names[1:]), cells, right={3, 4}))
 
 
 def _ranked(path: Path) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
     from neuco_core.boards.store import read_board
-    from neuco_core.errors import DataError
 
     try:
         return len(read_board(path).ranked) if path.exists() else None
@@ -63,7 +60,6 @@ def _ranked(path: Path) -> int | str | None:
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
     from neuco_core.boards.store import board_path, write_board
-    from neuco_core.paths import registry_dir
 
     for suite, board in _computed(suites):
         said = write_board(registry_dir(), board)
@@ -77,9 +73,6 @@ def build(suites: Sequence[str]) -> None:
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
     from neuco_core.boards.store import check_board, orphans
-    from neuco_core.errors import DataError
-    from neuco_core.paths import registry_dir
-    from neuco_core.text import counted
 
     problems = []
     computed = _computed(suites)
@@ -96,9 +89,8 @@ def check(suites: Sequence[str]) -> None:
         else:
             click.echo(f"{suite.id}: is what the records give, {counted(len(board.ranked), 'method')} ranked")
     if problems:
-        many = len(problems) > 1
-        what = f"{len(problems)} boards are out of date" if many else "1 board is out of date"
-        raise DataError(what, hint=problems[0].hint)
+        verb = "is" if len(problems) == 1 else "are"
+        raise DataError(f"{counted(len(problems), 'board')} {verb} out of date", hint=problems[0].hint)
 
 
 @leaderboard.command(context_settings={"ignore_unknown_options": True})
@@ -113,9 +105,7 @@ def show(words: Sequence[str], form: str, values: str, only: Sequence[str], deta
     Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
     """
     from neuco_core.boards.model import plain
-    from neuco_core.boards.views import details as more
     from neuco_core.boards.views import report
-    from neuco_core.errors import UsageError
 
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
@@ -129,10 +119,11 @@ def show(words: Sequence[str], form: str, values: str, only: Sequence[str], deta
         click.echo(table(grid.headers, grid.rows, right=set(range(len(grid.headers))) - {1}))
         for note in grid.notes:
             click.echo(note)
-        for section in more.details(board) if details else ():
+        for section in report.details(board) if details else ():
             click.echo(f"\n{clean(section.title)}")
             headers = [column.label for column in section.columns]
-            shown = table(headers, more.lines(board, section), right=more.right(section))
+            numbers = {i for i, column in enumerate(section.columns) if column.format not in report.TEXT}
+            shown = table(headers, report.lines(board, section), right=numbers)
             click.echo(shown if section.rows else section.empty)
         return
     write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
@@ -141,8 +132,6 @@ def show(words: Sequence[str], form: str, values: str, only: Sequence[str], deta
 
 def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The board's name, and options of its kind: --name value or --name=value."""
-    from neuco_core.errors import UsageError
-
     names, options, rest = [], {}, iter(words)
     for word in rest:
         if not word.startswith("--"):
@@ -175,11 +164,8 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
     found = changes(before, after)
     if as_json:
         echo_json(plain(found))
-        return
-    for change in found:
-        click.echo(str(change))
-    if not found:
-        click.echo("nothing changed")
+    else:
+        click.echo("\n".join(map(str, found)) or "nothing changed")
 
 
 @leaderboard.command()
@@ -189,10 +175,7 @@ def history(name: str, as_json: bool) -> None:
     """List the versions of a suite's board, the newest last: what changed, and why."""
     from neuco_core.boards.model import plain
     from neuco_core.boards.store import history_path, read_history
-    from neuco_core.errors import DataError, UnknownIdError
-    from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import Catalog
-    from neuco_core.text import counted
 
     suites = Catalog(registry=registry_dir()).suites()
     if name not in suites:
@@ -218,7 +201,6 @@ def plot(name: str, kind: str, out: Path) -> None:
     """Draw a board: heat map, ranks with groups that are indistinguishable, or ranks over its versions."""
     from neuco_core.boards.store import history_path, read_history
     from neuco_core.boards.views.plots import draw
-    from neuco_core.paths import registry_dir
 
     board = _one(name, {}, ())
     draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
@@ -226,15 +208,12 @@ def plot(name: str, kind: str, out: Path) -> None:
 
 
 @leaderboard.command()
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder; made if needed."
-)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder.")
 @SUITES
 def site(out: Path, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
     from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
-    from neuco_core.paths import registry_dir
 
     pages = write_site(gather(registry_dir(), suites), out)
     click.echo(f"{pages} pages: open {out / 'index.html'}")
@@ -242,8 +221,6 @@ def site(out: Path, suites: Sequence[str]) -> None:
 
 def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
     from neuco_core.boards.current import current
-    from neuco_core.errors import DataError
-    from neuco_core.paths import registry_dir
 
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well
@@ -256,8 +233,6 @@ def _one(name: str, options: Mapping[str, str], only: Sequence[str]) -> Board:
     """A suite's board, or a published one."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
-    from neuco_core.errors import UnknownIdError, UsageError
-    from neuco_core.paths import registry_dir
 
     published = {item.id: item for item in list_published(registry_dir())}
     if name not in published:

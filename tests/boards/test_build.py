@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from neuco_core.boards.build import build_board
-from neuco_core.boards.canonical import number
 from neuco_core.boards.history import changes
-from neuco_core.boards.model import Board, plain
+from neuco_core.boards.model import Board, number, plain
 from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
 from neuco_core.errors import DataError, UsageError
 from neuco_core.jsonio import dump
@@ -35,7 +34,7 @@ def test_rows_are_in_order_and_hold_everything() -> None:
     board = build_board(make_records(SCORES), SUITE)
     assert [row.method for row in board.rows][-1] == "gamma"
     row = board.rows[0]
-    assert set(row.values) == {"best", "weighted_rank", "mean_q", "mean_score", "borda"}
+    assert set(row.values) == {"best", "weighted_rank", "mean_q", "mean_score", "borda", "dim"}
     assert set(row.cells) == {"first", "second"}
     cell = row.cells["first"]
     assert cell.intervals["score"].low < cell.values["score"]  # type: ignore[operator]

@@ -37,7 +37,7 @@ def test_a_board_of_an_older_schema_is_replaced_and_its_history_goes_on(tmp_path
     path, history = board_path(tmp_path, "made"), history_path(tmp_path, "made")
     old = history.read_bytes()
     path.write_text('{"schema": 1, "rows": [], "suite": {"id": "made"}}\n', encoding="utf-8")
-    with pytest.raises(DataError, match=r"not a board of schema 2; expected schema 2, got 1\. Run `neuco leaderboard"):
+    with pytest.raises(DataError, match=r"not a board of schema 2; expected 2, got 1\. Run `neuco leaderboard"):
         check_board(tmp_path, build_board(make_records(SCORES), SUITE))
     fewer = build_board(make_records({name: SCORES[name] for name in ("alpha", "gamma")}), SUITE)
     assert write_board(tmp_path, fewer) == ["the old file was not a board of schema 2"]

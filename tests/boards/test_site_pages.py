@@ -134,7 +134,7 @@ def test_what_the_scripts_rely_on() -> None:
     interval = source.board.rows[0].intervals["rank"]
     assert data["rows"][0]["intervals"]["rank"] == [interval.low, interval.high]
     assert data["rows"][-1]["intervals"] == {}
-    assert [column["key"] for column in data["columns"]] == [column.key for column in source.board.columns]
+    assert [column["key"] for column in data["columns"]] == ["rank", *(column.key for column in source.board.columns)]
     page = board_page(source)
     assert f'<b>1</b><span class="range">{interval.low}–{interval.high}</span><svg' in page
     found = Elements(page).found

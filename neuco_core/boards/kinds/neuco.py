@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
 
-from neuco_core.boards.canonical import RANDOM, number
-from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, Pool, pool
+from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
 from neuco_core.boards.model import (
+    RANDOM,
     SCORE,
     STD,
     BoardCell,
@@ -23,21 +23,14 @@ from neuco_core.boards.model import (
     Section,
     Uncertainty,
     Value,
+    number,
 )
 from neuco_core.boards.stats.diagnostics import correlations, diagnose, redundant
 from neuco_core.boards.stats.ranges import SLACK
-from neuco_core.boards.stats.ranking import Aggregate, Ranking, Rule, aggregations, rank
-from neuco_core.boards.stats.robustness import Flip, without_each_method, without_each_task
+from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
+from neuco_core.boards.stats.robustness import without_each_method, without_each_task
 from neuco_core.boards.stats.separation import groups
-from neuco_core.boards.stats.uncertainty import (
-    LEVEL,
-    SEED,
-    Intervals,
-    TaskScores,
-    assess,
-    assess_tasks,
-    mean_interval,
-)
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Intervals, TaskScores, assess, assess_tasks, mean_interval
 from neuco_core.boards.stats.uncertainty import Uncertainty as Sure
 from neuco_core.errors import UsageError
 
@@ -73,12 +66,13 @@ TASK_COLUMNS = (
     Column("spread", "spread of Q", "Population standard deviation of Q over the ranked methods", "", 2),
 )
 METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
+MOVES = Column("moves", "Moves", "Rank among the rest, before → after", format="moves")
+OTHER_TASKS = Column("tasks", "other tasks", "The ranks if other tasks of this kind were chosen", format="range")
 VARIANTS = {
     "weights without baselines": Rule(weights="no-baselines"),
     "robust weights": Rule(spread="robust"),
-    "equal weights": Rule(weights="equal"),
+    "equal weights (mean rank)": Rule(weights="equal"),
 }
-AGGREGATIONS = {"mean_rank": "mean rank", "mean_q": "mean Q", "mean_score": "mean score", "borda": "Borda"}
 
 
 @dataclass(frozen=True)
@@ -90,56 +84,47 @@ class Computed:
     q: np.ndarray
     baselines: np.ndarray
     ranking: Ranking
+    others: Mapping[str, np.ndarray]
     sure: Sure | None
     order: Sequence[int]
-
-    @property
-    def names(self) -> list[str]:
-        return [method.id for method in self.cells.methods]
-
-    @property
-    def tasks(self) -> list[str]:
-        return [task.id for task in self.cells.tasks]
+    names: Sequence[str]
+    tasks: Sequence[str]
 
 
-def rank_cells(
-    cells: Cells,
-    *,
-    weights: str = "all",
-    spread: str = "std",
-    ghost: float = 0.0,
-    coverage: str = "complete",
-    replicates: int = 1000,
-) -> Ranked:
+def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 1000, **options: Any) -> Ranked:
     """Rank the methods that the coverage policy allows; the others follow with what they lack."""
-    if weights == "equal" and spread != "std":
+    rule = Rule(**options)
+    if rule.weights == "equal" and rule.spread != "std":
         raise UsageError("equal weights have no spread to measure", hint="Leave out spread, or weights = equal")
     if replicates < 2:
         raise UsageError("too few replicates", expected="at least 2", got=replicates)
-    rule = Rule(weights, spread, ghost)
     chosen = pool(cells, coverage)
-    left_out = tuple(m.row(None, cells.shown(m), values=_size(m.dim)) for m in chosen.left_out)
-    shared: dict[str, Any] = {
-        "columns": COLUMNS,
-        "cell_columns": CELL_COLUMNS,
-        "rule": f"{rule.describe()}; {COVERAGE[coverage]}",
-    }
-    if not chosen.cells.methods:
-        return Ranked(rows=left_out, tasks=chosen.cells.tasks, task_columns=TASK_COLUMNS, **shared)
-    found = _compute(chosen.cells, rule, replicates)
+    left_out = tuple(
+        m.row(None, cells.shown(m), values={"dim": m.dim}) for m in cells.methods if m not in chosen.methods
+    )
+    empty = Ranked(
+        columns=COLUMNS,
+        cell_columns=CELL_COLUMNS,
+        task_columns=TASK_COLUMNS,
+        rule=f"{rule.describe()}; {COVERAGE[coverage]}",
+        tasks=chosen.tasks,
+        rows=left_out,
+        profile="rank",
+        scatter=("dim", "mean_q"),
+    )
+    if not chosen.methods:
+        return empty
+    found = _compute(chosen, rule, replicates)
     sure = found.sure
     apart = groups(found.order, sure.apart) if sure else ()
-    return Ranked(
+    return replace(
+        empty,
         rows=(*_rows(found, cells), *left_out),
         tasks=_tasks(found),
-        task_columns=TASK_COLUMNS,
-        notes=(*_notes(found), *_unused(cells, chosen)),
+        notes=tuple(_notes(found, cells)),
         groups=tuple(tuple(found.names[m] for m in group) for group in apart) if sure else None,
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
         sections=_sections(found),
-        profile="rank",
-        scatter=("dim", "mean_q"),
-        **shared,
     )
 
 
@@ -147,10 +132,12 @@ def _compute(cells: Cells, rule: Rule, replicates: int) -> Computed:
     q = cells.numbers("q")
     baselines = np.array([method.baseline for method in cells.methods])
     ranking = rank(q, rule, baselines)
+    sign = np.array([1.0 if task.greater_is_better else -1.0 for task in cells.tasks])
+    others = aggregations(q, cells.numbers("mean") * sign[:, None], ranking)
     sure = assess([task_scores(cells, task) for task in cells.tasks], rule, baselines, replicates=replicates)
-    names = [method.id for method in cells.methods]
+    names, tasks = [method.id for method in cells.methods], [task.id for task in cells.tasks]
     order = sorted(range(len(names)), key=lambda m: (ranking.final[m], ranking.weighted[m], names[m]))
-    return Computed(cells, rule, q, baselines, ranking, sure, order)
+    return Computed(cells, rule, q, baselines, ranking, others, sure, order, names, tasks)
 
 
 def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
@@ -164,10 +151,6 @@ def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
     return TaskScores(splits, share, task.greater_is_better, task.dataset, samples)
 
 
-def _size(dim: int | None) -> dict[str, int]:
-    return {"dim": dim} if dim is not None else {}
-
-
 def _interval(found: Intervals, *index: int) -> Interval:
     return Interval(number(found.low[index], RANDOM), number(found.high[index], RANDOM))
 
@@ -177,23 +160,19 @@ def _whole(found: Intervals, m: int) -> Interval:
 
 
 def _rows(found: Computed, cells: Cells) -> Iterable[BoardRow]:
-    several, sure = _aggregations(found), found.sure
-    means = [_mean_intervals(task_scores(found.cells, task)) for task in found.cells.tasks]
+    sure = found.sure
+    scores = [task_scores(found.cells, task) for task in found.cells.tasks]
+    means = [mean_interval(own.splits, own.test_to_train) if own.resamples else None for own in scores]
     for m in found.order:
         method = found.cells.methods[m]
         own = cells.shown(method) | {name: _cell(found, means[t], t, m) for t, name in enumerate(found.tasks)}
-        values = {column.key: several[column.key].values[m] for column in COLUMNS if column.key in several}
-        values |= _size(method.dim)
+        values = {"weighted_rank": found.ranking.weighted[m], "dim": method.dim}
+        values |= {key: other[m] for key, other in found.others.items()}
         intervals = {}
         if sure:
             values["best"] = number(sure.best[m], RANDOM)
             intervals = {"rank": _whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
         yield method.row(int(found.ranking.final[m]), own, values=values, intervals=intervals)
-
-
-def _aggregations(found: Computed) -> Mapping[str, Aggregate]:
-    sign = np.array([1.0 if task.greater_is_better else -1.0 for task in found.cells.tasks])
-    return aggregations(found.q, found.cells.numbers("mean") * sign[:, None], found.ranking)
 
 
 def _cell(found: Computed, means: Intervals | None, t: int, m: int) -> BoardCell:
@@ -204,62 +183,51 @@ def _cell(found: Computed, means: Intervals | None, t: int, m: int) -> BoardCell
     return cell.shown(values={"q": cell.q, "rank": int(found.ranking.ranks[t, m])}, intervals=intervals)
 
 
-def _mean_intervals(scores: TaskScores) -> Intervals | None:
-    return mean_interval(scores.splits, scores.test_to_train) if scores.resamples else None
-
-
 def _tasks(found: Computed) -> tuple[BoardTask, ...]:
     mean, std = found.cells.numbers("mean"), found.cells.numbers("std")
     tasks = []
     for t, task in enumerate(found.cells.tasks):
         known = std[t] if np.isfinite(std[t]).all() else None
-        diagnosis = diagnose(found.q[t], mean[t], known, found.ranking.final, task.greater_is_better)
-        values = {"weight": found.ranking.weights[t], **asdict(diagnosis)}
-        # Alone, a method makes no pair.
-        if found.sure and len(found.names) > 1:
+        values = diagnose(found.q[t], mean[t], known, found.ranking.final, task.greater_is_better)
+        values["weight"] = found.ranking.weights[t]
+        if found.sure and len(found.names) > 1:  # alone, a method makes no pair
             values["pairs_apart"] = number(found.sure.apart_share[t], RANDOM)
         tasks.append(replace(task, values=values))
     return tuple(tasks)
 
 
-def _notes(found: Computed) -> Iterable[str]:
-    weights = [*zip(found.tasks, found.ranking.weights, strict=True)]
-    weights += [("ghost task", found.ranking.ghost)] if found.ranking.ghost else []
-    yield f"Weights: {', '.join(f'{name} {weight:.3f}' for name, weight in weights)}."
+def _notes(found: Computed, cells: Cells) -> Iterable[str]:
+    if found.ranking.ghost:
+        yield f"Weight of the ghost task: {found.ranking.ghost:.3f}."
     if not found.sure:
         yield "No intervals: they need scores of the same splits from all methods, at least two."
-
-
-def _unused(cells: Cells, chosen: Pool) -> Iterable[str]:
-    for task in chosen.unused:
-        lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
-        yield f"Not counted: task {task.id}, which {lacking} lack"
+    for task in cells.tasks:
+        if task.id not in found.tasks:
+            lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
+            yield f"Not counted: task {task.id}, which {lacking} lack"
 
 
 def _sections(found: Computed) -> tuple[Section, ...]:
-    variants = {
+    rankings = {"this board": found.ranking} | {
         name: rank(found.q, rule, found.baselines)
         for name, rule in VARIANTS.items()
         if rule != found.rule and (rule.weights != "no-baselines" or found.baselines.any())
     }
-    sections = [_ranks_by_other_rules(found, variants)] if len(found.names) > 1 else []
-    sections += _moves(found) if len(found.names) > 1 else []
-    weights = {"this board": found.ranking.weights} | {name: other.weights for name, other in variants.items()}
-    columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(weights)))
-    rows = tuple((name, *(own[t] for own in weights.values())) for t, name in enumerate(found.tasks))
-    return (*sections, Section("Weights by other rules", columns, rows, about="tasks"), *_correlations(found))
+    columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
+    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(found.tasks))
+    weights = Section("Weights by other rules", columns, rows, about="tasks")
+    alone = len(found.names) < 2
+    return (*(() if alone else (_by_other_rules(found, rankings), *_moves(found))), weights, *_correlations(found))
 
 
-def _ranks_by_other_rules(found: Computed, variants: Mapping[str, Ranking]) -> Section:
-    several = _aggregations(found)
-    ranks = {"this board": found.ranking.final} | {name: other.final for name, other in variants.items()}
-    ranks |= {label: several[key].ranks for key, label in AGGREGATIONS.items()}
+def _by_other_rules(found: Computed, rankings: Mapping[str, Ranking]) -> Section:
+    labels = {column.key: column.label for column in COLUMNS}
+    ranks = {name: other.final for name, other in rankings.items()}
+    ranks |= {labels[key]: positions(-np.round(values, DIGITS)) for key, values in found.others.items()}
     columns = [METHOD, *(Column(f"r{i}", name, format="rank") for i, name in enumerate(ranks))]
     rows: list[tuple[Value, ...]] = [(found.names[m], *(int(own[m]) for own in ranks.values())) for m in found.order]
     if len(found.tasks) > 1:
-        columns.append(
-            Column("tasks", "other tasks", "The ranks if other tasks of this kind were chosen", format="range")
-        )
+        columns.append(OTHER_TASKS)
         others = assess_tasks(found.ranking)
         rows = [(*row, _whole(others, m)) for row, m in zip(rows, found.order, strict=True)]
     return Section("Ranks by other rules", tuple(columns), tuple(rows))
@@ -267,32 +235,25 @@ def _ranks_by_other_rules(found: Computed, variants: Mapping[str, Ranking]) -> S
 
 def _moves(found: Computed) -> Iterable[Section]:
     """Those who change places if one method, or one task, is left out; what moves most comes first."""
-    changed = Column("moves", "Moves", "Rank among the rest, before → after", format="moves")
-    q, rule, baselines = found.q, found.rule, found.baselines
-    for column, names, flips in (
-        (METHOD, found.names, without_each_method(q, rule, baselines)),
-        (TASK, found.tasks, without_each_task(q, rule, baselines)),
+    for column, left_out, without_each in (
+        (METHOD, found.names, without_each_method),
+        (TASK, found.tasks, without_each_task),
     ):
-        rows = sorted((_flip(flip, names, found.names) for flip in flips), key=lambda row: (-len(row[1]), row[0]))
+        moves = without_each(found.q, found.rule, found.baselines)
+        rows = [(left_out[out], {found.names[m]: move for m, move in moved.items()}) for out, moved in moves.items()]
+        rows.sort(key=lambda row: (-len(row[1]), row[0]))
         title = f"Moves without one {column.key}: rank among the rest, before → after"
         empty = f"Leaving out any one {column.key} changes no order."
-        yield Section(title, (replace(column, label=f"Left out {column.key}"), changed), tuple(rows), empty)
-
-
-def _flip(flip: Flip, left_out: Sequence[str], names: Sequence[str]) -> tuple[str, dict[str, tuple[int, int]]]:
-    return left_out[flip.left_out], {names[m]: move for m, move in flip.moves.items()}
+        yield Section(title, (replace(column, label=f"Left out {column.key}"), MOVES), tuple(rows), empty)
 
 
 def _correlations(found: Computed) -> Iterable[Section]:
     matrix, names = correlations(found.q), found.tasks
-    pairs = redundant(matrix, len(found.names))
-    if pairs:
-        columns: tuple[Column, ...] = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
-        rows: tuple[tuple[Value, ...], ...] = tuple(
-            (names[a], names[b], number(value, RANDOM)) for a, b, value in pairs
-        )
-        yield Section("Tasks that order methods almost alike", columns, rows, about="tasks")
+    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(found.names)))
+    if alike:
+        columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
+        yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
     if len(names) > 1 and len(found.names) > 2:
-        columns = (TASK, *(Column(name, name, digits=2) for name in names))
+        heads = (TASK, *(Column(name, name, digits=2) for name in names))
         rows = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
-        yield Section("Spearman's correlation of Q between tasks", columns, rows, about="tasks", matrix=True)
+        yield Section("Spearman's correlation of Q between tasks", heads, rows, about="tasks", matrix=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,11 +35,8 @@ def heat_map(board: Board, axes: Any) -> None:
 
 def _shade(board: Board, task: BoardTask, row: BoardRow) -> float:
     """From 0 to 1, the share of ranked methods that a method is at least as good as on a task."""
-    key, sign = board.cell_columns[0].key, 1 if task.greater_is_better else -1
-    values = [other.cells[task.id].values.get(key) for other in board.ranked if task.id in other.cells]
-    own = row.cells[task.id].values.get(key) if task.id in row.cells else None
-    known = [sign * value for value in values if value is not None]
-    return sum(value <= sign * own for value in known) / len(known) if own is not None else 0.0
+    own, sign, scores = board.score(row, task.id), 1 if task.greater_is_better else -1, board.scores(task.id)
+    return sum(sign * score <= sign * own for score in scores) / len(scores) if own is not None else 0.0
 
 
 def differences(board: Board, axes: Any) -> None:
@@ -116,12 +113,8 @@ def draw(path: Path, board: Board, history: Sequence[Version], kind: str) -> Non
     with matplotlib.rc_context({"font.size": 8}):
         width = 3 + 0.6 * len(board.tasks) if kind == "heat" else 6.5
         figure, axes = blank(max(5.0, width), 1.2 + 0.24 * len(board.ranked))
-        FIGURES[kind](board, history, axes)
+        if kind == "bump":
+            bump_chart(history, axes)
+        else:
+            (heat_map if kind == "heat" else differences)(board, axes)
         save(figure, path, dpi=160)
-
-
-FIGURES: Mapping[str, Callable[[Board, Sequence[Version], Any], None]] = {
-    "bump": lambda board, history, axes: bump_chart(history, axes),
-    "differences": lambda board, history, axes: differences(board, axes),
-    "heat": lambda board, history, axes: heat_map(board, axes),
-}

@@ -8,12 +8,15 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from neuco_core.boards.model import Board, BoardRow, Column
+from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
 from neuco_core.errors import UsageError
-from neuco_core.text import clean
+from neuco_core.text import one_line
 
 ARROW = "↓"
+LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
+TEXT = ("text", "method", "task", "moves")
+GROUPED = "Methods in a group are statistically indistinguishable"
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,9 @@ def grid(board: Board, values: str = "") -> Grid:
         (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
         for row in board.shown
     ]
-    return Grid(headers, tuple(rows), tuple(map(_one_line, notes(board, under))), _plain(board, under))
+    return Grid(
+        headers, tuple(rows), tuple(one_line(note, LONGEST) for note in notes(board, under)), _plain(board, under)
+    )
 
 
 def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
@@ -61,6 +66,9 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     yield f"Ranking: {board.rule}."
     if not board.ranked and board.suite:
         yield nobody(board.suite.id)
+    for column in board.task_columns[:1] if board.ranked else ():
+        known = ", ".join(f"{task.id} {show(column, task.values.get(column.key))}" for task in board.tasks)
+        yield f"{column.label[:1].upper()}{column.label[1:]}: {known}."
     yield from board.notes
     if under and board.tasks and board.ranked:
         yield f"Values under the tasks: {under.label}."
@@ -75,10 +83,6 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
         yield f"Not ranked: {row.method}{', ' if row.note else ' '}{why_unranked(row)}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(clean(text).split())
-
-
 def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
     """The header and a row for each method, ranked or not; a column with intervals has its two ends beside it."""
     columns = [(c.key, any(c.key in row.intervals for row in board.rows)) for c in board.columns]
@@ -89,7 +93,7 @@ def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
         cells: list[object] = [row.method, row.baseline, row.rank, *_ends(row, RANK.key)]
         for key, wide in columns:
             cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
-        cells.append("" if row.rank else _one_line(why_unranked(row).removeprefix("lacks ")))
+        cells.append("" if row.rank else one_line(why_unranked(row).removeprefix("lacks "), LONGEST))
         scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
         cells += [values.get(under.key) if under else None for values in scores]
         lines.append(tuple(map(_bare, cells)))
@@ -105,6 +109,48 @@ def _bare(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def details(board: Board) -> list[Section]:
+    """All that there is to tell of a board, for a terminal; matrices are for the page."""
+    groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
+    sections = [s for s in board.sections if not s.matrix]
+    ranking = [s for s in sections if s.about == "ranking"]
+    tasks = [s for s in sections if s.about == "tasks"]
+    found = [groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
+    return [section for section in found if section.rows or section.empty]
+
+
+def _groups(board: Board) -> tuple[tuple[str], ...]:
+    return tuple((", ".join(group),) for group in board.groups or ())
+
+
+def diagnostics(board: Board) -> Section:
+    """The tasks with the columns that the kind has for them."""
+    known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
+    columns = (Column("task", "Task", format="task"), Column("metric", "metric", format="text"), *known)
+    rows = tuple(
+        (
+            task.id,
+            (task.metric or "–") + ("" if task.greater_is_better else f", {LOWER}"),
+            *(task.values.get(column.key) for column in known),
+        )
+        for task in board.tasks
+    )
+    return Section("Task diagnostics", columns, rows)
+
+
+def marked(board: Board, row: tuple[Value, ...], column: Column, value: Value) -> bool:
+    """Whether a rank in a section is not the board's."""
+    return column.format == "rank" and value != board.ranks.get(str(row[0]))
+
+
+def lines(board: Board, section: Section) -> list[list[str]]:
+    """The rows of a section as text; a * marks a rank that is not the board's."""
+    return [
+        [show(c, value) + "*" * marked(board, row, c, value) for c, value in zip(section.columns, row, strict=True)]
+        for row in section.rows
+    ]
 
 
 def to_csv(grid: Grid) -> str:
@@ -134,14 +180,8 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "λ": r"$\lambda$",
-    "↓": r"$\downarrow$",
-}
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
 
 
 def _latex(text: str) -> str:

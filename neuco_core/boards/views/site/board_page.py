@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Column, Number, plain
+from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Column, plain, rounded
 from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
 from neuco_core.boards.views.site import board_parts as parts
 from neuco_core.boards.views.site.charts import bounds, rank_interval
@@ -46,13 +46,13 @@ def view_data(source: BoardSource) -> Mapping[str, Any]:
         {"id": t.id, "title": clean(source.task_title(t.id)), "kind": t.kind, "greater_is_better": t.greater_is_better}
         for t in board.tasks
     ]
-    columns = _columns(source)
+    columns = (RANK, *_columns(source))
     return {
         "board": source.id,
         "tasks": tasks,
         "columns": plain(columns),
         "cellColumns": plain(board.cell_columns),
-        "limits": [column.key for column in _limits(source)],
+        "limits": [plain(column) for column, _ in _limits(source)],
         "profile": [column.key for column in board.cell_columns].index(board.profile) if board.profile else None,
         "scatter": [plain(c) for key in board.scatter or () for c in board.columns if c.key == key],
         "rows": [_row_data(source, row, columns) for row in board.shown],
@@ -61,38 +61,28 @@ def view_data(source: BoardSource) -> Mapping[str, Any]:
 
 def _row_data(source: BoardSource, row: BoardRow, columns: Sequence[Column]) -> dict[str, Any]:
     words = source.method(row.method)
+    cells = [row.cells[task.id].values if task.id in row.cells else {} for task in source.board.tasks]
     keys = [column.key for column in source.board.cell_columns]
     return {
         "id": row.method,
         "title": clean(source.method_title(row.method)),
         "find": " ".join((row.method, words.title, *words.tags)).lower(),
-        "rank": row.rank,
         "base": row.baseline,
-        "values": {column.key: _short(row.values.get(column.key)) for column in columns},
-        "intervals": {key: [_short(i.low), _short(i.high)] for key, i in row.intervals.items()},
-        "cells": [_cell_data(row.cells.get(task.id), keys) for task in source.board.tasks],
+        "values": {column.key: rounded(row.values.get(column.key), 4) for column in columns} | {RANK.key: row.rank},
+        "intervals": {key: rounded([i.low, i.high], 4) for key, i in row.intervals.items()},
+        "cells": [rounded([own.get(key) for key in keys], 4) if own else None for own in cells],
     }
-
-
-def _cell_data(cell: BoardCell | None, keys: Sequence[str]) -> list[Number] | None:
-    return [_short(cell.values.get(key)) for key in keys] if cell and cell.values else None
-
-
-def _short(value: Number) -> Number:
-    return round(value, 4) if isinstance(value, float) else value
 
 
 def _columns(source: BoardSource) -> tuple[Column, ...]:
     return with_values(source.board.columns, source.board.shown)
 
 
-def _limits(source: BoardSource) -> list[Column]:
-    """Counts by which the rows can be filtered, such as the size of an embedding."""
-    return [c for c in _columns(source) if c.format == "integer" and len(_counts(source, c)) > 1]
-
-
-def _counts(source: BoardSource, column: Column) -> list[float]:
-    return sorted({value for row in source.board.shown if (value := row.values.get(column.key))})
+def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
+    """Counts by which the rows can be filtered, such as the size of an embedding, and their values."""
+    counts = [column for column in _columns(source) if column.format == "integer"]
+    found = [(c, sorted({v for row in source.board.shown if (v := row.values.get(c.key))})) for c in counts]
+    return [(column, values) for column, values in found if len(values) > 1]
 
 
 def _toolbar(source: BoardSource) -> Safe:
@@ -104,8 +94,8 @@ def _toolbar(source: BoardSource) -> Safe:
         controls.append(_choice("Show", "show", [(column.key, column.label) for column in board.cell_columns]))
     if any(row.baseline for row in board.shown):
         controls.append(tag("label", tag("input", id="no-baselines", type="checkbox"), " Hide baselines"))
-    for column in _limits(source):
-        most = [(str(count), f"at most {show(column, count)}") for count in _counts(source, column)]
+    for column, counts in _limits(source):
+        most = [(str(count), f"at most {show(column, count)}") for count in counts]
         controls.append(_choice(column.label, f"max-{column.key}", [("", "any"), *most]))
     if len(kinds) > 1:
         controls.append(_choice("Tasks", "kind", [("", "all"), *((kind, kind) for kind in kinds)]))
@@ -203,7 +193,7 @@ def _heat(source: BoardSource, task: BoardTask) -> Callable[[float], int] | None
 
     The bad end is cut, so that one very bad method does not bleach the rest.
     """
-    ends = bounds(parts.scores(source.board, task.id), task.greater_is_better, 1.5)
+    ends = bounds(source.board.scores(task.id), task.greater_is_better, 1.5)
     if ends is None or ends[0] == ends[1]:
         return None
     worst, best = ends if task.greater_is_better else ends[::-1]

@@ -7,7 +7,7 @@ from typing import Any
 
 from neuco_core.boards.model import Board, Column, Interval, Section, Value
 from neuco_core.boards.values import nobody, reasons, show
-from neuco_core.boards.views.details import GROUPED, TEXT, diagnostics, marked
+from neuco_core.boards.views.report import GROUPED, TEXT, diagnostics, marked
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, table, tag
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
@@ -19,13 +19,6 @@ def shown(column: Column, value: Value) -> str:
     """A value with a real minus sign."""
     text = show(column, value)
     return text.replace("-", "−") if isinstance(value, int | float | Interval) else text
-
-
-def scores(board: Board, task: str) -> list[float]:
-    """The scores of the ranked methods on a task."""
-    keys = [column.key for column in board.cell_columns[:1]]
-    values = [row.cells[task].values.get(key) for key in keys for row in board.ranked if task in row.cells]
-    return [value for value in values if value is not None]
 
 
 def nobody_yet(source: BoardSource) -> Safe:
@@ -46,16 +39,13 @@ def heading(source: BoardSource) -> Safe:
         facts.append(("First", ", ".join(source.method_title(row.method) for row in first)))
         if len(first) == 1 < len(board.ranked):
             facts += [(c.label, shown(c, first[0].values.get(c.key))) for c in board.columns if c.format == "percent"]
-    lead = tag("p", source.description, class_="lead") if source.description else Safe("")
-    return join((crumbs, tag("h1", source.title), lead, _banner(board), facts_list(facts)))
-
-
-def _banner(board: Board) -> Safe:
-    if not board.published:
-        return Safe("")
-    words = "Published result, imported as it was printed. Nothing on this page was computed from embeddings by neuco. "
-    source = f"Source: {board.published.source}. {board.published.citation}"
-    return tag("p", tag("strong", words), source, class_="banner")
+    above = [crumbs, tag("h1", source.title)]
+    above += [tag("p", source.description, class_="lead")] if source.description else []
+    if board.published:
+        words = "Published result, imported as it was printed. Nothing here was computed from embeddings by neuco. "
+        cited = f"Source: {board.published.source}. {board.published.citation}"
+        above.append(tag("p", tag("strong", words), cited, class_="banner"))
+    return join((*above, facts_list(facts)))
 
 
 def figures(board: Board) -> Safe:
@@ -96,12 +86,10 @@ def certainty(source: BoardSource) -> Safe:
 
 def _groups(source: BoardSource) -> list[Safe]:
     groups = source.board.groups
-    if groups is None:
-        return []
     if len(source.board.ranked) == 1:
         return [tag("p", "Only one method is ranked, so there is nothing to compare it with.")]
     if not groups:
-        return [tag("p", "Every method is separated from its neighbours in the ranking.")]
+        return [tag("p", "Every method is separated from its neighbours in the ranking.")] if groups == () else []
     items = [tag("li", _group(source, group)) for group in groups[:MANY]]
     if len(groups) > MANY:
         items.append(tag("li", f"and {counted(len(groups) - MANY, 'more group')}, in the JSON file"))
@@ -184,13 +172,8 @@ def versions(source: BoardSource) -> Safe:
 
 
 def about(source: BoardSource) -> Safe:
-    files = [tag("a", "JSON", href="board.json", download=f"{source.id}.json")]
-    files.append(tag("a", "CSV", href="board.csv", download=f"{source.id}.csv"))
-    items = [tag("p", "Download: ", join(files, " · "))]
-    if not source.published:
-        verbs = ("score --all --suite", "leaderboard build", "leaderboard check")
-        commands = "\n".join(f"neuco {verb} {source.id}" for verb in verbs)
-        items += [tag("p", "Reproduce this board:"), code_box(commands, "Commands that reproduce this board")]
-    else:
-        items.append(code_box(f"neuco leaderboard show {source.id}", "Command that prints this board"))
-    return section("Data", *items, id_="data")
+    files = [tag("a", end.upper(), href=f"board.{end}", download=f"{source.id}.{end}") for end in ("json", "csv")]
+    verbs = ("score --all --suite", "leaderboard build", "leaderboard check")
+    commands = "\n".join(f"neuco {verb} {source.id}" for verb in (("leaderboard show",) if source.published else verbs))
+    items = (tag("p", "Download: ", join(files, " · ")), tag("p", "Reproduce this board:"))
+    return section("Data", *items, code_box(commands, "Commands that reproduce this board"), id_="data")

@@ -21,17 +21,10 @@ def scales(source: BoardSource) -> Scales:
     """By task, a scale wide enough for every method's splits, or scores where there are no splits."""
     found = {}
     for task in source.board.tasks:
-        scored = [row for row in source.board.rows if _score(source, row, task.id) is not None]
-        splits = [value for row in scored for value in _splits(source, row.method, task.id)]
-        scores = [value for row in scored if (value := _score(source, row, task.id)) is not None]
+        splits = [value for row in source.board.rows for value in _splits(source, row, task.id)]
+        scores = [value for row in source.board.rows if (value := source.board.score(row, task.id)) is not None]
         found[task.id] = scale(splits or scores, task.greater_is_better)
     return found
-
-
-def _score(source: BoardSource, row: BoardRow, task: str) -> float | None:
-    """The first column of a cell."""
-    columns = source.board.cell_columns
-    return row.cells[task].values.get(columns[0].key) if columns and task in row.cells else None
 
 
 def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
@@ -84,17 +77,16 @@ def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tupl
 
 
 def _strip_note(source: BoardSource) -> str:
-    shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
-    if source.cells is None:
-        return f"Only means are known of these scores. {shared}"
+    means = "Only means are known of these scores."
     dots = "Dots are the scores of single splits; the large dot is their mean, the bar its 95 % interval."
-    return f"{dots} {shared}"
+    shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
+    return f"{means if source.cells is None else dots} {shared}"
 
 
-def _splits(source: BoardSource, method: str, task: str) -> list[float]:
-    if source.cells is None:
+def _splits(source: BoardSource, row: BoardRow, task: str) -> list[float]:
+    if source.cells is None or source.board.score(row, task) is None:
         return []
-    return [value for value in source.cells.cell(method, task).splits if value is not None]
+    return [value for value in source.cells.cell(row.method, task).splits if value is not None]
 
 
 def _method_scores(source: BoardSource, row: BoardRow, on: Scales) -> Safe:
@@ -107,15 +99,16 @@ def _method_scores(source: BoardSource, row: BoardRow, on: Scales) -> Safe:
 
 
 def _task_scores(source: BoardSource, task: BoardTask, on: Scale) -> Safe:
-    sign = -1 if task.greater_is_better else 1
-    scored = [(score, row) for row in source.board.ranked if (score := _score(source, row, task.id)) is not None]
-    rows = [
-        (
-            tag("a", source.method_title(row.method), href=f"../method/{row.method}.html"),
-            *_score_cells(source, row, task.id, on),
-        )
-        for _, row in sorted(scored, key=lambda pair: (sign * pair[0], pair[1].method))
-    ]
+    board = source.board
+    # By the column that is drawn over the tasks, such as the rank, or else by the score.
+    column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
+    lower = column.direction == "lower" or not (column.direction or task.greater_is_better)
+    values = {row.method: row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells}
+    order = {method: value * (1 if lower else -1) for method, value in values.items() if value is not None}
+    rows = []
+    for row in sorted((r for r in board.ranked if r.method in order), key=lambda r: (order[r.method], r.method)):
+        link = tag("a", source.method_title(row.method), href=f"../method/{row.method}.html")
+        rows.append((link, *_score_cells(source, row, task.id, on)))
     return table(_headers(source, "Method"), rows, caption="Ranked methods on this task", class_="strips")
 
 
@@ -126,12 +119,12 @@ def _headers(source: BoardSource, first: str) -> tuple[object, ...]:
 
 def _score_cells(source: BoardSource, row: BoardRow, task: str, on: Scale) -> tuple[object, ...]:
     cell, columns = row.cells.get(task), source.board.cell_columns
-    score = _score(source, row, task)
+    score = source.board.score(row, task)
     if cell is None or score is None:
         words = f"{cell.status}: {cell.reason}" if cell else "not scored"
         return (words, *[""] * len(columns))
     interval: Interval | None = cell.intervals.get(columns[0].key)
-    drawn = strip(_splits(source, row.method, task), score, interval, on, f"{row.method} on {task}")
+    drawn = strip(_splits(source, row, task), score, interval, on, f"{row.method} on {task}")
     if cell.status != "ok":
         drawn = join((drawn, tag("small", f"{cell.status}: {cell.reason}", class_="soft")))
     return (drawn, *((shown(column, cell.values.get(column.key)), "number") for column in columns))
@@ -152,12 +145,9 @@ def _labels(source: BoardSource, task: str) -> Safe:
 
 
 def _card(words: Words) -> Safe:
-    parts = []
-    if words.card:
-        parts.append(section("Card", render(words.card), id_="card"))
+    parts = [section("Card", render(words.card), id_="card")] if words.card else []
     rights = [("Citation", words.citation), ("Licence", words.license)]
-    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]
-    if items:
+    if items := [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]:
         parts.append(section("Citation and licence", tag("dl", *items), id_="citation"))
     return join(parts)
 

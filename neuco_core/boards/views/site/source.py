@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -112,31 +113,27 @@ def from_published(item: Published) -> BoardSource:
 
 def _try(load: Any, name: str) -> Any:
     """A method or task that is not installed here, or is broken, is shown by its id alone."""
-    try:
+    with suppress(NeucoError):
         return load(name)
-    except NeucoError:
-        return None
+    return None
 
 
 def _method_words(method: Method) -> Words:
-    facts = [("Embeddings", "from files" if method.files else "computed by an encoder")]
-    facts += [("Needs", ", ".join(method.requires))] if method.requires else []
-    facts += (
-        [("Parameters", ", ".join(f"{key} = {value}" for key, value in method.params.items()))] if method.params else []
-    )
-    return _words(method, facts)
+    made = "from files" if method.files else "computed by an encoder"
+    params = ", ".join(f"{key} = {value}" for key, value in method.params.items())
+    return _words(method, Embeddings=made, Needs=", ".join(method.requires), Parameters=params)
 
 
 def _task_words(task: Task) -> Words:
-    facts = [("Dataset", task.dataset), ("Kind", task.kind), ("Metric", task.metric)]
-    facts += [("Unit", task.unit)] if task.unit else []
-    facts += [("Control", "yes: no method should do well here")] if task.control else []
-    facts += [("Labels", "pinned by a checksum" if task.source.pinned else "not pinned yet")]
-    return _words(task, facts)
+    control = "yes: no method should do well here" if task.control else ""
+    labels = "pinned by a checksum" if task.source.pinned else "not pinned yet"
+    facts = {"Kind": task.kind, "Metric": task.metric, "Unit": task.unit, "Control": control, "Labels": labels}
+    return _words(task, Dataset=task.dataset, **facts)
 
 
-def _words(spec: Content, facts: Sequence[tuple[str, str]]) -> Words:
-    return Words(spec.title, spec.description, spec.citation, spec.license, spec.tags, _card(spec), tuple(facts))
+def _words(spec: Content, **facts: str) -> Words:
+    known = tuple((name, fact) for name, fact in facts.items() if fact)
+    return Words(spec.title, spec.description, spec.citation, spec.license, spec.tags, _card(spec), known)
 
 
 def _card(spec: Content) -> str:

@@ -63,20 +63,16 @@ def _name(text: str) -> str:
 def front_page(sources: Sequence[BoardSource]) -> str:
     """All boards, those of suites and the published ones in sections of their own."""
     lead = "Which small fixed-size embedding keeps the information that tasks need? Boards of the registry's suites."
-    parts = [tag("h1", "Boards"), tag("p", lead, class_="lead")]
     computed = sorted((s for s in sources if not s.published), key=lambda source: not source.board.ranked)
     published = [source for source in sources if source.published]
-    note = "Computed from the score records of this registry; every number is reproducible."
-    if computed:
-        parts.append(
-            section("Computed here", tag("div", *map(_preview, computed), class_="tiles"), id_="computed", note=note)
-        )
-    note = "Results of others, imported with their source. They are never ranked together with computed ones."
-    if published:
-        parts.append(
-            section("Published", tag("div", *map(_preview, published), class_="tiles"), id_="published", note=note)
-        )
-    return page("Boards", join(parts), up="")
+    ours = "Computed from the score records of this registry; every number is reproducible."
+    theirs = "Results of others, imported with their source. They are never ranked together with computed ones."
+    parts = [
+        section(title, tag("div", *map(_preview, own), class_="tiles"), id_=title.split()[0].lower(), note=note)
+        for title, own, note in (("Computed here", computed, ours), ("Published", published, theirs))
+        if own
+    ]
+    return page("Boards", join((tag("h1", "Boards"), tag("p", lead, class_="lead"), *parts)), up="")
 
 
 def _preview(source: BoardSource) -> Safe:
@@ -86,14 +82,13 @@ def _preview(source: BoardSource) -> Safe:
     size += f", {counted(len(board.tasks), 'task')}" if board.tasks else ""
     columns = with_values(board.columns, board.ranked)
     # Beside the rank there is room for one column: the one that is drawn, or the first.
-    drawn = board.scatter[1] if board.scatter else ""
-    column = next((c for c in columns if c.key == drawn), columns[0] if columns else None)
-    heads = ((RANK.label, "number"), "Method", *([(column.label, "number")] if column else []))
+    drawn = [column for column in columns if board.scatter and column.key == board.scatter[1]] or columns[:1]
+    heads = ((RANK.label, "number"), "Method", *((column.label, "number") for column in drawn))
     rows = [
         (
             (row.rank, "number"),
             source.method_title(row.method),
-            *([(shown(column, row.values.get(column.key)), "number")] if column else []),
+            *((shown(column, row.values.get(column.key)), "number") for column in drawn),
         )
         for row in board.ranked[:SHOWN]
     ]

@@ -5,27 +5,21 @@
   var body = table.tBodies[0];
   var lines = Array.from(body.rows);
   var heads = Array.from(table.tHead.rows[0].cells);
-  var firstTask = 2 + neuco.data.columns.length;
   var columns = neuco.data.columns, cellColumns = neuco.data.cellColumns;
+  var firstTask = 1 + columns.length;
 
   function byId(id) { return document.getElementById(id); }
   function find(list, key) { return list.find(function (column) { return column.key === key; }); }
   function place() { return cellColumns.indexOf(find(cellColumns, neuco.state.show)); }
   function rowOf(line) { return neuco.data.rows[Number(line.dataset.i)]; }
 
-  function taskAt(key) {
-    return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; });
-  }
+  function taskAt(key) { return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; }); }
+  // A range is sorted by its lower end.
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    var index = taskAt(key);
-    if (index < 0) { return key === "rank" ? row.rank : rowValue(row, key); }
-    var cell = row.cells[index];
-    return cell ? cell[place()] : null;
-  }
-  // A range is sorted by its lower end.
-  function rowValue(row, key) {
-    return find(columns, key).format === "range" ? (row.intervals[key] || [null])[0] : row.values[key];
+    var index = taskAt(key), column = find(columns, key);
+    if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
+    return row.cells[index] ? row.cells[index][place()] : null;
   }
   // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.
   function ascending(state) {
@@ -48,15 +42,12 @@
     });
     body.append.apply(body, lines);
     heads.forEach(function (head) {
-      var own = head.dataset.key === state.sort;
-      head.setAttribute("aria-sort", own ? (up > 0 ? "ascending" : "descending") : "none");
+      head.setAttribute("aria-sort", head.dataset.key !== state.sort ? "none" : up > 0 ? "ascending" : "descending");
     });
   }
 
   function filter(state) {
-    var count = 0;
-    var tasks = neuco.shownTasks();
-    var picked = neuco.picked();
+    var count = 0, tasks = neuco.shownTasks(), picked = neuco.picked();
     lines.forEach(function (line) {
       var row = rowOf(line);
       line.hidden = !neuco.visible(row);
@@ -85,9 +76,7 @@
   }
 
   function chip(words, off) {
-    var box = byId("chips"), button = document.createElement("button");
-    button.type = "button";
-    button.textContent = words;
+    var box = byId("chips"), button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
     button.addEventListener("click", function (event) {
       var at = Array.from(box.children).indexOf(button);
       neuco.set(off);
@@ -125,9 +114,9 @@
   // The columns of the file: the ends of an interval have columns of their own.
   function fields() {
     var found = [];
-    [{ key: "rank" }].concat(columns).forEach(function (column) {
+    columns.forEach(function (column) {
       var key = column.key;
-      found.push([key, function (row) { return key === "rank" ? row.rank : row.values[key]; }]);
+      found.push([key, function (row) { return row.values[key]; }]);
       if (!neuco.data.rows.some(function (row) { return row.intervals[key]; })) { return; }
       ["low", "high"].forEach(function (end, i) { found.push([key + "_" + end, function (row) { return (row.intervals[key] || [])[i]; }]); });
     });
@@ -151,9 +140,8 @@
     }).join("\n") + "\n";
   }
   function download() {
-    var link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
-    link.download = neuco.data.board + "-view.csv";
+    var href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+    var link = Object.assign(document.createElement("a"), { href: href, download: neuco.data.board + "-view.csv" });
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   }
@@ -173,7 +161,7 @@
   });
   byId("search").addEventListener("input", function (event) { neuco.set({ q: event.target.value }); });
   choices.forEach(function (id) {
-    if (byId(id)) { byId(id).addEventListener("change", function (event) { var c = {}; c[id] = event.target.value; neuco.set(c); }); }
+    if (byId(id)) { byId(id).addEventListener("change", function (event) { neuco.set({ [id]: event.target.value }); }); }
   });
   if (byId("no-baselines")) {
     byId("no-baselines").addEventListener("change", function (event) { neuco.set({ base: event.target.checked ? "hide" : "" }); });
@@ -215,7 +203,6 @@
     if (next) { event.preventDefault(); next.focus(); }
   });
 
-  byId("chips").setAttribute("role", "group");
   byId("toolbar").hidden = false;
   neuco.listen(update);
   update(neuco.state);

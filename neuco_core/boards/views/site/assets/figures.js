@@ -20,12 +20,12 @@
     return svg;
   }
   function rows() {
-    return neuco.data.rows.filter(function (row) { return row.rank !== null && neuco.visible(row); });
+    return neuco.data.rows.filter(function (row) { return row.values.rank !== null && neuco.visible(row); });
   }
   // Highlighted methods have a colour of their own; without any, the first three do.
   function colours(shown) {
     var picked = neuco.picked();
-    if (!picked.length) { picked = shown.filter(function (row) { return row.rank <= 3; }).slice(0, 3).map(function (row) { return row.id; }); }
+    if (!picked.length) { picked = shown.filter(function (row) { return row.values.rank <= 3; }).slice(0, 3).map(function (row) { return row.id; }); }
     var found = Object.create(null); // a method may be called "constructor"
     picked.forEach(function (id, i) { found[id] = "c" + (i % hues) + " d" + (Math.floor(i / hues) % dashes); });
     return found;
@@ -41,10 +41,8 @@
     says.nextSibling.textContent = "";
     var keyed = shown.filter(function (row) { return colour[row.id]; });
     keyed.forEach(function (row) {
-      var item = document.createElement("span");
-      item.className = "key " + colour[row.id];
-      item.textContent = row.rank + " " + row.title;
-      says.append(item);
+      var words = row.values.rank + " " + row.title;
+      says.append(Object.assign(document.createElement("span"), { className: "key " + colour[row.id], textContent: words }));
     });
     if (keyed.length > hues * dashes) { says.append("Colours and dashes repeat after " + hues * dashes + " methods."); }
   }
@@ -55,8 +53,6 @@
   }
   function short(id) { return id.length > 24 ? id.slice(0, 23) + "…" : id; }
 
-  function extreme(pick, values) { return pick.apply(null, values); }
-
   function parallel() {
     var at = neuco.data.profile, column = neuco.data.cellColumns[at];
     function drawn(row, i) { return row.cells[i] ? row.cells[i][at] : null; }
@@ -66,7 +62,7 @@
     var values = neuco.data.rows.reduce(function (all, row) {
       return all.concat(row.cells.map(function (_, i) { return drawn(row, i); }));
     }, []).filter(function (value) { return value !== null; });
-    var low = extreme(Math.min, values), high = extreme(Math.max, values);
+    var low = Math.min(...values), high = Math.max(...values);
     if (high === low) { high += 1; }
     var best = column.direction === "lower" ? low : high, worst = column.direction === "lower" ? high : low;
     if (!shown.length || !tasks.length) { nothing("parallel", says, "No ranked method is shown."); return; }
@@ -92,7 +88,7 @@
       // With one task there is nothing to join: a line of no length and round ends is a dot.
       var one = tasks.length < 2;
       var line = make("path", { d: path + (one ? "h0" : ""), "class": (one ? "one profile " : "profile ") + (colour[row.id] || "") });
-      point(line, says, "Rank " + row.rank + ": " + row.title);
+      point(line, says, "Rank " + row.values.rank + ": " + row.title);
       if (colour[row.id]) { last.push(line); } else { svg.append(line); }
     });
     svg.append.apply(svg, last);
@@ -116,8 +112,8 @@
     var svg = canvas("scatter", width, height, across.label + " against " + up.label + " of " + shown.length + " methods");
     var places = shown.map(function (row) { return scaled(row.values[across.key]); });
     var heights = shown.reduce(function (all, row) { return all.concat(row.values[up.key], ends(row)); }, []);
-    var low = extreme(Math.min, heights), high = extreme(Math.max, heights);
-    var small = extreme(Math.min, places), large = extreme(Math.max, places);
+    var low = Math.min(...heights), high = Math.max(...heights);
+    var small = Math.min(...places), large = Math.max(...places);
     if (high === low) { high += 1; low -= 1; }
     var room = log ? 0.5 : (large - small) / 20 || 1;
     small = (log ? Math.floor(small) : small) - room;
@@ -144,7 +140,7 @@
       if (own.length) { group.append(make("line", { x1: at, x2: at, y1: y(own[0]), y2: y(own[1]) })); }
       group.append(make("circle", { cx: at, cy: y(row.values[up.key]), r: 5 }));
       var said = [across, up].map(function (column) { return column.label + " " + neuco.text(column, row.values[column.key]); });
-      point(group, says, row.title + ": " + said.join(", ") + ", rank " + row.rank);
+      point(group, says, row.title + ": " + said.join(", ") + ", rank " + row.values.rank);
       svg.append(group);
     });
     legend(says, shown, colour);
@@ -155,9 +151,7 @@
   var present = Object.keys(figures).filter(function (id) { return document.getElementById(id); });
   function draw() { drawn = box.clientWidth; present.forEach(function (id) { figures[id](); }); }
   present.forEach(function (id) {
-    var pointed = document.createElement("p");
-    pointed.className = "note pointed";
-    document.getElementById(id + "-says").after(pointed);
+    document.getElementById(id + "-says").after(Object.assign(document.createElement("p"), { className: "note pointed" }));
   });
   box.hidden = false;
   window.addEventListener("resize", function () { if (box.clientWidth !== drawn) { draw(); } });
