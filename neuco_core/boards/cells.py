@@ -164,7 +164,7 @@ def _old(record: Record, suite: Suite, method_version: int) -> str | None:
 
 
 def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
-    """Told by the records of the right version, which must agree; a task that nobody was scored on stays bare."""
+    """Described by the records of the right version, which must agree; a task without records stays bare."""
     told: dict[str, tuple[str, BoardTask]] = {}
     for record in records:
         if record.task_version == version:

@@ -1,4 +1,4 @@
-"""The board of NeuCo-Bench: ranks weighted by the spread of Q, how sure they are, and what they depend on."""
+"""The board of NeuCo-Bench: ranks weighted by the spread of Q, how certain they are, and what they depend on."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ TINY = 1e-9
 def pairs_apart(smooth: np.ndarray, ranked: np.ndarray, level: float) -> np.ndarray:
     """Which pairs are apart, (methods, methods), right for all pairs at once.
 
-    Both arguments are (replicates, methods), less is better: the smooth view, and weighted ranks.
+    Both arguments are (replicates, methods), lower is better: the smooth view, and weighted ranks.
     """
     mean, error = smooth.mean(axis=0), _errors(smooth)
     critical = np.quantile([_largest(row, error) for row in smooth - mean], level)

@@ -40,7 +40,7 @@ def _shade(board: Board, task: BoardTask, row: BoardRow) -> float:
 
 
 def differences(board: Board, axes: Any) -> None:
-    """Final ranks with their intervals; a bar joins methods that the data cannot tell apart."""
+    """Final ranks with their intervals; a bar joins methods that are indistinguishable."""
     rows, known = board.ranked, board.groups is not None
     place = {row.method: len(rows) - i for i, row in enumerate(rows)}
     for row in rows:
