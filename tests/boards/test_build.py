@@ -120,7 +120,7 @@ def test_baselines_can_be_kept_out_of_the_weights() -> None:
     assert "no baselines" in board.rule
     assert board.ranks["base"] == 4
     board = build_board(records, SUITE)
-    assert "weights without baselines" in [column.label for column in board.sections[0].columns]
+    assert "Weights without baselines" in [column.label for column in board.sections[0].columns]
 
 
 def test_an_empty_board_says_so() -> None:

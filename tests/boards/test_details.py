@@ -48,7 +48,7 @@ def test_every_number_is_the_boards() -> None:
         better = sum(other.values["borda"] > row.values["borda"] for other in board.rows)  # type: ignore[operator]
         assert int(named["Borda"].rstrip("*")) == 1 + better
         assert named["Borda"].endswith("*") == (1 + better != row.rank)
-        assert "equal weights (mean rank)" in named
+        assert "Equal weights (mean rank)" in named
     assert [line[0] for line in texts(board, "indistinguishable")] == [", ".join(group) for group in board.groups or ()]
     assert [line[0] for line in texts(board, "Task diagnostics")] == [task.id for task in board.tasks]
     assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)

@@ -56,22 +56,22 @@ CELL_COLUMNS = (
     Column("rank", "Rank", "Rank by Q on the task", "lower", 0, "integer"),
 )
 TASK_COLUMNS = (
-    Column("weight", "weight", "Share of the task in the weighted rank"),
+    Column("weight", "Weight", "Share of the task in the weighted rank"),
     Column(
-        "pairs_apart", "pairs separated", "Share of pairs of methods that the task alone separates", "", 0, "percent"
+        "pairs_apart", "Pairs separated", "Share of pairs of methods that the task alone separates", "", 0, "percent"
     ),
-    Column("noise", "noise", "Spread over splits relative to that between methods", "", 2),
-    Column("agreement", "agrees with final", "Spearman's correlation of the task's ranks with the final ones", "", 2),
-    Column("negative", "negative Q", "Methods with a negative Q", "", 0, "integer"),
-    Column("spread", "spread of Q", "Population standard deviation of Q over the ranked methods", "", 2),
+    Column("noise", "Noise", "Spread over splits relative to that between methods", "", 2),
+    Column("agreement", "Agrees with final", "Spearman's correlation of the task's ranks with the final ones", "", 2),
+    Column("negative", "Negative Q", "Methods with a negative Q", "", 0, "integer"),
+    Column("spread", "Spread of Q", "Population standard deviation of Q over the ranked methods", "", 2),
 )
 METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
 MOVES = Column("moves", "Moves", "Rank among the rest, before → after", format="moves")
-OTHER_TASKS = Column("tasks", "other tasks", "The ranks if other tasks of this kind were chosen", format="range")
+OTHER_TASKS = Column("tasks", "Other tasks", "The ranks if other tasks of this kind were chosen", format="range")
 VARIANTS = {
-    "weights without baselines": Rule(weights="no-baselines"),
-    "robust weights": Rule(spread="robust"),
-    "equal weights (mean rank)": Rule(weights="equal"),
+    "Weights without baselines": Rule(weights="no-baselines"),
+    "Robust weights": Rule(spread="robust"),
+    "Equal weights (mean rank)": Rule(weights="equal"),
 }
 
 
@@ -208,7 +208,7 @@ def _notes(found: Computed, cells: Cells) -> Iterable[str]:
 
 
 def _sections(found: Computed) -> tuple[Section, ...]:
-    rankings = {"this board": found.ranking} | {
+    rankings = {"This board": found.ranking} | {
         name: rank(found.q, rule, found.baselines)
         for name, rule in VARIANTS.items()
         if rule != found.rule and (rule.weights != "no-baselines" or found.baselines.any())

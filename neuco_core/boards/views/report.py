@@ -68,7 +68,7 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
         yield nobody(board.suite.id)
     for column in board.task_columns[:1] if board.ranked else ():
         known = ", ".join(f"{task.id} {show(column, task.values.get(column.key))}" for task in board.tasks)
-        yield f"{column.label[:1].upper()}{column.label[1:]}: {known}."
+        yield f"{column.label}: {known}."
     yield from board.notes
     if under and board.tasks and board.ranked:
         yield f"Values under the tasks: {under.label}."
@@ -128,7 +128,7 @@ def _groups(board: Board) -> tuple[tuple[str], ...]:
 def diagnostics(board: Board) -> Section:
     """The tasks with the columns that the kind has for them."""
     known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
-    columns = (Column("task", "Task", format="task"), Column("metric", "metric", format="text"), *known)
+    columns = (Column("task", "Task", format="task"), Column("metric", "Metric", format="text"), *known)
     rows = tuple(
         (
             task.id,

@@ -115,7 +115,11 @@ def task_section(source: BoardSource) -> Safe:
     if not board.tasks:
         return Safe("")
     own = [_section(source, part) for part in board.sections if part.about == "tasks"]
-    helps = [f"{column.label}: {column.help}." for column in board.task_columns if column.help and board.ranked]
+    helps = [
+        f"{column.label}: {column.help[:1].lower()}{column.help[1:]}."
+        for column in board.task_columns
+        if column.help and board.ranked
+    ]
     listed = _section(source, diagnostics(board), most=len(board.tasks))
     return section("Tasks", listed, *own, id_="tasks", note=" ".join(helps))
 
