@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from neuco_core.boards.model import Board, BoardCell, BoardRow, Column, Number, Part, plain
-from neuco_core.boards.values import in_cell, in_row, with_values
+from neuco_core.boards.model import Board, BoardCell, Column, Number, Part, plain
+from neuco_core.boards.values import in_cell, in_row, why_unranked, with_values
 from neuco_core.jsonio import digest
 from neuco_core.text import clean
 
@@ -106,7 +106,8 @@ def _moves(
     for name in (m for m in after if m not in before):
         values = [f"{c.label} {in_row(c, rows[name])}" for c in with_values(board.columns, (rows[name],))]
         found.append(Change("new-method", name, after=after[name], why=", ".join(values)))
-    found += [Change("gone-method", m, before[m], why=_lacks(rows.get(m))) for m in before if m not in after]
+    gone = {m: why_unranked(rows[m]) if m in rows else "it has no records" for m in before if m not in after}
+    found += [Change("gone-method", name, before[name], why=why) for name, why in gone.items()]
     found += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
     # With other tasks or another rule every rank is computed anew; who passed whom explains nothing.
     anew = "; ".join(str(change) for change in causes[:3]) + "; …" * (len(causes) > 3)
@@ -115,13 +116,6 @@ def _moves(
             why = anew or _reason(name, before, after, rescored)
             found.append(Change("moved", name, before[name], after[name], why))
     return found
-
-
-def _lacks(row: BoardRow | None) -> str:
-    """Why a method that was ranked is not any more, in the board's own words."""
-    if row is None:
-        return "it has no records"
-    return row.note or "; ".join(f"{task}: {cell.reason}" for task, cell in row.lacks.items())
 
 
 def _rescored(old: Board, new: Board) -> dict[str, str]:

@@ -6,6 +6,7 @@ Whatever shows a board goes through its columns and names none, so that another 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -92,7 +93,7 @@ class BoardRow(Part, frozen=True):
     version: int = 1
     title: str = ""
     baseline: bool = False
-    values: dict[str, Number] = {}
+    values: dict[str, str | Number] = {}
     intervals: dict[str, Interval] = {}
     cells: dict[str, BoardCell] = {}
     note: str = ""
@@ -231,7 +232,7 @@ def unique(noun: str, names: list[str]) -> None:
         raise ValueError(f"{noun} {twice!r} is there twice")
 
 
-def _known(columns: tuple[Column, ...], *values: dict[str, Number]) -> None:
+def _known(columns: tuple[Column, ...], *values: Mapping[str, object]) -> None:
     for key in {key for found in values for key in found} - {column.key for column in columns}:
         raise ValueError(f"no column has the key {key!r}")
 

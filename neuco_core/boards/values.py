@@ -64,4 +64,4 @@ def reasons(row: BoardRow) -> list[tuple[str, str, str]]:
 
 
 def why_unranked(row: BoardRow) -> str:
-    return row.note or "lacks " + "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
+    return row.note or "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))

@@ -177,9 +177,7 @@ def history(name: str, as_json: bool) -> None:
     from neuco_core.boards.store import history_path, read_history
     from neuco_core.plugins.catalog import Catalog
 
-    suites = Catalog(registry=registry_dir()).suites()
-    if name not in suites:
-        raise UnknownIdError("suite", name, suites)
+    Catalog(registry=registry_dir()).suite(name)  # an unknown one is refused
     path = history_path(registry_dir(), name)
     versions = read_history(path)
     if not versions:

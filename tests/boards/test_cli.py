@@ -96,7 +96,7 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     board = json.loads(run("show", "trial", "--format", "json").output)
     assert [(row["method"], row["rank"]) for row in board["rows"]] == [("averaging", 1), ("random", 2), ("pca", None)]
     assert board["rows"][-1]["cells"][TASKS[0]]["reason"].startswith("the label file")
-    assert "Not ranked: pca lacks olinda_elevation_mean: stale, the label file" in run("show", "trial").output
+    assert "Not ranked: pca: olinda_elevation_mean: stale, the label file" in run("show", "trial").output
     (row,) = [
         row for row in csv.DictReader(io.StringIO(run("show", "trial", "--format", "csv").output)) if row["reason"]
     ]

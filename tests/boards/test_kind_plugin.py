@@ -59,19 +59,19 @@ def test_the_plugin_is_short() -> None:
 @pytest.mark.usefixtures("package")
 def test_terminal_markdown_csv_and_latex_show_the_column() -> None:
     lines = run("show", "trial").output.splitlines()
-    assert re.fullmatch(r"Rank +Method +Wins +olinda_elevation_mean +olinda_elevation_std", lines[0])
-    assert re.match(r" *1 +pca +2 \(2–2\) +0\.6", lines[2])
-    assert re.match(r" *2 +mosaiks +0 \(0–\d\) +0\.5", lines[3])
-    assert re.match(r" *– +averaging \(baseline\) +– +0\.4", lines[4])
-    assert "Not ranked: averaging, baselines do not compete" in lines
+    assert re.fullmatch(r"Rank +Method +Wins +Medal +olinda_elevation_mean +olinda_elevation_std", lines[0])
+    assert re.match(r" *1 +pca +2 \(2–2\) +gold +0\.6", lines[2])
+    assert re.match(r" *2 +mosaiks +0 \(0–\d\) +– +0\.5", lines[3])
+    assert re.match(r" *– +averaging \(baseline\) +– +– +0\.4", lines[4])
+    assert "Not ranked: averaging: baselines do not compete" in lines
     assert "Ranking: number of tasks won, within a margin of 0.01." in lines
     rows = list(csv.DictReader(io.StringIO(run("show", "trial", "--format", "csv").output)))
     assert [(row["method"], row["wins"], row["wins_low"], row["wins_high"]) for row in rows[:1]] == [
         ("pca", "2", "2", "2")
     ]
     assert rows[-1]["reason"] == "baselines do not compete"
-    assert run("show", "trial", "--format", "md").output.startswith("| Rank | Method | Wins | olinda")
-    assert "Rank & Method & Wins & " in run("show", "trial", "--format", "latex").output
+    assert run("show", "trial", "--format", "md").output.startswith("| Rank | Method | Wins | Medal | olinda")
+    assert "Rank & Method & Wins & Medal & " in run("show", "trial", "--format", "latex").output
     assert json.loads(run("show", "trial", "--format", "json").output)["kind"] == "wins"
     assert re.search(r"trial +wins +suite +2 +not built", run("list").output)
 
@@ -109,7 +109,7 @@ def test_a_comment_on_a_pull_request_shows_the_column(registry: Path) -> None:
     report = SimpleNamespace(plugins=[SimpleNamespace(methods=["pca"])])
     (part,) = _ranks(report, records, records, registry)  # type: ignore[arg-type]
     head, _, line = part.splitlines()[-3:]
-    assert head == "| suite <code>trial</code> | rank | <code>Wins</code> |"
+    assert head == "| suite <code>trial</code> | rank | <code>Wins</code> | <code>Medal</code> |"
     assert line.startswith("| <code>pca</code> | <code>1</code> | <code>2 ")
 
 
@@ -126,6 +126,8 @@ def test_the_page_shows_and_sorts_the_column(browser: object, registry: Path, tm
     for reader in reading(browser, tmp_path / "site"):
         assert isinstance(reader, Reader)
         page = reader.open("boards/trial/index.html")
+        page.locator("th[data-key='medal'] button").click()
+        assert page.locator("th[data-key='medal']").get_attribute("aria-sort") == "descending"
         page.locator("th[data-key='wins'] button").click()
         assert page.locator("th[data-key='wins']").get_attribute("aria-sort") == "descending"
         assert page.locator("#parallel path.profile").count() == 2

@@ -80,7 +80,7 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     if marked:
         yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
     for row in board.unranked:
-        yield f"Not ranked: {row.method}{', ' if row.note else ' '}{why_unranked(row)}"
+        yield f"Not ranked: {row.method}: {why_unranked(row)}"
 
 
 def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
@@ -93,7 +93,7 @@ def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
         cells: list[object] = [row.method, row.baseline, row.rank, *_ends(row, RANK.key)]
         for key, wide in columns:
             cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
-        cells.append("" if row.rank else one_line(why_unranked(row).removeprefix("lacks "), LONGEST))
+        cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
         scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
         cells += [values.get(under.key) if under else None for values in scores]
         lines.append(tuple(map(_bare, cells)))

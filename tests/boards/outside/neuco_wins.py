@@ -15,15 +15,16 @@ def by_wins(cells, *, margin=0.0):
         splits = range(min(len(cells.cell(method.id, task.id).splits) for task in cells.tasks))
         counts = [sum(_wins(cells, method, t, competing, margin, s) for t in cells.tasks) for s in splits]
         ends = {"wins": Interval(min(counts), max(counts))}
-        rows.append(method.row(place, cells.shown(method), values={"wins": wins[method.id]}, intervals=ends))
+        values = {"wins": wins[method.id], "medal": "gold" if place == 1 else "–"}
+        rows.append(method.row(place, cells.shown(method), values=values, intervals=ends))
     for method in cells.methods:
         if method.id not in wins:
             note = "baselines do not compete" if method.baseline else ""
             rows.append(method.row(None, cells.shown(method), note=note))
     help_ = "Tasks on which the method is best"
-    column = Column("wins", "Wins", help_, direction="higher", format="integer")
+    columns = (Column("wins", "Wins", help_, "higher", format="integer"), Column("medal", "Medal", format="text"))
     rule = f"number of tasks won, within a margin of {margin:g}"
-    return Ranked(columns=(column,), rows=tuple(rows), rule=rule, profile="score")
+    return Ranked(columns=columns, rows=tuple(rows), rule=rule, profile="score")
 
 
 def _wins(cells, method, task, competing, margin, split):

@@ -80,8 +80,9 @@ def _columns(source: BoardSource) -> tuple[Column, ...]:
 
 def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
     """Counts by which the rows can be filtered, such as the size of an embedding, and their values."""
-    counts = [column for column in _columns(source) if column.format == "integer"]
-    found = [(c, sorted({v for row in source.board.shown if (v := row.values.get(c.key))})) for c in counts]
+    integers = [column for column in _columns(source) if column.format == "integer"]
+    rows = [row.values for row in source.board.shown]
+    found = [(c, sorted({v for own in rows if isinstance(v := own.get(c.key), int | float)})) for c in integers]
     return [(column, values) for column, values in found if len(values) > 1]
 
 

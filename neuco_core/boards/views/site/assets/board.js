@@ -17,9 +17,9 @@
   // A range is sorted by its lower end.
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    var index = taskAt(key), column = find(columns, key);
+    var column = find(columns, key), cell = row.cells[taskAt(key)];
     if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
-    return row.cells[index] ? row.cells[index][place()] : null;
+    return cell ? cell[place()] : null;
   }
   // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.
   function ascending(state) {
@@ -32,8 +32,9 @@
 
   function sort(state) {
     var up = ascending(state) ? 1 : -1;
+    var keys = new Map(lines.map(function (line) { return [line, value(rowOf(line), state.sort)]; }));
     lines.sort(function (a, b) {
-      var first = value(rowOf(a), state.sort), second = value(rowOf(b), state.sort);
+      var first = keys.get(a), second = keys.get(b);
       var none = (first === null || first === undefined) - (second === null || second === undefined);
       if (none) { return none; } // what is not known comes last, whichever way round
       if (first < second) { return -up; }
