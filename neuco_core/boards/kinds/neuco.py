@@ -114,17 +114,17 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
     )
     if not chosen.methods:
         return empty
-    found = _compute(chosen, rule, replicates)
-    sure = found.sure
-    apart = groups(found.order, sure.apart) if sure else ()
+    board = _compute(chosen, rule, replicates)
+    sure = board.sure
+    apart = groups(board.order, sure.apart) if sure else ()
     return replace(
         empty,
-        rows=(*_rows(found, cells), *left_out),
-        tasks=_tasks(found),
-        notes=tuple(_notes(found, cells)),
-        groups=tuple(tuple(found.names[m] for m in group) for group in apart) if sure else None,
+        rows=(*_rows(board, cells), *left_out),
+        tasks=_tasks(board),
+        notes=tuple(_notes(board, cells)),
+        groups=tuple(tuple(board.names[m] for m in group) for group in apart) if sure else None,
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
-        sections=_sections(found),
+        sections=_sections(board),
     )
 
 
@@ -151,109 +151,109 @@ def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
     return TaskScores(splits, share, task.greater_is_better, task.dataset, samples)
 
 
-def _interval(found: Intervals, *index: int) -> Interval:
-    return Interval(number(found.low[index], RANDOM), number(found.high[index], RANDOM))
+def _interval(ends: Intervals, *index: int) -> Interval:
+    return Interval(number(ends.low[index], RANDOM), number(ends.high[index], RANDOM))
 
 
-def _whole(found: Intervals, m: int) -> Interval:
-    return Interval(int(found.low[m]), int(found.high[m]))
+def _whole(ends: Intervals, m: int) -> Interval:
+    return Interval(int(ends.low[m]), int(ends.high[m]))
 
 
-def _rows(found: Computed, cells: Cells) -> Iterable[BoardRow]:
-    sure = found.sure
-    scores = [task_scores(found.cells, task) for task in found.cells.tasks]
+def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
+    sure = board.sure
+    scores = [task_scores(board.cells, task) for task in board.cells.tasks]
     means = [mean_interval(own.splits, own.test_to_train) if own.resamples else None for own in scores]
-    for m in found.order:
-        method = found.cells.methods[m]
-        own = cells.shown(method) | {name: _cell(found, means[t], t, m) for t, name in enumerate(found.tasks)}
-        values = {"weighted_rank": found.ranking.weighted[m], "dim": method.dim}
-        values |= {key: other[m] for key, other in found.others.items()}
+    for m in board.order:
+        method = board.cells.methods[m]
+        own = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
+        values = {"weighted_rank": board.ranking.weighted[m], "dim": method.dim}
+        values |= {key: other[m] for key, other in board.others.items()}
         intervals = {}
         if sure:
             values["best"] = number(sure.best[m], RANDOM)
             intervals = {"rank": _whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
-        yield method.row(int(found.ranking.final[m]), own, values=values, intervals=intervals)
+        yield method.row(int(board.ranking.final[m]), own, values=values, intervals=intervals)
 
 
-def _cell(found: Computed, means: Intervals | None, t: int, m: int) -> BoardCell:
-    cell = found.cells.cell(found.names[m], found.tasks[t])
+def _cell(board: Computed, means: Intervals | None, t: int, m: int) -> BoardCell:
+    cell = board.cells.cell(board.names[m], board.tasks[t])
     intervals = {"score": _interval(means, m)} if means else {}
-    if found.sure:
-        intervals["q"] = _interval(found.sure.q, t, m)
-    return cell.shown(values={"q": cell.q, "rank": int(found.ranking.ranks[t, m])}, intervals=intervals)
+    if board.sure:
+        intervals["q"] = _interval(board.sure.q, t, m)
+    return cell.shown(values={"q": cell.q, "rank": int(board.ranking.ranks[t, m])}, intervals=intervals)
 
 
-def _tasks(found: Computed) -> tuple[BoardTask, ...]:
-    mean, std = found.cells.numbers("mean"), found.cells.numbers("std")
+def _tasks(board: Computed) -> tuple[BoardTask, ...]:
+    mean, std = board.cells.numbers("mean"), board.cells.numbers("std")
     tasks = []
-    for t, task in enumerate(found.cells.tasks):
+    for t, task in enumerate(board.cells.tasks):
         known = std[t] if np.isfinite(std[t]).all() else None
-        values = diagnose(found.q[t], mean[t], known, found.ranking.final, task.greater_is_better)
-        values["weight"] = found.ranking.weights[t]
-        if found.sure and len(found.names) > 1:  # alone, a method makes no pair
-            values["pairs_apart"] = number(found.sure.apart_share[t], RANDOM)
+        values = diagnose(board.q[t], mean[t], known, board.ranking.final, task.greater_is_better)
+        values["weight"] = board.ranking.weights[t]
+        if board.sure and len(board.names) > 1:  # alone, a method makes no pair
+            values["pairs_apart"] = number(board.sure.apart_share[t], RANDOM)
         tasks.append(replace(task, values=values))
     return tuple(tasks)
 
 
-def _notes(found: Computed, cells: Cells) -> Iterable[str]:
-    if found.ranking.ghost:
-        yield f"Weight of the ghost task: {found.ranking.ghost:.3f}."
-    if not found.sure:
+def _notes(board: Computed, cells: Cells) -> Iterable[str]:
+    if board.ranking.ghost:
+        yield f"Weight of the ghost task: {board.ranking.ghost:.3f}."
+    if not board.sure:
         yield "No intervals: they need scores of the same splits from all methods, at least two."
     for task in cells.tasks:
-        if task.id not in found.tasks:
+        if task.id not in board.tasks:
             lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
             yield f"Not counted: task {task.id}, which {lacking} lack"
 
 
-def _sections(found: Computed) -> tuple[Section, ...]:
-    rankings = {"This board": found.ranking} | {
-        name: rank(found.q, rule, found.baselines)
+def _sections(board: Computed) -> tuple[Section, ...]:
+    rankings = {"This board": board.ranking} | {
+        name: rank(board.q, rule, board.baselines)
         for name, rule in VARIANTS.items()
-        if rule != found.rule and (rule.weights != "no-baselines" or found.baselines.any())
+        if rule != board.rule and (rule.weights != "no-baselines" or board.baselines.any())
     }
     columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
-    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(found.tasks))
+    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(board.tasks))
     weights = Section("Weights by other rules", columns, rows, about="tasks")
-    alone = len(found.names) < 2
-    return (*(() if alone else (_by_other_rules(found, rankings), *_moves(found))), weights, *_correlations(found))
+    alone = len(board.names) < 2
+    return (*(() if alone else (_by_other_rules(board, rankings), *_moves(board))), weights, *_correlations(board))
 
 
-def _by_other_rules(found: Computed, rankings: Mapping[str, Ranking]) -> Section:
+def _by_other_rules(board: Computed, rankings: Mapping[str, Ranking]) -> Section:
     labels = {column.key: column.label for column in COLUMNS}
     ranks = {name: other.final for name, other in rankings.items()}
-    ranks |= {labels[key]: positions(-np.round(values, DIGITS)) for key, values in found.others.items()}
+    ranks |= {labels[key]: positions(-np.round(values, DIGITS)) for key, values in board.others.items()}
     columns = [METHOD, *(Column(f"r{i}", name, format="rank") for i, name in enumerate(ranks))]
-    rows: list[tuple[Value, ...]] = [(found.names[m], *(int(own[m]) for own in ranks.values())) for m in found.order]
-    if len(found.tasks) > 1:
+    rows: list[tuple[Value, ...]] = [(board.names[m], *(int(own[m]) for own in ranks.values())) for m in board.order]
+    if len(board.tasks) > 1:
         columns.append(OTHER_TASKS)
-        others = assess_tasks(found.ranking)
-        rows = [(*row, _whole(others, m)) for row, m in zip(rows, found.order, strict=True)]
+        others = assess_tasks(board.ranking)
+        rows = [(*row, _whole(others, m)) for row, m in zip(rows, board.order, strict=True)]
     return Section("Ranks by other rules", tuple(columns), tuple(rows))
 
 
-def _moves(found: Computed) -> Iterable[Section]:
+def _moves(board: Computed) -> Iterable[Section]:
     """Those who change places if one method, or one task, is left out; what moves most comes first."""
     for column, left_out, without_each in (
-        (METHOD, found.names, without_each_method),
-        (TASK, found.tasks, without_each_task),
+        (METHOD, board.names, without_each_method),
+        (TASK, board.tasks, without_each_task),
     ):
-        moves = without_each(found.q, found.rule, found.baselines)
-        rows = [(left_out[out], {found.names[m]: move for m, move in moved.items()}) for out, moved in moves.items()]
+        moves = without_each(board.q, board.rule, board.baselines)
+        rows = [(left_out[out], {board.names[m]: move for m, move in moved.items()}) for out, moved in moves.items()]
         rows.sort(key=lambda row: (-len(row[1]), row[0]))
         title = f"Moves without one {column.key}: rank among the rest, before → after"
         empty = f"Leaving out any one {column.key} changes no order."
         yield Section(title, (replace(column, label=f"Left out {column.key}"), MOVES), tuple(rows), empty)
 
 
-def _correlations(found: Computed) -> Iterable[Section]:
-    matrix, names = correlations(found.q), found.tasks
-    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(found.names)))
+def _correlations(board: Computed) -> Iterable[Section]:
+    matrix, names = correlations(board.q), board.tasks
+    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
     if alike:
         columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
         yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
-    if len(names) > 1 and len(found.names) > 2:
+    if len(names) > 1 and len(board.names) > 2:
         heads = (TASK, *(Column(name, name, digits=2) for name in names))
         rows = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
         yield Section("Spearman's correlation of Q between tasks", heads, rows, about="tasks", matrix=True)
