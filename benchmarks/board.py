@@ -19,17 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.boards.build import rank_table
-from neuco_core.boards.stats.ranking import Rule
+from neuco_core.boards.cells import from_records
+from neuco_core.boards.model import plain
 from neuco_core.boards.stats.uncertainty import REPLICATES, TaskScores
-from neuco_core.boards.table import from_records
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.boards.views.site.write import write_site
 from neuco_core.jsonio import dump
 from neuco_core.records.store import read_all, write_record
 from tests.boards.conftest import FLAGS
-from tests.boards.helpers import make_record, make_suite, simulate, table_of
-from tests.boards.site_source import finish
+from tests.boards.helpers import board_of, cells_of, make_record, make_suite, simulate
 
 
 def main() -> None:
@@ -38,18 +36,18 @@ def main() -> None:
     parser.add_argument("--tasks", type=int, default=11)
     args = parser.parse_args()
     _, scores = simulate(np.random.default_rng(0), args.methods, args.tasks)
-    table = table_of(scores, baselines=(0, 1))
+    cells = cells_of(scores, baselines=(0, 1))
     figures: dict[str, Any] = {"methods": args.methods, "tasks": args.tasks, "replicates": REPLICATES}
     start, cpu = time.perf_counter(), time.process_time()
-    board = finish(rank_table(table, Rule()), "large")
+    board = board_of(cells, "large")
     figures["build_s"] = round(time.perf_counter() - start, 2)
     figures["build_cpu_s"] = round(time.process_time() - cpu, 2)
     figures["load_average"] = os.getloadavg()[0]
-    figures["board_bytes"] = len(dump(board))
+    figures["board_bytes"] = len(dump(plain(board)))
     figures["read_records_s"] = read_records(scores)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        source = BoardSource(id="large", title="A large board", board=board, table=table)
+        source = BoardSource(id="large", title="A large board", board=board, cells=cells)
         figures["pages"] = write_site([source], Path(folder))
         figures["site_s"] = round(time.perf_counter() - start, 2)
         page = Path(folder) / "boards/large/index.html"

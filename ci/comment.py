@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import string
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from ci.report import PluginReport, Report
 from neuco_core.contract.contract import Finding
@@ -127,38 +126,38 @@ def _left_out(records: Sequence[Record]) -> str:
 
 
 def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], registry: Path) -> list[str]:
-    """The places that touched methods would take on the boards of the suites."""
+    """The places that touched methods would take on the boards of the suites, with the columns of each board."""
     methods = [name for plugin in report.plugins for name in plugin.methods]
     if not methods or not records:
         return []
     pool = {record.key: record for record in (*known, *records)}
-    lines = []
-    for suite in _suites(registry):
-        try:
-            rows = _board(list(pool.values()), suite).get("rows", ())
-        except NeucoError as error:
-            lines.append(f"| {text(suite.id)} | no board: {text(error)} | | |")
-            continue
-        for row in rows:
-            if row["method"] in methods:
-                low, high = row.get("rank_interval") or (row["rank"], row["rank"])
-                words = f"{row['rank']} (between {low} and {high})" if low != high else f"{row['rank']}"
-                lines.append(f"| {text(suite.id)} | {text(row['method'])} | {words} | {row['mean_q']:.2f} |")
-    if not lines:
-        return ["### Places on the boards\n\nNone: no suite is complete for the methods of this pull request."]
-    head = "### Places on the boards\n\n| suite | method | rank (95 % interval) | mean Q |\n|---|---|---|---|\n"
-    return [head + "\n".join(lines)]
+    tables = [table for suite in _suites(registry) if (table := _places(list(pool.values()), suite, methods))]
+    nothing = "None: no suite is complete for the methods of this pull request."
+    return ["### Places on the boards\n\n" + ("\n\n".join(tables) or nothing)]
+
+
+def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> str:
+    from neuco_core.boards.build import build_board
+    from neuco_core.boards.values import with_values
+    from neuco_core.boards.views.report import place
+
+    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    try:
+        board = build_board(chosen, suite)
+    except NeucoError as error:
+        return f"Suite {text(suite.id)}: no board: {text(error)}"
+    rows = tuple(row for row in board.ranked if row.method in methods)
+    columns = with_values(board.columns, rows)
+    table = [[f"suite {text(suite.id)}", "rank", *(text(column.label) for column in columns)]]
+    table.append(["---"] * len(table[0]))
+    for row in rows:
+        rank, _, *values = place(row, columns)
+        table.append([text(row.method), text(rank), *map(text, values)])
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in table) if rows else ""
 
 
 def _suites(registry: Path) -> list[Suite]:
     return [read_suite(path) for path in sorted((registry / "suites").glob("*.toml"))]
-
-
-def _board(records: list[Record], suite: Suite) -> Mapping[str, Any]:
-    from neuco_core.boards.build import build_board
-
-    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
-    return build_board(chosen, suite) if chosen else {}
 
 
 def _next(report: Report) -> str:

@@ -24,7 +24,19 @@ if TYPE_CHECKING:
     )
     from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score, score
-    from neuco_core.specs import Baseline, Dataset, Engine, Method, Metric, Probe, Remote, Splitter, Suite, Task
+    from neuco_core.specs import (
+        Baseline,
+        BoardKind,
+        Dataset,
+        Engine,
+        Method,
+        Metric,
+        Probe,
+        Remote,
+        Splitter,
+        Suite,
+        Task,
+    )
     from neuco_core.tables.embeddings import read_embeddings
 
 __version__ = "0.1.0"
@@ -32,7 +44,19 @@ __version__ = "0.1.0"
 # Name → module. Everything is imported when it is first used, so that listing plugins stays quick.
 _HOME = {
     **dict.fromkeys(
-        ("Baseline", "Dataset", "Engine", "Method", "Metric", "Probe", "Remote", "Splitter", "Suite", "Task"),
+        [
+            "Baseline",
+            "BoardKind",
+            "Dataset",
+            "Engine",
+            "Method",
+            "Metric",
+            "Probe",
+            "Remote",
+            "Splitter",
+            "Suite",
+            "Task",
+        ],
         "neuco_core.specs",
     ),
     **dict.fromkeys(
@@ -60,6 +84,7 @@ _HOME = {
 
 __all__ = [
     "Baseline",
+    "BoardKind",
     "Dataset",
     "Engine",
     "Method",

@@ -5,7 +5,7 @@ names. It implements hooks with ``@hookimpl``; each yields frozen specs. Heavy i
 plugin's name, or begins with it and ``_`` or ``-``: ``load_task("soil_ph")`` imports only ``soil_ph`` and ``soil``.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``, ``neuco.probes``,
-``neuco.splitters``, ``neuco.engines``, ``neuco.commands``.
+``neuco.splitters``, ``neuco.engines``, ``neuco.boards``, ``neuco.commands``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import pluggy
 if TYPE_CHECKING:
     import click
 
-    from neuco_core.specs import Dataset, Engine, Method, Metric, Probe, Splitter, Task
+    from neuco_core.specs import BoardKind, Dataset, Engine, Method, Metric, Probe, Splitter, Task
 
 PROJECT = "neuco"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -109,6 +109,16 @@ def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
             return LocalEngine(1)
 
         yield Engine(id="soil_serial", factory=serial)
+    """
+
+
+@hookspec
+def neuco_boards() -> Iterable[BoardKind]:  # type: ignore[empty-body]
+    """Yield kinds of boards that a suite may name.
+
+    @hookimpl
+    def neuco_boards():
+        yield BoardKind(id="soil_mean", rank=lambda cells: cells.ranked_by("Mean score", cells.means()))
     """
 
 

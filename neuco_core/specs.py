@@ -306,12 +306,30 @@ class Engine(Spec):
 
 
 @dataclass(frozen=True, kw_only=True)
+class BoardKind(Spec):
+    """``rank(cells, **options) -> Ranked``: how the cells of a suite become a ranking (see ``neuco_core.boards``).
+
+    ``options`` are the kind's options with their defaults; a suite, or whoever shows its board, may set others.
+    """
+
+    rank: Callable[..., Any]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        v.check_callable(self, "rank", optional=False)
+        v.freeze_mapping(self, "options", SCALARS)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Suite(Spec):
-    """A frozen list of task versions that are compared together; every leaderboard belongs to one."""
+    """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``."""
 
     tasks: Mapping[str, int]
     protocol: str = "neuco-2025"
     version: int = 1
+    kind: str = "neuco"
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -323,6 +341,8 @@ class Suite(Spec):
                 raise v.fail(self, "tasks", {name: version}, "task ids mapped to versions of at least 1")
         v.check_text(self, "protocol")
         v.check_int(self, "version", 1)
+        v.check_id(self, "kind")
+        v.freeze_mapping(self, "options", SCALARS)
 
 
 def to_json(value: object) -> Any:

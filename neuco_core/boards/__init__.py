@@ -1,1 +1,1 @@
-"""Boards: a pure function of records and a suite. Ranking, how sure it is, what changed, and views of it."""
+"""Boards: a pure function of records, a suite and its kind of board. Ranking, uncertainty, history and views."""

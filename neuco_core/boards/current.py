@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from neuco_core.boards.build import Board, build_board
-from neuco_core.boards.stats.ranking import Rule
+from msgspec.structs import replace
+
+from neuco_core.boards.build import build_board
+from neuco_core.boards.model import Board
 from neuco_core.errors import UnknownIdError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.model import Key, Record
@@ -39,19 +41,15 @@ class Current:
                 raise UnknownIdError("suite", name, self.suites)
         return [self.suites[name] for name in names] if names else list(self.suites.values())
 
-    def board(
-        self, suite: Suite, rule: Rule | None = None, coverage: str = "complete", only: Sequence[str] = ()
-    ) -> Board:
+    def board(self, suite: Suite, options: Mapping[str, Any] | None = None, only: Sequence[str] = ()) -> Board:
         """The board of a suite; with ``only``, the pool is the methods that match one of the patterns."""
         methods = sorted({record.method for record in self.records})
         for pattern in only:
             if not any(fnmatchcase(method, pattern) for method in methods):
                 raise UnknownIdError("method", pattern, methods)
         chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
-        board = build_board(chosen, suite, rule=rule, coverage=coverage, stale=self.why_stale)
-        if only:
-            board["ranking"]["words"] += f"; only the methods {', '.join(only)}"
-        return board
+        board = build_board(chosen, suite, options, stale=self.why_stale)
+        return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 
 def current(registry: Path) -> Current:

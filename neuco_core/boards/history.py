@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec.structs import replace
+
+from neuco_core.boards.model import Board, BoardCell, Column, Number, Part, plain
+from neuco_core.boards.values import in_cell, in_row, why_unranked, with_values
 from neuco_core.jsonio import digest
 from neuco_core.text import clean
-
-Board = Mapping[str, Any]
-RULES = ("new-task", "gone-task", "task-version", "rule")
-
 
 WORDS = {
     "new-method": "{subject} is new, at rank {after}",
@@ -21,17 +20,16 @@ WORDS = {
     "new-task": "task {subject} is new",
     "gone-task": "task {subject} is no longer used",
     "task-version": "task {subject} is now version {after}, was {before}",
-    "rule": "the rule of ranking is another",
+    "new-column": "column {subject} is new",
+    "gone-column": "column {subject} is gone",
+    "rule": "the ranking rule changed",
+    "format": "the format of the board's file changed",
     "details": "no rank changed, but {subject} did",
 }
 
 
-@dataclass(frozen=True)
-class Change:
-    """One change: ``kind`` is new-method, gone-method, new-task, gone-task, task-version, rule, rescored or moved.
-
-    If there is none of these, it is ``details``, with the first place where the boards differ.
-    """
+class Change(Part, frozen=True, omit_defaults=True):
+    """One change; its kind is one of ``WORDS``. ``details`` names the first place where the boards differ."""
 
     kind: str
     subject: str
@@ -39,42 +37,43 @@ class Change:
     after: int | None = None
     why: str = ""
 
+    def __post_init__(self) -> None:
+        if self.kind not in WORDS:
+            raise ValueError(f"no kind of change is called {self.kind!r}")
+
     def __str__(self) -> str:
-        words = WORDS[self.kind].format(**vars(self))
+        words = WORDS[self.kind].format(subject=self.subject, before=self.before, after=self.after)
         return clean(f"{words}: {self.why}" if self.why else words)
 
-    def to_json(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if value not in (None, "")}
 
+class Version(Part, frozen=True):
+    """A version of a board. It holds the digest of the one before, so that an edit of the past is seen."""
 
-def is_change(value: object) -> bool:
-    """Whether it is what ``to_json`` gives: read from a file, it may be anything."""
-    if not isinstance(value, dict) or not {"kind", "subject"} <= value.keys() <= set(vars(Change("", ""))):
-        return False
-    texts = all(isinstance(value.get(name, ""), str) for name in ("kind", "subject", "why"))
-    return texts and value["kind"] in WORDS and all(isinstance(value.get(n, 0), int) for n in ("before", "after"))
+    version: int
+    board: str
+    ranks: dict[str, int]
+    changes: tuple[Change, ...]
+    previous: str
 
 
 def changes(old: Board, new: Board) -> list[Change]:
     """All changes, causes first."""
-    before, after = _ranks(old), _ranks(new)
-    found = _task_changes(old, new)
-    if old["ranking"] != new["ranking"]:
-        found.append(Change("rule", "ranking", why=f"{old['ranking']['words']} → {new['ranking']['words']}"))
-    found += [Change("new-method", name, after=after[name]) for name in after if name not in before]
-    found += [Change("gone-method", name, before[name], why=_lacks(new, name)) for name in before if name not in after]
-    rescored = {name: why for name in after if name in before and (why := _rescored(old, new, name))}
-    found += [Change("rescored", name, before[name], after[name], why) for name, why in rescored.items()]
-    rules = [change for change in found if change.kind in RULES]
-    for name in after:
-        if name in before and before[name] != after[name]:
-            why = _by_rules(rules) if rules else _reason(name, before, after, set(rescored))
-            found.append(Change("moved", name, before[name], after[name], why))
+    causes = [*_listed("task", {t.id: t.version for t in old.tasks}, {t.id: t.version for t in new.tasks})]
+    if (old.kind, old.options, old.rule) != (new.kind, new.options, new.rule):
+        causes.append(Change("rule", "ranking", why=f"{old.rule} → {new.rule}"))
+    columns = ({c.label: 1 for c in with_values(board.columns, board.rows)} for board in (old, new))
+    found = [*causes, *_listed("column", *columns), *_moves(old.ranks, new, causes, _rescored(old, new))]
     if not found and old != new:
         # ``cells`` is a digest of all records, which names nothing; it counts only where nothing else differs.
-        before_it, after_it = ({**board, "cells": None} for board in (old, new))
+        before_it, after_it = (plain(replace(board, cells="")) for board in (old, new))
         found.append(Change("details", first_difference(before_it, after_it) or "cells"))
     return found
+
+
+def format_changes(ranks: Mapping[str, int], new: Board, was: str) -> list[Change]:
+    """The changes from a board that can no longer be read, of which the history still has the ranks."""
+    cause = Change("format", "board", why=was)
+    return [cause, *_moves(ranks, new, [cause], {})]
 
 
 def first_difference(old: Any, new: Any, place: str = "") -> str:
@@ -83,57 +82,70 @@ def first_difference(old: Any, new: Any, place: str = "") -> str:
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
                 return first_difference(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
-    if isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
+    if isinstance(old, list | tuple) and isinstance(new, list | tuple) and len(old) == len(new):
         for index, (a, b) in enumerate(zip(old, new, strict=True)):
             if a != b:
                 return first_difference(a, b, f"{place}[{index}]")
     return place
 
 
-def _by_rules(rules: Sequence[Change]) -> str:
-    """With other tasks or another rule every rank is counted anew; who passed whom explains nothing."""
-    return "; ".join(str(change) for change in rules[:3]) + ("; …" if len(rules) > 3 else "")
-
-
-def _task_changes(old: Board, new: Board) -> list[Change]:
-    before = {task["id"]: task["version"] for task in old["tasks"]}
-    after = {task["id"]: task["version"] for task in new["tasks"]}
-    found = [Change("new-task", name) for name in after if name not in before]
-    found += [Change("gone-task", name) for name in before if name not in after]
+def _listed(noun: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Change]:
+    """Tasks or columns that came, went, or have another version."""
+    yield from (Change(f"new-{noun}", name) for name in after if name not in before)
+    yield from (Change(f"gone-{noun}", name) for name in before if name not in after)
     both = [name for name in after if name in before and before[name] != after[name]]
-    return found + [Change("task-version", name, before[name], after[name]) for name in both]
+    yield from (Change(f"{noun}-version", name, before[name], after[name]) for name in both)
 
 
-def _ranks(board: Board) -> dict[str, int]:
-    return {row["method"]: row["rank"] for row in board["rows"]}
+def _moves(
+    before: Mapping[str, int], board: Board, causes: Sequence[Change], rescored: Mapping[str, str]
+) -> list[Change]:
+    """What is different in the ranks."""
+    after, rows = board.ranks, {row.method: row for row in board.rows}
+    found = []
+    for name in (m for m in after if m not in before):
+        values = [f"{c.label} {in_row(c, rows[name])}" for c in with_values(board.columns, (rows[name],))]
+        found.append(Change("new-method", name, after=after[name], why=", ".join(values)))
+    gone = {m: why_unranked(rows[m]) if m in rows else "it has no records" for m in before if m not in after}
+    found += [Change("gone-method", name, before[name], why=why) for name, why in gone.items()]
+    found += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
+    # With other tasks or another rule every rank is computed anew; who passed whom explains nothing.
+    anew = "; ".join(str(change) for change in causes[:3]) + "; …" * (len(causes) > 3)
+    for name in after:
+        if name in before and before[name] != after[name]:
+            why = anew or _reason(name, before, after, rescored)
+            found.append(Change("moved", name, before[name], after[name], why))
+    return found
 
 
-def _lacks(board: Board, name: str) -> str:
-    """Why a method that was ranked is not any more, in the board's own words."""
-    for row in board["incomplete"]:
-        if row["method"] == name:
-            return "; ".join(f"{task}: {cell['reason']}" for task, cell in sorted(row["lacks"].items()))
-    return "it has no records"
+def _rescored(old: Board, new: Board) -> dict[str, str]:
+    """By method, what is new about its cells, and about its row for that reason."""
+    rows = {row.method: row for row in old.ranked}
+    score = new.cell_columns[0]
+    found = {}
+    for after in new.ranked:
+        before = rows.get(after.method)
+        both = sorted(before.cells.keys() & after.cells.keys()) if before else []
+        tasks = [t for t in both if before and _mark(before.cells[t], score) != _mark(after.cells[t], score)]
+        if before and tasks:
+            said = [f"{t} {score.label} {in_cell(score, before, t)} → {in_cell(score, after, t)}" for t in tasks]
+            shown = [(c.label, in_row(c, before), in_row(c, after)) for c in new.columns]
+            said += [f"{label} {was} → {now}" for label, was, now in shown if was != now]
+            found[after.method] = "; ".join(said)
+    return found
 
 
-def _rescored(old: Board, new: Board, name: str) -> str:
-    before, after = (_scores(board, name) for board in (old, new))
-    tasks = [task for task in sorted(after) if task in before and after[task] != before[task]]
-    return "; ".join(f"{task} Q {before[task][0]:.2f} → {after[task][0]:.2f}" for task in tasks)
+def _mark(cell: BoardCell, score: Column) -> tuple[str, Number]:
+    """What tells a score from another: its record, and the score itself. Ranks and the like depend on others."""
+    return cell.fingerprint, cell.values.get(score.key)
 
 
-def _scores(board: Board, name: str) -> dict[str, tuple[float, str]]:
-    row = next(row for row in board["rows"] if row["method"] == name)
-    return {task: (score["q"], score["fingerprint"]) for task, score in row["scores"].items()}
-
-
-def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], rescored: set[str]) -> str:
+def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], rescored: Mapping[str, str]) -> str:
     """Who passed it or fell behind it; if nobody's scores explain it, the pool's weights do."""
     if name in rescored:
         return "its own scores changed"
-    passed = [
-        other for other in after if after[other] < after[name] and before.get(other, len(before) + 1) > before[name]
-    ]
+    behind_before = {other for other in after if before.get(other, len(before) + 1) > before[name]}
+    passed = [other for other in after if after[other] < after[name] and other in behind_before]
     gone = [other for other in before if before[other] < before[name] and other not in after]
     behind = [other for other in before if before[other] < before[name] and after.get(other, 0) > after[name]]
     causes = [f"{other} is new" for other in passed if other not in before]
@@ -145,30 +157,24 @@ def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], resc
     return "caused by others: " + "; ".join(causes) if causes else "caused by others: ties or weights changed"
 
 
-def extend(history: Sequence[Mapping[str, Any]], old: Board | None, new: Board) -> list[dict[str, Any]]:
-    """The history with the new board as its last version; unchanged if it is that already.
-
-    Each entry holds the digest of the one before, so that an edit of the past is seen.
-    """
-    entries = [dict(entry) for entry in history]
-    mark = digest(new)
-    if entries and entries[-1]["board"] == mark:
-        return entries
-    said = [change.to_json() for change in changes(old, new)] if old else []
-    previous = digest(entries[-1]) if entries else ""
-    entry = {"version": len(entries) + 1, "board": mark, "ranks": _ranks(new), "changes": said, "previous": previous}
-    return [*entries, entry]
+def extend(history: Sequence[Version], said: Sequence[Change], new: Board) -> tuple[Version, ...]:
+    """The history with the new board as its last version; unchanged if it is that already."""
+    mark = digest(plain(new))
+    if history and history[-1].board == mark:
+        return tuple(history)
+    previous = digest(plain(history[-1])) if history else ""
+    return (*history, Version(len(history) + 1, mark, new.ranks, tuple(said), previous))
 
 
-def broken(history: Sequence[Mapping[str, Any]], board: Board) -> str:
+def broken(history: Sequence[Version], board: Board) -> str:
     """What is wrong with the history of a board, in words; empty if nothing is."""
     for place, entry in enumerate(history):
-        if entry["version"] != place + 1:
-            return f"version {place + 1} is called {entry['version']}"
-        if entry["previous"] != (digest(history[place - 1]) if place else ""):
-            return f"what stands before version {place + 1} is not what stood there when it was written"
-    if not history or history[-1]["board"] != digest(board):
+        if entry.version != place + 1:
+            return f"version {place + 1} is called {entry.version}"
+        if entry.previous != (digest(plain(history[place - 1])) if place else ""):
+            return f"what stands before version {place + 1} was edited after it was written"
+    if not history or history[-1].board != digest(plain(board)):
         return "it does not end with this board"
-    if history[-1]["ranks"] != _ranks(board):
+    if history[-1].ranks != board.ranks:
         return "the ranks of its last version are not those of the board"
     return ""

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.errors import DataError, UnknownIdError, UsageError
+from neuco_core.paths import registry_dir
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
-    from neuco_core.boards.build import Board
-    from neuco_core.boards.published import Published
-    from neuco_core.boards.stats.ranking import Rule
+    from neuco_core.boards.model import Board
     from neuco_core.specs import Suite
 
-F = TypeVar("F", bound=Callable[..., Any])
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
 
 
@@ -32,36 +32,27 @@ def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
     from neuco_core.boards.published import list_published
     from neuco_core.boards.store import board_path
-    from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_suites
 
     registry = registry_dir()
-    rows: list[dict[str, Any]] = []
-    for suite in list_suites():
-        path = board_path(registry, suite.id)
-        ranked = _ranked(path)
-        rows.append(
-            {"id": suite.id, "kind": "suite", "tasks": len(suite.tasks), "methods": ranked, "title": suite.title}
-        )
-    for item in list_published(registry):
-        size = {"tasks": len(item.tasks), "methods": len(item.rows)}
-        rows.append({"id": item.id, "kind": "published", **size, "title": item.title})
+    names = ("id", "kind", "from", "tasks", "methods", "title")
+    rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(board_path(registry, s.id)), s.title) for s in list_suites()]
+    rows += [(p.id, p.kind, "publication", len(p.tasks), len(p.rows), p.title) for p in list_published(registry)]
     if as_json:
-        echo_json(rows)
+        echo_json([dict(zip(names, row, strict=True)) for row in rows])
         return
-    cells = [[str(v) if (v := row[key]) is not None else "not built" for key in row] for row in rows]
-    click.echo(table(("board", "kind", "tasks", "methods", "title"), cells, right={2, 3}))
+    cells = [[str(value) if value is not None else "not built" for value in row] for row in rows]
+    click.echo(table(("board", *names[1:]), cells, right={3, 4}))
 
 
 def _ranked(path: Path) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
     from neuco_core.boards.store import read_board
-    from neuco_core.errors import DataError
 
     try:
-        return len(read_board(path)["rows"]) if path.exists() else None
+        return len(read_board(path).ranked) if path.exists() else None
     except DataError:
-        return "damaged"
+        return "unreadable"
 
 
 @leaderboard.command()
@@ -69,7 +60,6 @@ def _ranked(path: Path) -> int | str | None:
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
     from neuco_core.boards.store import board_path, write_board
-    from neuco_core.paths import registry_dir
 
     for suite, board in _computed(suites):
         said = write_board(registry_dir(), board)
@@ -83,8 +73,6 @@ def build(suites: Sequence[str]) -> None:
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
     from neuco_core.boards.store import check_board, orphans
-    from neuco_core.errors import DataError
-    from neuco_core.paths import registry_dir
 
     problems = []
     computed = _computed(suites)
@@ -99,92 +87,63 @@ def check(suites: Sequence[str]) -> None:
             problems.append(error)
             click.echo(clean(f"{suite.id}: {error}"), err=True)
         else:
-            click.echo(f"{suite.id}: is what the records give, {len(board['rows'])} methods ranked")
+            click.echo(f"{suite.id}: is what the records give, {counted(len(board.ranked), 'method')} ranked")
     if problems:
-        raise DataError(f"{len(problems)} file(s) not as they should be", hint=problems[0].hint)
+        verb = "is" if len(problems) == 1 else "are"
+        raise DataError(f"{counted(len(problems), 'board')} {verb} out of date", hint=problems[0].hint)
 
 
-def rule_options(command: F) -> F:
-    """Options that make the ranking another one; the output says so."""
-    for option in reversed(
-        (
-            click.option(
-                "--weights",
-                type=click.Choice(["all", "no-baselines", "equal"]),
-                default="all",
-                show_default=True,
-                help="Whose spread weighs the tasks.",
-            ),
-            click.option(
-                "--spread",
-                type=click.Choice(["std", "robust"]),
-                default="std",
-                show_default=True,
-                help="How spread is measured.",
-            ),
-            click.option("--ghost", type=float, default=0.0, help="Spread of a ghost task in which all have rank 0."),
-            click.option(
-                "--coverage",
-                type=click.Choice(["complete", "common"]),
-                default="complete",
-                show_default=True,
-                help="Rank complete methods, or all on the tasks that all have.",
-            ),
-        )
-    ):
-        command = option(command)
-    return command
-
-
-@leaderboard.command()
-@click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@rule_options
+@leaderboard.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
-@click.option(
-    "--values",
-    type=click.Choice(["score", "q", "rank"]),
-    default="score",
-    show_default=True,
-    help="What stands under each task.",
-)
+@click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
 @click.option("--details", is_flag=True, help="Below the table: other rules, groups, who changes places, the tasks.")
-def show(
-    name: str,
-    weights: str,
-    spread: str,
-    ghost: float,
-    coverage: str,
-    form: str,
-    values: str,
-    only: Sequence[str],
-    details: bool,
-) -> None:
-    """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`)."""
-    from neuco_core.boards.stats.ranking import Rule
+def show(words: Sequence[str], form: str, values: str, only: Sequence[str], details: bool) -> None:
+    """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`).
+
+    Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
+    """
+    from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
-    from neuco_core.boards.views.details import details as report_details
-    from neuco_core.errors import UsageError
 
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
-    if weights == "equal" and spread != "std":
-        raise UsageError("equal weights have no spread to measure", hint="Leave out --spread, or --weights equal")
-    board, titles = _one(name, Rule(weights, spread, ghost), coverage, only)
+    name, options = _parse(words)
+    board = _one(name, options, only)
     if form == "json":
-        echo_json(board)
+        echo_json(plain(board))
         return
-    grid = report.grid(board, values, titles)
+    grid = report.grid(board, values)
     if form == "table":
         click.echo(table(grid.headers, grid.rows, right=set(range(len(grid.headers))) - {1}))
         for note in grid.notes:
             click.echo(note)
-        for section in report_details(board) if details else ():
-            click.echo(f"\n{section.title}")
-            click.echo(table(section.headers, section.rows, right=section.numbers))
+        for section in report.details(board) if details else ():
+            click.echo(f"\n{clean(section.title)}")
+            headers = [column.label for column in section.columns]
+            numbers = {i for i, column in enumerate(section.columns) if column.format not in report.TEXT}
+            shown = table(headers, report.lines(board, section), right=numbers)
+            click.echo(shown if section.rows else section.empty)
         return
     write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)
+
+
+def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The board's name, and options of its kind: --name value or --name=value."""
+    names, options, rest = [], {}, iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            names.append(word)
+            continue
+        key, given, value = word[2:].partition("=")
+        options[key] = value if given else next(rest, "")
+        if not options[key]:
+            raise UsageError(f"--{key} needs a value")
+    if len(names) != 1:
+        raise UsageError("name one board", got=" ".join(names) or "none", hint="See `neuco leaderboard list`")
+    return names[0], options
 
 
 @leaderboard.command()
@@ -197,18 +156,16 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
     Without NEW, OLD is compared with what the records give now.
     """
     from neuco_core.boards.history import changes
+    from neuco_core.boards.model import plain
     from neuco_core.boards.store import read_board
 
     before = read_board(old)
-    after = read_board(new) if new else _computed([before["suite"]["id"]])[0][1]
+    after = read_board(new) if new else _computed([before.about.id])[0][1]
     found = changes(before, after)
     if as_json:
-        echo_json([change.to_json() for change in found])
-        return
-    for change in found:
-        click.echo(str(change))
-    if not found:
-        click.echo("nothing changed")
+        echo_json(plain(found))
+    else:
+        click.echo("\n".join(map(str, found)) or "nothing changed")
 
 
 @leaderboard.command()
@@ -216,26 +173,22 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 @json_option
 def history(name: str, as_json: bool) -> None:
     """List the versions of a suite's board, the newest last: what changed, and why."""
-    from neuco_core.boards.history import Change
+    from neuco_core.boards.model import plain
     from neuco_core.boards.store import history_path, read_history
-    from neuco_core.errors import DataError, UnknownIdError
-    from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import Catalog
 
-    suites = Catalog(registry=registry_dir()).suites()
-    if name not in suites:
-        raise UnknownIdError("suite", name, suites)
+    Catalog(registry=registry_dir()).suite(name)  # an unknown one is refused
     path = history_path(registry_dir(), name)
     versions = read_history(path)
     if not versions:
         raise DataError("the board has no history yet", where=path, hint=f"Run `neuco leaderboard build {name}`")
     if as_json:
-        echo_json(versions)
+        echo_json(plain(versions))
         return
     for entry in versions:
-        click.echo(f"version {entry['version']}, {len(entry['ranks'])} methods ranked")
-        for change in entry["changes"]:
-            click.echo(f"  {Change(**change)}")
+        click.echo(f"version {entry.version}, {counted(len(entry.ranks), 'method')} ranked")
+        for change in entry.changes:
+            click.echo(f"  {change}")
 
 
 @leaderboard.command()
@@ -243,27 +196,22 @@ def history(name: str, as_json: bool) -> None:
 @click.option("--kind", type=click.Choice(["heat", "differences", "bump"]), default="heat", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Draw a board: heat map, differences with groups that cannot be told apart, or ranks over its versions."""
-    from neuco_core.boards.stats.ranking import Rule
+    """Draw a board: heat map, ranks with groups that are indistinguishable, or ranks over its versions."""
     from neuco_core.boards.store import history_path, read_history
     from neuco_core.boards.views.plots import draw
-    from neuco_core.paths import registry_dir
 
-    board, _ = _one(name, Rule(), "complete", ())
+    board = _one(name, {}, ())
     draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
     click.echo(str(out))
 
 
 @leaderboard.command()
-@click.option(
-    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder; made if needed."
-)
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder.")
 @SUITES
 def site(out: Path, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
     from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
-    from neuco_core.paths import registry_dir
 
     pages = write_site(gather(registry_dir(), suites), out)
     click.echo(f"{pages} pages: open {out / 'index.html'}")
@@ -271,8 +219,6 @@ def site(out: Path, suites: Sequence[str]) -> None:
 
 def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
     from neuco_core.boards.current import current
-    from neuco_core.errors import DataError
-    from neuco_core.paths import registry_dir
 
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well
@@ -281,24 +227,17 @@ def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
     return [(suite, now.board(suite)) for suite in now.choose(names)]
 
 
-def _one(name: str, rule: Rule, coverage: str, only: Sequence[str]) -> tuple[Mapping[str, Any], Mapping[str, str]]:
-    """A suite's board, or a published one, and the titles of its methods."""
+def _one(name: str, options: Mapping[str, str], only: Sequence[str]) -> Board:
+    """A suite's board, or a published one."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
-    from neuco_core.boards.stats.ranking import Rule
-    from neuco_core.errors import UnknownIdError, UsageError
-    from neuco_core.paths import registry_dir
 
-    published: dict[str, Published] = {item.id: item for item in list_published(registry_dir())}
+    published = {item.id: item for item in list_published(registry_dir())}
     if name not in published:
         now = current(registry_dir())
         if name not in now.suites:
             raise UnknownIdError("board", name, [*now.suites, *published], "See `neuco leaderboard list`")
-        return now.board(now.suites[name], rule, coverage, only), {}
-    if only or coverage != "complete":
-        hint = "Leave out --only and --coverage"
-        raise UsageError("a published board is ranked as it was published", where=name, hint=hint)
-    if published[name].kind == "standings" and rule != Rule():
-        hint = "Leave out --weights, --spread and --ghost"
-        raise UsageError("only the places of this board are known, not the scores", where=name, hint=hint)
-    return published[name].board(rule), published[name].titles
+        return now.board(now.suites[name], options, only)
+    if only:
+        raise UsageError("a published board keeps all its methods", where=name, hint="Leave out --only")
+    return published[name].board(options)

@@ -15,10 +15,11 @@ from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
 from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
 from neuco_core.plugins.loading import Plugins
 from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
-from neuco_core.specs import KINDS, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
+from neuco_core.specs import KINDS, BoardKind, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
 from neuco_core.text import counted
 
 S = TypeVar("S", bound=Spec)
+NOUN_OF = {cls: noun for noun, cls in NOUNS.items()}
 C = TypeVar("C", bound=Content)
 
 
@@ -31,7 +32,7 @@ class Catalog:
 
     def load(self, cls: type[S], spec_id: str) -> S:
         """The spec with this id; imports only the plugins that may hold it."""
-        noun = cls.__name__.lower()
+        noun = NOUN_OF[cls]
         spec = self.plugins.find(noun, spec_id)
         if spec is None:
             raise UnknownIdError(noun, spec_id, self.all(cls), self._broken_hint(noun))
@@ -41,7 +42,7 @@ class Catalog:
 
     def all(self, cls: type[S]) -> dict[str, S]:
         """All specs of a noun by id. Broken plugins are left out; ``NEUCO_STRICT=1`` makes them an error."""
-        noun = cls.__name__.lower()
+        noun = NOUN_OF[cls]
         specs, broken = self.plugins.collect(noun)
         if switched_on("NEUCO_STRICT") and broken:
             first = broken[0]
@@ -163,7 +164,7 @@ def _loader(cls: type[S]) -> Callable[[str], S]:
     def load(spec_id: str) -> S:
         return catalog().load(cls, spec_id)
 
-    noun = cls.__name__.lower()
+    noun = NOUN_OF[cls]
     load.__name__ = load.__qualname__ = f"load_{noun}"
     load.__doc__ = f"The {noun} with this id; imports only the plugins that may hold it."
     return load
@@ -175,6 +176,7 @@ load_dataset = _loader(Dataset)
 load_metric = _loader(Metric)
 load_probe = _loader(Probe)
 load_splitter = _loader(Splitter)
+load_board = _loader(BoardKind)
 
 
 def load_suite(suite_id: str) -> Suite:
@@ -222,6 +224,7 @@ __all__ = [
     "list_protocols",
     "list_suites",
     "list_tasks",
+    "load_board",
     "load_dataset",
     "load_method",
     "load_metric",

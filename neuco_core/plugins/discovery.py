@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core._validate import ID
-from neuco_core.specs import Dataset, Engine, Method, Metric, Origin, Probe, Spec, Splitter, Task
+from neuco_core.specs import BoardKind, Dataset, Engine, Method, Metric, Origin, Probe, Spec, Splitter, Task
 
 # The nouns that plugins bring. The hook is neuco_<noun>s and the entry-point group neuco.<noun>s.
 NOUNS: dict[str, type[Spec]] = {
@@ -23,10 +23,11 @@ NOUNS: dict[str, type[Spec]] = {
     "probe": Probe,
     "splitter": Splitter,
     "engine": Engine,
+    "board": BoardKind,
 }
 IN_TREE = ("neuco_tasks", "neuco_methods")
-BUILTIN = ("neuco_core.scoring.builtin", "neuco_core.runs.builtin")
-BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter", "engine"))
+BUILTIN = ("neuco_core.scoring.builtin", "neuco_core.runs.builtin", "neuco_core.boards.builtin")
+BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter", "engine", "board"))
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
+from neuco_core.boards.build import rank_cells
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.boards.table import Cell, Entrant, Event, Table
-from neuco_core.records.model import CODES, HASHES, Record, fingerprint, summary
+from neuco_core.records.model import COMPONENTS, HASHES, Record, fingerprint, summary
 from neuco_core.specs import Suite
 
 RHO = 0.1  # the correlation of splits that share nine tenths of their samples, as Nadeau and Bengio model it
@@ -33,10 +35,10 @@ def simulate(
     return truth, [TaskScores(found, RHO / (1 - RHO)) for found in scores]
 
 
-def table_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Table:
+def cells_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Cells:
     """The cells of simulated scores; methods are m000, m001, …, tasks t00, t01, …"""
     count = len(scores[0].splits)
-    entrants = tuple(Entrant(f"m{m:03}", baseline=m in baselines, dim=2 ** (4 + m % 7)) for m in range(count))
+    methods = tuple(BoardMethod(f"m{m:03}", baseline=m in baselines, dim=2 ** (4 + m % 7)) for m in range(count))
     cells = {}
     for t, task in enumerate(scores):
         for m, splits in enumerate(task.splits):
@@ -45,8 +47,13 @@ def table_of(scores: Sequence[TaskScores], baselines: Sequence[int] = ()) -> Tab
             cells[f"m{m:03}", f"t{t:02}"] = Cell(
                 q, mean, std, tuple(splits.tolist()), task.test_to_train, fingerprint=key
             )
-    events = tuple(Event(f"t{t:02}", dataset="made", metric="r2") for t in range(len(scores)))
-    return Table(events, entrants, cells)
+    tasks = tuple(BoardTask(f"t{t:02}", dataset="made", metric="r2") for t in range(len(scores)))
+    return Cells(tasks, methods, cells)
+
+
+def board_of(cells: Cells, name: str = "made", **options: Any) -> Board:
+    """The board of these cells, as that of a suite."""
+    return rank_cells(cells, "neuco", options, suite=BoardSuite(name, "", 1, "neuco-2025", {}))
 
 
 def make_record(method: str, task: str, per_split: Sequence[float | None] = (), **changes: Any) -> Record:
@@ -61,7 +68,7 @@ def make_record(method: str, task: str, per_split: Sequence[float | None] = (), 
         "metric": "r2",
         "protocol": changes.pop("protocol", "neuco-2025"),
     }
-    inputs = shared | dict.fromkeys(HASHES, "0" * 64) | dict.fromkeys(CODES, "") | {"scorer": 1}
+    inputs = shared | dict.fromkeys(HASHES, "0" * 64) | dict.fromkeys(COMPONENTS, "v1")
     mean, std, q = summary(per_split, True) or (None, None, None)
     samples = {"train": 90, "test": 10, "used": 100} if per_split else {}
     record = Record(
@@ -76,7 +83,7 @@ def make_record(method: str, task: str, per_split: Sequence[float | None] = (), 
         q=q,
         samples=samples,
     )
-    return dataclasses.replace(record, **changes)
+    return structs.replace(record, **changes)
 
 
 def make_records(scores: Mapping[str, Mapping[str, float]], splits: int = 8, noise: float = 0.01) -> list[Record]:
@@ -110,4 +117,4 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
     record = make_record(method, task, splits, **own)
     whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
-    return dataclasses.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)
+    return structs.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)

@@ -6,15 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from msgspec import structs
 
-from neuco_core.boards.build import Board, rank_table
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.history import Version
 from neuco_core.boards.published import list_published
-from neuco_core.boards.stats.ranking import Rule
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.boards.table import Cell, Entrant, Table
 from neuco_core.boards.views.site.source import BoardSource, Histogram, Words, from_published
 from neuco_core.records.model import summary
-from tests.boards.helpers import simulate, table_of
+from tests.boards.helpers import board_of, cells_of, simulate
 
 IMAGE = "<img src=x onerror=alert(1)>"
 MARKUP = "__#bold|[e]"
@@ -35,10 +35,10 @@ A card with **bold**, `code` and a [link](https://example.org/x), and {IMAGE}.
 def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicates: int = 200) -> BoardSource:
     """Methods m000 (a hostile title and card), m001 (another), …; the last lacks a task and is not ranked."""
     _, scores = simulate(np.random.default_rng(11), methods, tasks)
-    whole = table_of(scores, baselines=(2,))
-    lacking = (whole.entrants[-1].id, whole.events[0].id)
+    whole = cells_of(scores, baselines=(2,))
+    lacking = (whole.methods[-1].id, whole.tasks[0].id)
     failed = Cell(status="failed", reason=f"memory: needed more than {IMAGE}")
-    table = Table(whole.events, whole.entrants, {**whole.cells, lacking: failed})
+    cells = Cells(whole.tasks, whole.methods, {**whole.cells, lacking: failed})
     words = {"m000": Words(title=IMAGE, card=CARD, citation=IMAGE, tags=("first-tag",)), "m001": Words(title=MARKUP)}
     labels = {
         "t00": Histogram((1, 4, 2), (0.0, 1.0, 2.0, 3.0), "m", 7),
@@ -48,46 +48,41 @@ def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicate
         id=name,
         title="A made-up suite",
         description="Simulated scores, to try the page.",
-        board=finish(rank_table(table, Rule(), replicates=replicates), name),
-        table=table,
+        board=board_of(cells, name, replicates=replicates),
+        cells=cells,
         methods=words,
         tasks={"t00": Words(title=f"First task {IMAGE}", facts=(("Metric", "r2"),))},
         labels=labels,
-        history=[{"version": 1, "board": "", "ranks": {}, "changes": []}],
+        history=[Version(1, "", {}, (), "")],
     )
 
 
 def without_scores(source: BoardSource, reason: str = "no memory") -> BoardSource:
     """The same board if every score had failed: nobody is ranked, and nobody has a score."""
-    assert source.table is not None
-    cells = {key: Cell(status="failed", reason=reason) for key in source.table.cells}
-    table = replace(source.table, cells=cells)
-    return replace(source, table=table, board=finish(rank_table(table, Rule()), source.id))
-
-
-def finish(board: Board, name: str) -> Board:
-    return board | {"suite": {"id": name, "title": "", "version": 1, "protocol": "neuco-2025", "tasks": {}}}
+    assert source.cells is not None
+    cells = replace(source.cells, cells={key: Cell(status="failed", reason=reason) for key in source.cells.cells})
+    return replace(source, cells=cells, board=board_of(cells, source.id))
 
 
 def all_sources(root: Path) -> list[BoardSource]:
     return [made_source(), *(from_published(item) for item in list_published(root / "registry"))]
 
 
-__all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "finish", "made_source", "without_scores"]
+__all__ = ["IMAGE", "MARKUP", "TaskScores", "all_sources", "made_source", "without_scores"]
 
 
 def odd_source(name: str, tasks: int) -> BoardSource:
     """A method called "constructor", long names, and a last task where less is better and classes are told apart."""
     _, scores = simulate(np.random.default_rng(5), 4, tasks, splits=8)
-    made = table_of(scores)
-    last = replace(made.events[-1], kind="classification", greater_is_better=False)
+    made = cells_of(scores)
+    last = structs.replace(made.tasks[-1], kind="classification", greater_is_better=False)
     cells = {}
     for (method, task), cell in made.cells.items():
         q = summary(list(cell.splits), False)[2] if task == last.id else cell.q  # type: ignore[index]
         cells["constructor" if method == "m003" else method, task] = replace(cell, q=q)
-    table = Table((*made.events[:-1], last), (*made.entrants[:-1], Entrant("constructor", dim=8)), cells)
-    board = finish(rank_table(table, Rule(), replicates=50), name)
+    whole = Cells((*made.tasks[:-1], last), (*made.methods[:-1], BoardMethod("constructor", dim=8)), cells)
+    board = board_of(whole, name, replicates=50)
     words = Words(title=LONG, description=LONG, tags=(LONG,), citation=LONG)
     return BoardSource(
-        id=name, title=LONG, board=board, table=table, methods={"m001": words}, tasks={"t00": Words(title=LONG)}
+        id=name, title=LONG, board=board, cells=whole, methods={"m001": words}, tasks={"t00": Words(title=LONG)}
     )

@@ -28,7 +28,7 @@ def column(page: Any, key: str) -> list[float]:
     texts = page.evaluate(
         "key => { const i = [...document.querySelectorAll('#board thead th')].findIndex(h => h.dataset.key === key);"
         "const rows = [...document.querySelectorAll('#board tbody tr')].filter(r => !r.hidden);"
-        "return rows.map(r => r.cells[i].textContent); }",
+        "return rows.map(r => r.cells[i].firstChild.textContent); }",
         key,
     )
     return [float(text.replace("−", "-")) for text in texts if text != "–"]
@@ -90,12 +90,12 @@ def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
     page = reader.open(BOARD)
     before = dict(zip(shown(page), page.locator("td.rank").all_inner_texts(), strict=True))
     page.check("#no-baselines")
-    page.select_option("#dim", "64")
+    page.select_option("#max-dim", "64")
     assert "m002" not in shown(page)
     assert set(shown(page)) < set(before)
-    assert "not computed anew" in page.locator("#status").inner_text()
+    assert "not recomputed" in page.locator("#status").inner_text()
     chips = page.locator("#chips button")
-    assert chips.all_inner_texts() == ["no baselines ×", "size at most 64 ×", "Remove all"]
+    assert chips.all_inner_texts() == ["no baselines ×", "Size at most 64 ×", "Remove all"]
     visible = page.locator("#board tbody tr:visible td.rank").all_inner_texts()
     assert visible == [before[name] for name in shown(page)]
     chips.first.click()
@@ -131,7 +131,10 @@ def test_a_link_shows_the_same_view(reader: Reader) -> None:
 
 
 def test_a_link_made_up_by_a_stranger_does_no_harm(reader: Reader) -> None:
-    for nonsense in ("sort=__proto__&dir=up&show=constructor&base=1&kind=x&dim=NaN&pick=%00,x", "sort=task:x&dim=17"):
+    for nonsense in (
+        "sort=__proto__&dir=up&show=constructor&base=1&kind=x&max-dim=NaN&pick=%00,x",
+        "sort=task:x&max-dim=17",
+    ):
         page = reader.open(f"{BOARD}#{nonsense}")
         page.reload()
         said = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
@@ -179,10 +182,10 @@ def test_the_best_comes_first(odd_reader: Reader) -> None:
 
 
 def test_focus_is_neither_lost_nor_covered(reader: Reader) -> None:
-    page = reader.open(BOARD + "#q=m0&base=hide&dim=64")
+    page = reader.open(BOARD + "#q=m0&base=hide&max-dim=64")
     assert page.locator("#chips").get_attribute("role") == "group"
     page.locator("#chips button").first.focus()
-    for expected in ("no baselines ×", "size at most 64 ×", ""):
+    for expected in ("no baselines ×", "Size at most 64 ×", ""):
         page.keyboard.press("Enter")
         assert page.evaluate("document.activeElement.textContent") == expected
     assert page.evaluate("document.activeElement.id") == "search"

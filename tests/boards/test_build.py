@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from neuco_core.boards.build import build_board
-from neuco_core.boards.canonical import number
 from neuco_core.boards.history import changes
-from neuco_core.boards.stats.ranking import Rule
+from neuco_core.boards.model import Board, number, plain
 from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
 from neuco_core.errors import DataError, UsageError
 from neuco_core.jsonio import dump
@@ -28,63 +27,72 @@ SCORES = {
 SUITE = make_suite("first", "second")
 
 
-def ranks(board: dict[str, object]) -> dict[str, int]:
-    return {row["method"]: row["rank"] for row in board["rows"]}  # type: ignore[attr-defined]
+def dumped(board: Board) -> bytes:
+    return dump(plain(board))
 
 
 def test_rows_are_in_order_and_hold_everything() -> None:
     board = build_board(make_records(SCORES), SUITE)
-    assert [row["method"] for row in board["rows"]][-1] == "gamma"
-    row = board["rows"][0]
-    assert set(row["ranks"]) == {"weighted_rank", "mean_rank", "mean_q", "mean_score", "borda"}
-    assert set(row["scores"]) == {"first", "second"}
-    assert row["scores"]["first"]["mean_interval"][0] < row["scores"]["first"]["mean"]
-    assert sum(task["weight"] for task in board["tasks"]) == pytest.approx(1)
-    assert board["ranking"]["coverage"] == "complete"
-    assert "complete" in board["ranking"]["words"] or "every task" in board["ranking"]["words"]
-    assert sum(row["best"] for row in board["rows"]) == pytest.approx(1, abs=1e-3)
+    assert [row.method for row in board.rows][-1] == "gamma"
+    row = board.rows[0]
+    assert set(row.values) == {"best", "weighted_rank", "mean_q", "mean_score", "borda", "dim"}
+    assert set(row.cells) == {"first", "second"}
+    cell = row.cells["first"]
+    assert cell.intervals["score"].low < cell.values["score"]  # type: ignore[operator]
+    assert sum(task.values["weight"] or 0 for task in board.tasks) == pytest.approx(1)
+    assert board.kind == "neuco"
+    assert board.options["coverage"] == "complete"
+    assert "every task" in board.rule
+    assert sum(row.values["best"] or 0 for row in board.rows) == pytest.approx(1, abs=1e-3)
 
 
 def test_the_order_of_records_does_not_matter() -> None:
     records = make_records(SCORES)
-    assert dump(build_board(records, SUITE)) == dump(build_board(records[::-1], SUITE))
+    assert dumped(build_board(records, SUITE)) == dumped(build_board(records[::-1], SUITE))
 
 
 def test_renaming_methods_in_the_same_order_changes_names_only() -> None:
     board = build_board(make_records(SCORES), SUITE)
     renamed = build_board(make_records({f"x-{name}": row for name, row in SCORES.items()}), SUITE)
-    names = [row.pop("method") for row in renamed["rows"]]
-    assert names == ["x-" + row.pop("method") for row in board["rows"]]
-    for row in (*board["rows"], *renamed["rows"]):
-        for score in row["scores"].values():
-            score.pop("fingerprint")
-    assert renamed["rows"] == board["rows"]
+    first, second = plain(board.rows), plain(renamed.rows)
+    assert [row.pop("method") for row in second] == ["x-" + row.pop("method") for row in first]
+    for row in (*first, *second):
+        for cell in row["cells"].values():
+            cell.pop("fingerprint")
+    assert first == second
 
 
 def test_a_method_that_lacks_a_task_is_shown_with_the_reason() -> None:
     failed = make_record("delta", "second", status="failed", failure="memory", reason="needed 9 GB")
     records = [*make_records(SCORES), *make_records({"delta": {"first": 0.5}}), failed]
     board = build_board(records, SUITE)
-    assert "delta" not in ranks(board)
-    (row,) = board["incomplete"]
-    assert row["lacks"] == {"second": {"status": "failed", "reason": "memory: needed 9 GB"}}
-    assert row["scores"].keys() == {"first"}
+    assert "delta" not in board.ranks
+    (row,) = board.unranked
+    assert [(task, cell.status, cell.reason) for task, cell in row.lacks.items()] == [
+        ("second", "failed", "memory: needed 9 GB")
+    ]
+    assert row.cells["first"].values
+    assert row in board.shown
 
 
 def test_the_common_subset_ranks_everybody_on_fewer_tasks() -> None:
     records = [*make_records(SCORES), *make_records({"delta": {"first": 0.95}})]
-    board = build_board(records, SUITE, coverage="common")
-    assert ranks(board)["delta"] == 1
-    assert [task["id"] for task in board["tasks"]] == ["first"]
-    assert board["unused_tasks"] == [{"task": "second", "lacking": ["delta"]}]
-    assert board["ranking"]["coverage"] == "common"
+    board = build_board(records, SUITE, {"coverage": "common"})
+    assert board.ranks["delta"] == 1
+    assert [task.id for task in board.tasks] == ["first"]
+    assert "Not counted: task second, which delta lack" in board.notes
+    assert board.options["coverage"] == "common"
+
+
+def stale_reasons(board: Board) -> set[str]:
+    return {cell.reason for row in board.rows for cell in row.lacks.values() if cell.status == "stale"}
 
 
 def test_stale_records_never_rank() -> None:
     records = make_records(SCORES)
     board = build_board(records, SUITE, stale=lambda r: "the labels changed" if r.method == "alpha" else None)
-    assert "alpha" not in ranks(board)
-    assert {entry["reason"] for entry in board["stale"]} == {"the labels changed"}
+    assert "alpha" not in board.ranks
+    assert stale_reasons(board) == {"the labels changed"}
 
 
 @pytest.mark.parametrize(
@@ -94,14 +102,14 @@ def test_another_version_is_stale(field: str, words: str) -> None:
     other = make_record("alpha", "second", (0.5, 0.6), **{field: 2})
     records = [record for record in make_records(SCORES) if (record.method, record.task) != ("alpha", "second")]
     board = build_board([*records, other], SUITE)
-    assert any(words in entry["reason"] for entry in board["stale"])
-    assert "alpha" not in ranks(board)
+    assert any(words in reason for reason in stale_reasons(board))
+    assert "alpha" not in board.ranks
 
 
 def test_records_of_other_protocols_and_tasks_are_another_matter() -> None:
     records = make_records(SCORES)
     others = [make_record("alpha", "first", (0.1, 0.2), protocol="ridge"), make_record("omega", "third", (0.1, 0.2))]
-    assert dump(build_board([*records, *others], SUITE)) == dump(build_board(records, SUITE))
+    assert dumped(build_board([*records, *others], SUITE)) == dumped(build_board(records, SUITE))
 
 
 def test_baselines_can_be_kept_out_of_the_weights() -> None:
@@ -109,24 +117,24 @@ def test_baselines_can_be_kept_out_of_the_weights() -> None:
         *make_records(SCORES),
         *(make_record("base", t, (-9.0, -8.0), baseline=True) for t in ("first", "second")),
     ]
-    board = build_board(records, SUITE, rule=Rule(weights="no-baselines"))
-    assert "no baselines" in board["ranking"]["words"]
-    assert ranks(board)["base"] == 4
-    plain = build_board(records, SUITE)
-    assert plain["variants"][0]["name"] == "weights without baselines"
+    board = build_board(records, SUITE, {"weights": "no-baselines"})
+    assert "no baselines" in board.rule
+    assert board.ranks["base"] == 4
+    board = build_board(records, SUITE)
+    assert "Weights without baselines" in [column.label for column in board.sections[0].columns]
 
 
 def test_an_empty_board_says_so() -> None:
     board = build_board([], SUITE)
-    assert board["rows"] == []
-    assert [task["weight"] for task in board["tasks"]] == [None, None]
-    dump(board)
+    assert board.rows == ()
+    assert [task.values for task in board.tasks] == [{}, {}]
+    dumped(board)
 
 
 def test_one_method_with_one_split() -> None:
     board = build_board([make_record("solo", task, (0.5,)) for task in ("first", "second")], SUITE)
-    assert ranks(board) == {"solo": 1}
-    assert board["uncertainty"] is None
+    assert board.ranks == {"solo": 1}
+    assert board.uncertainty is None
 
 
 def test_two_records_of_one_cell_are_refused() -> None:
@@ -196,13 +204,13 @@ def _lines(change: Callable[[list[Record]], list[Record]]) -> list[str]:
 def test_history_says_what_changed_and_why() -> None:
     new = make_records({"delta": {"first": 0.99, "second": 0.99}})
     lines = _lines(lambda records: [*records, *new])
-    assert "delta is new, at rank 1" in lines
+    assert any(line.startswith("delta is new, at rank 1: P(first)") for line in lines)
     assert any(line.startswith("gamma moves from rank 3 to 4: caused by others: delta is new") for line in lines)
     lines = _lines(lambda records: [r for r in records if r.method != "alpha"])
     assert any("alpha" in line and "no longer ranked" in line for line in lines)
     better = make_records({"gamma": {"first": 0.99, "second": 0.99}})
     lines = _lines(lambda records: [*(r for r in records if r.method != "gamma"), *better])
-    assert any(line.startswith("gamma has new scores: first Q") for line in lines)
+    assert any(line.startswith("gamma has new scores: first Mean score 0.199 → 0.989") for line in lines)
     assert any(line.startswith("gamma moves from rank 3 to 1: its own scores changed") for line in lines)
     assert _lines(lambda records: records) == []
 
@@ -213,7 +221,7 @@ def test_history_of_tasks_and_rules() -> None:
     fewer = build_board(records, make_suite("first"))
     assert "task second is no longer used" in map(str, changes(old, fewer))
     assert "task second is new" in map(str, changes(fewer, old))
-    other = build_board(records, SUITE, rule=Rule(weights="equal"))
+    other = build_board(records, SUITE, {"weights": "equal"})
     assert changes(old, other)[0].kind == "rule"
 
 
@@ -223,8 +231,8 @@ def test_weights_that_reorder_strangers_are_named_as_the_cause() -> None:
     old = build_board(make_records(scores), SUITE)
     bad = make_records({"zeta": {"first": 0.2, "second": -60.0}})
     new = build_board([*make_records(scores), *bad], SUITE)
-    assert ranks(old) == {"alpha": 1, "beta": 2}
-    assert ranks(new) == {"alpha": 2, "beta": 1, "zeta": 3}
+    assert old.ranks == {"alpha": 1, "beta": 2}
+    assert new.ranks == {"alpha": 2, "beta": 1, "zeta": 3}
     (line,) = [str(found) for found in changes(old, new) if found.kind == "moved" and found.subject == "alpha"]
     assert "caused by others: the weights changed with the pool, and it swapped with beta" in line
 
@@ -233,6 +241,6 @@ def test_the_history_file_grows_by_one_for_each_new_board(tmp_path: Path) -> Non
     write_board(tmp_path, build_board(make_records(SCORES), SUITE))
     write_board(tmp_path, build_board(make_records({name: SCORES[name] for name in ("alpha", "beta")}), SUITE))
     history = read_history(history_path(tmp_path, "made"))
-    assert [entry["version"] for entry in history] == [1, 2]
-    assert history[1]["changes"][0]["kind"] == "gone-method"
-    assert json.loads(history_path(tmp_path, "made").read_text(encoding="utf-8")) == history
+    assert [entry.version for entry in history] == [1, 2]
+    assert history[1].changes[0].kind == "gone-method"
+    assert json.loads(history_path(tmp_path, "made").read_text(encoding="utf-8")) == plain(history)

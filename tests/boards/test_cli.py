@@ -13,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuco_core.boards.store import board_path
+from neuco_core.boards.views.report import grid
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records.model import fingerprint
@@ -57,7 +58,7 @@ def test_build_then_check_then_nothing_to_do(registry: Path) -> None:
 def test_check_fails_after_a_new_record(registry: Path) -> None:
     run("build")
     write_record(real_record("pca", TASKS[0], [0.1, 0.2]), registry)
-    with pytest.raises(DataError, match="not as they should be"):
+    with pytest.raises(DataError, match="1 board is out of date"):
         run("check")
     assert "pca has new scores" in run("diff", board_path(registry, "trial")).output
     assert "pca" in run("build").output
@@ -94,9 +95,9 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     inputs = dict(record.inputs) | {"labels_from": "1" * 64}
     write_record(real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=fingerprint(inputs)), registry)
     board = json.loads(run("show", "trial", "--format", "json").output)
-    assert [row["method"] for row in board["rows"]] == ["averaging", "random"]
-    assert board["stale"][0]["reason"].startswith("the label file")
-    assert "Not ranked: pca lacks olinda_elevation_mean: stale, the label file" in run("show", "trial").output
+    assert [(row["method"], row["rank"]) for row in board["rows"]] == [("averaging", 1), ("random", 2), ("pca", None)]
+    assert board["rows"][-1]["cells"][TASKS[0]]["reason"].startswith("the label file")
+    assert "Not ranked: pca: olinda_elevation_mean: stale, the label file" in run("show", "trial").output
     (row,) = [
         row for row in csv.DictReader(io.StringIO(run("show", "trial", "--format", "csv").output)) if row["reason"]
     ]
@@ -107,15 +108,15 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
 
 def test_show_in_every_format(registry: Path) -> None:
     table = run("show", "trial").output
-    assert table.splitlines()[2].split()[:2] == ["1", "pca"]
+    assert table.splitlines()[2].split()[:3] == ["1", "(1–1)", "pca"]
     rows = list(csv.reader(io.StringIO(run("show", "trial", "--format", "csv", "--values", "rank").output)))
-    assert rows[0][:7] == ["method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"]
+    assert rows[0][:6] == ["method", "baseline", "rank", "rank_low", "rank_high", "best"]
     assert rows[0][-2:] == list(TASKS)
-    assert [row[:4] for row in rows[1:3]] == [["pca", "false", "64", "1"], ["averaging", "true", "64", "2"]]
+    assert [row[:3] for row in rows[1:3]] == [["pca", "false", "1"], ["averaging", "true", "2"]]
     assert [row[-1] for row in rows[1:]] == ["1", "2", "3"]
-    assert 0 <= float(rows[1][6]) <= 1
+    assert 0 <= float(rows[1][5]) <= 1
     markdown = run("show", "trial", "--format", "md", "--values", "q").output
-    assert markdown.startswith("| rank | method |")
+    assert markdown.startswith("| Rank | Method |")
     assert "averaging (baseline)" in markdown
     latex = run("show", "trial", "--format", "latex").output
     assert r"olinda\_elevation\_mean" in latex
@@ -138,8 +139,8 @@ def test_show_under_another_rule_says_so(registry: Path) -> None:
 def test_published_boards(registry: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
     text = run("show", "neuco-paper-table-4").output
-    assert "Mean scores as others published them" in text
-    assert "Q is 100 times the score" in text
+    assert "as printed in the paper" in text
+    assert "the ranking takes Q = 100 R²" in text
     assert "clouds 0.248" in text
     assert "clouds 0.136" in run("show", "neuco-paper-table-4", "--weights", "no-baselines").output
     assert "14.874" in run("show", "earthvision-2025-challenge").output
@@ -174,7 +175,7 @@ def test_plots(registry: Path, tmp_path: Path, kind: str, suffix: str) -> None:
 
 
 def test_a_plot_of_another_kind_of_file(registry: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="SVG or a PNG"):
+    with pytest.raises(UsageError, match="not a figure format"):
         run("plot", "trial", "--out", tmp_path / "figure.exe")
 
 
@@ -195,19 +196,22 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     import re
 
     from neuco_core.cli.leaderboard import leaderboard
+    from neuco_core.plugins.catalog import load_board
 
     text = (root / "docs/leaderboard.md").read_text(encoding="utf-8")
     named = set(re.findall(r"neuco leaderboard (\w+)", text))
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
+    options |= {f"--{name}" for name in load_board("neuco").options}
     assert set(re.findall(r"--[a-z]+", text)) - {"---"} <= options
 
 
 def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
     import re
 
-    from neuco_core.boards.views.report import PLAIN
+    from tests.boards.helpers import board_of, cells_of, simulate
 
+    header = grid(board_of(cells_of(simulate(np.random.default_rng(1), 3, 1)[1]))).plain[0]
     text = (root / "docs/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
-    assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == PLAIN
+    assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == header[:-1]

@@ -7,15 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
-from neuco_core.boards.build import rank_table
+from neuco_core.boards.cells import Cells
+from neuco_core.boards.model import Board, Section
 from neuco_core.boards.published import list_published
-from neuco_core.boards.stats.ranking import Rule
 from neuco_core.boards.stats.uncertainty import TaskScores
-from neuco_core.boards.views.details import Section, details
-from neuco_core.boards.views.report import grid, to_latex
+from neuco_core.boards.store import board_path, read_board, write_board
+from neuco_core.boards.views.report import details, grid, lines, to_latex
+from neuco_core.boards.views.site.board_page import board_page
+from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import UsageError
-from tests.boards.helpers import simulate, table_of
+from tests.boards.helpers import board_of, cells_of, simulate
 from tests.boards.test_cli import run
 
 
@@ -24,37 +27,44 @@ def section(found: list[Section], words: str) -> Section:
     return one
 
 
+def texts(board: Board, words: str) -> list[list[str]]:
+    return lines(board, section(details(board), words))
+
+
+def turned(index: int, methods: int, tasks: int, seed: int) -> Cells:
+    """Cells with one task where lower is better."""
+    cells = cells_of(simulate(np.random.default_rng(seed), methods, tasks)[1])
+    changed = structs.replace(cells.tasks[index], greater_is_better=False, metric="rmse")
+    return replace(cells, tasks=tuple(changed if i == index else task for i, task in enumerate(cells.tasks)))
+
+
 def test_every_number_is_the_boards() -> None:
     _, scores = simulate(np.random.default_rng(1), 8, 4, gap=0.02)
-    board = rank_table(table_of(scores, baselines=[0]), Rule())
-    found = details(board)
-    rules = section(found, "other rules")
-    for cells, row in zip(rules.rows, board["rows"], strict=True):
-        named = dict(zip(rules.headers, cells, strict=True))
-        assert named["method"] == row["method"]
-        assert int(named["Borda"].rstrip("*")) == row["ranks"]["borda"]
-        assert named["Borda"].endswith("*") == (row["ranks"]["borda"] != row["rank"])
-        assert int(named["equal weights"].rstrip("*")) == row["ranks"]["mean_rank"]
-    assert [line[0] for line in section(found, "told apart").rows] == [", ".join(group) for group in board["groups"]]
-    worth = section(found, "tasks are worth")
-    assert [line[0] for line in worth.rows] == [task["id"] for task in board["tasks"]]
-    assert all(len(line) == len(one.headers) for one in found for line in one.rows)
+    board = board_of(cells_of(scores, baselines=[0]))
+    labels = [column.label for column in section(details(board), "Ranks by other rules").columns]
+    for cells, row in zip(texts(board, "Ranks by other rules"), board.rows, strict=True):
+        named = dict(zip(labels, cells, strict=True))
+        assert named["Method"] == row.method
+        better = sum(other.values["borda"] > row.values["borda"] for other in board.rows)  # type: ignore[operator]
+        assert int(named["Borda"].rstrip("*")) == 1 + better
+        assert named["Borda"].endswith("*") == (1 + better != row.rank)
+        assert "Equal weights (mean rank)" in named
+    assert [line[0] for line in texts(board, "indistinguishable")] == [", ".join(group) for group in board.groups or ()]
+    assert [line[0] for line in texts(board, "Task diagnostics")] == [task.id for task in board.tasks]
+    assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)
 
 
 def test_the_paper_without_its_averaging_baseline(root: Path) -> None:
-    (board,) = (item.board() for item in list_published(root / "registry") if item.kind == "scores")
-    moves = dict(section(details(board), "without one method").rows)["averaging"]
+    (board,) = (item.board() for item in list_published(root / "registry") if item.kind == "neuco")
+    moves = dict(texts(board, "without one method"))["averaging"]
     for swap in ("dofa-post 3 → 4", "vit-moco-post 4 → 3", "cnn-dino-post 7 → 6", "vit-moco-pre 6 → 7"):
         assert swap in moves
 
 
-def test_less_is_better_is_said() -> None:
-    _, scores = simulate(np.random.default_rng(2), 6, 2)
-    table = table_of(scores)
-    turned = replace(table, events=tuple(replace(e, greater_is_better=False, metric="rmse") for e in table.events))
-    worth = section(details(rank_table(turned, Rule())), "tasks are worth")
-    assert {line[1] for line in worth.rows} == {"rmse, less is better"}
-    assert {line[-1] for line in worth.rows} == {"–"}
+def test_lower_is_better_is_said() -> None:
+    board = board_of(turned(1, 6, 2, seed=2))
+    metrics = {line[0]: line[1] for line in texts(board, "Task diagnostics")}
+    assert metrics == {"t00": "r2", "t01": "rmse, lower is better"}
 
 
 def test_a_board_without_scores_has_nothing_more_to_tell(root: Path) -> None:
@@ -64,24 +74,22 @@ def test_a_board_without_scores_has_nothing_more_to_tell(root: Path) -> None:
 
 def test_the_option(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
-    assert "Who changes places without one task" in run("show", "mini", "--details").output
+    assert "Moves without one task" in run("show", "mini", "--details").output
     with pytest.raises(UsageError, match="for the terminal"):
         run("show", "mini", "--details", "--format", "csv")
 
 
 def test_a_lower_is_better_task_is_marked_in_every_view() -> None:
-    table = table_of(simulate(np.random.default_rng(3), 4, 2)[1])
-    events = (replace(table.events[0], greater_is_better=False, metric="rmse"), *table.events[1:])
-    found = grid(rank_table(replace(table, events=events), Rule()))
+    found = grid(board_of(turned(0, 4, 2, seed=3)))
     assert found.headers[-2:] == ("t00 ↓", "t01")
-    assert any("less is better" in note and "t00" in note for note in found.notes)
+    assert any("lower is better" in note and "t00" in note for note in found.notes)
     assert r"t00 $\downarrow$" in to_latex(found)
 
 
 def test_a_board_without_intervals_says_why() -> None:
-    table = table_of([TaskScores(np.array([[0.1], [0.2]]))])
-    assert any(note.startswith("No intervals") for note in grid(rank_table(table, Rule())).notes)
-    assert not any("No intervals" in note for note in grid(rank_table(table_of(simulate_two()), Rule())).notes)
+    cells = cells_of([TaskScores(np.array([[0.1], [0.2]]))])
+    assert any(note.startswith("No intervals") for note in grid(board_of(cells)).notes)
+    assert not any("No intervals" in note for note in grid(board_of(cells_of(simulate_two()))).notes)
 
 
 def simulate_two() -> list[TaskScores]:
@@ -89,6 +97,27 @@ def simulate_two() -> list[TaskScores]:
 
 
 def test_the_weight_of_the_ghost_is_told() -> None:
-    board = rank_table(table_of(simulate_two()), Rule(ghost=3.0))
-    (weights,) = (note for note in grid(board).notes if note.startswith("Weights"))
-    assert f"ghost task {board['ghost_weight']:.3f}" in weights
+    board = board_of(cells_of(simulate_two()), ghost=3.0)
+    (weights,) = (note for note in grid(board).notes if note.startswith("Weight of the ghost task"))
+    rest = 1 - sum(task.values["weight"] or 0 for task in board.tasks)
+    assert f"{rest:.3f}" in weights
+
+
+def test_rows_that_do_not_compete_and_predicted_cells_are_shown_and_marked(tmp_path: Path) -> None:
+    """What later kinds of boards need: neither ever has a rank, and every view says why."""
+    cells = cells_of(simulate(np.random.default_rng(5), 4, 2)[1])
+    guessed = replace(cells.cell("m003", "t01"), status="predicted", reason="from the other tasks")
+    board = board_of(replace(cells, cells={**cells.cells, ("m003", "t01"): guessed}))
+    hosts = structs.replace(board.rows[0], rank=None, note="baseline of the hosts", intervals={})
+    board = structs.replace(board, rows=(hosts, *board.rows[1:]))
+    found = grid(board)
+    assert [row[0] == "–" for row in found.rows] == [True, False, False, True]
+    assert found.rows[3][-1].startswith("~0.")
+    assert f"Not ranked: {hosts.method}: baseline of the hosts" in found.notes
+    assert "Not ranked: m003: t01: predicted, from the other tasks" in found.notes
+    assert any("~ marks values that do not count: predicted" in note for note in found.notes)
+    page = board_page(BoardSource(id="made", title="made", board=board, cells=cells))
+    assert page.count('class="incomplete"') == 2
+    assert 'title="predicted: from the other tasks" class="number marked">~0.' in page
+    write_board(tmp_path, board)
+    assert read_board(board_path(tmp_path, "made")) == board

@@ -8,17 +8,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from neuco_core.boards.build import rank_table
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.ranking import Rule
-from neuco_core.boards.table import Table
 from neuco_core.boards.views.report import grid, to_latex, to_markdown
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.html import Safe, data, tag
 from neuco_core.boards.views.site.write import write_site
-from neuco_core.errors import DataError
-from tests.boards.site_source import finish, made_source
+from neuco_core.errors import DataError, PluginError
+from tests.boards.helpers import board_of
+from tests.boards.site_source import made_source
 
 TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
 ALLOWED = {*TAGS, "pre", "code", "strong", "em"}
@@ -111,8 +110,9 @@ def test_text_and_attributes_are_escaped_unless_built_here() -> None:
 def test_text_cannot_steer_a_terminal_or_turn_the_reading_order() -> None:
     assert tag("p", "a\x1b[31m\u202eb\nc") == "<p>a\ufffd[31m\ufffdb\nc</p>"
     source = made_source(methods=4, tasks=2)
-    source.board["incomplete"][0]["lacks"]["t00"]["reason"] = "\x1b]0;title\x07 two\nlines"
-    (note,) = [note for note in grid(source.board).notes if note.startswith("Not ranked")]
+    row = structs.replace(source.board.unranked[0], note="\x1b]0;title\x07 two\nlines")
+    board = structs.replace(source.board, rows=(*source.board.ranked, row))
+    (note,) = [note for note in grid(board).notes if note.startswith("Not ranked")]
     assert note.isprintable()
     assert "two lines" in note
 
@@ -132,7 +132,8 @@ def test_an_id_that_is_a_path_is_never_written(tmp_path: Path) -> None:
 
 def test_reports_escape_names() -> None:
     source = made_source(methods=4, tasks=2)
-    cells = grid(source.board, titles={name: words.title for name, words in source.methods.items()})
+    rows = [structs.replace(row, title=source.method_title(row.method)) for row in source.board.rows]
+    cells = grid(structs.replace(source.board, rows=tuple(rows)))
     markdown, latex = to_markdown(cells), to_latex(cells)
     assert "<img" not in markdown.replace("\\<img", "")
     assert r"\_\_\#bold\|\[e\]" in markdown
@@ -141,25 +142,24 @@ def test_reports_escape_names() -> None:
 
 def test_a_board_with_nobody_on_it_has_a_page(tmp_path: Path) -> None:
     source = made_source(methods=1, tasks=2)
-    assert source.board["rows"] == []
+    assert source.board.ranked == ()
     assert write_site([source], tmp_path) == 5
     assert "not ranked" in (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
 
 
 def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: Path) -> None:
     source = made_source(methods=3, tasks=2)
-    empty = finish(
-        rank_table(dataclasses.replace(source.table or Table((), (), {}), entrants=(), cells={}), Rule()), "made"
-    )
+    assert source.cells is not None
+    empty = board_of(dataclasses.replace(source.cells, methods=(), cells={}))
     assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
     page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
-    assert "Nobody is ranked yet." in page
+    assert "No method has been scored on this suite yet: `neuco score --all --suite made`" in page
     assert "assets/board.js" not in page
 
 
 def test_one_method_and_one_task(tmp_path: Path) -> None:
     source = made_source(methods=2, tasks=1)
-    assert len(source.board["rows"]) == 1
+    assert len(source.board.ranked) == 1
     assert write_site([source], tmp_path) == 5
 
 
@@ -174,8 +174,8 @@ def test_writing_twice_gives_the_same_bytes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"kind": "scores"', '"kind": "other"'),
-        ('"schema": 1', '"schema": 2'),
+        ('"kind": "neuco"', '"kind": "No Id"'),
+        ('"schema": 2', '"schema": 1'),
         ("-2.293", "1e999"),
         ("-2.293, ", ""),
         ('"method": "averaging"', '"method": "../averaging"'),
@@ -187,36 +187,36 @@ def test_a_published_board_that_is_not_right_is_refused(tmp_path: Path, root: Pa
     text = (root / "registry/published/neuco-paper-table-4.json").read_text(encoding="utf-8")
     path = tmp_path / "neuco-paper-table-4.json"
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(DataError):
-        read_published(path)
+    with pytest.raises((DataError, PluginError)):
+        read_published(path).board()
 
 
 def test_a_published_board_is_marked_and_has_its_source(root: Path) -> None:
     for path in sorted((root / "registry/published").glob("*.json")):
-        item = read_published(path)
-        board = item.board()
-        assert board["published"]["source"]
-        assert "2510.17914" in board["published"]["citation"]
-        assert "suite" not in board
-    plain = rank_table(read_published(root / "registry/published/neuco-paper-table-4.json").table(), Rule())
-    assert plain["uncertainty"] is None
+        board = read_published(path).board()
+        assert board.published is not None
+        assert board.published.source
+        assert "2510.17914" in board.published.citation
+        assert board.suite is None
+        assert board.uncertainty is None
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ('"rank": 4', '"rank": "4<b>"', r"row 4: bad rank; expected a whole number .*, got '4<b>'"),
-        ('"rank": 4', '"rank": true', "row 4: bad rank"),
-        ('"mean_q": 14.874', '"mean_q": "14"', "row 1: bad mean_q; expected a finite number"),
-        ('"weighted_rank": 2.31', '"weighted_rank": NaN', "row 1: bad weighted_rank"),
-        ('"title": "KTH and Friends"', '"title": 5', "row 2: bad title; expected text, got 5"),
-        ('"title": "KTH and Friends"', '"title": "\\ud800"', "row 2: bad title"),
-        ('"baseline": false', '"baseline": 0', "row 1: bad baseline; expected true or false, got 0"),
-        ('"kind": "standings"', '"kind": ["standings"]', "not a published board"),
-        ('"rows": [', '"rows": 5, "other": [', "expected citation, description"),
-        ('{"baseline"', '5, {"baseline"', "row 1: not the fields"),
-        ('"schema": 1', '"schema": true', "bad schema; expected 1"),
+        ('"rank": 4', '"rank": "4<b>"', r"got `str`, at `\.rows\[3\]\.values"),
+        ('"rank": 4', '"rank": true', r"got `bool`, at `\.rows\[3\]"),
+        ('"mean_q": 14.874', '"mean_q": "14"', r"got `str`, at `\.rows\[0\]"),
+        ('"weighted_rank": 2.31', '"weighted_rank": NaN', "JSON is malformed"),
+        ('"title": "KTH and Friends"', '"title": 5', r"Expected `str`, got `int`, at `\.rows\[1\]\.title"),
+        ('"title": "KTH and Friends"', '"title": "\\ud800"', "surrogate|malformed"),
+        ('"baseline": false', '"baseline": 0', r"Expected `bool`, got `int`, at `\.rows\[0\]\.baseline"),
+        ('"kind": "standings"', '"kind": ["standings"]', "got `array`, at `.kind"),
+        ('"rows": [', '"rows": 5, "other": [', "at `.rows|unknown field"),
+        ('{"baseline"', '5, {"baseline"', r"got `int`, at `\.rows\[0\]"),
+        ('"schema": 2', '"schema": true', "at `.schema"),
         ('"id": "earth', '"id": "mars', "bad id; expected the name of the file"),
+        ('"label": "Mean Q"', '"label": 5', r"at `\.columns\[0\]\.label"),
     ],
 )
 def test_a_published_field_of_a_wrong_type_is_named(tmp_path: Path, root: Path, old: str, new: str, words: str) -> None:

@@ -6,12 +6,15 @@ import csv
 import dataclasses
 import json
 import re
+from collections.abc import Callable
 from hashlib import sha256
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
+from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Interval
 from neuco_core.boards.views.site.board_page import _heat, board_page, view_data
 from neuco_core.boards.views.site.charts import Scale, scale, strip
 from neuco_core.boards.views.site.folder import LIST, _read
@@ -42,12 +45,12 @@ def some_sites(root: Path) -> list[BoardSource]:
 
 def turned(source: BoardSource, task: int) -> BoardSource:
     """The board if less were better on a task: Q is then negative for everybody, and the number says nothing."""
-    source.board["tasks"][task] |= {"greater_is_better": False, "negative": None}
-    return source
+    tasks = [structs.replace(t, greater_is_better=i != task) for i, t in enumerate(source.board.tasks)]
+    return dataclasses.replace(source, board=structs.replace(source.board, tasks=tuple(tasks)))
 
 
 def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
-    drawn = strip((0.5, 7.0, 9.0), 5.5, (5.0, 6.0), Scale(0.0, 1.0), "x")
+    drawn = strip((0.5, 7.0, 9.0), 5.5, Interval(5.0, 6.0), Scale(0.0, 1.0), "x")
     assert drawn.count("h0") == 1
     assert 'class="dot"' not in drawn
     assert 'class="bar"' not in drawn
@@ -55,12 +58,12 @@ def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
     assert "<title>2 splits beyond the axis: 7.000 to 9.000</title>▸" in drawn
     assert "<title>mean beyond the axis: 5.500</title>▸" in drawn
     assert "2 of 3 splits beyond the axis" in drawn
-    below = strip((), 0.1, (-2.0, 0.2), Scale(0.0, 1.0), "x")
+    below = strip((), 0.1, Interval(-2.0, 0.2), Scale(0.0, 1.0), "x")
     assert "<title>interval beyond the axis, to −2.000</title>◂" in below
     assert 'class="dot"' in below
-    assert "beyond" not in strip((0.0, 1.0), 0.5, (0.4, 0.6), Scale(0.0, 1.0), "x")
+    assert "beyond" not in strip((0.0, 1.0), 0.5, Interval(0.4, 0.6), Scale(0.0, 1.0), "x")
     source = made_source(methods=4, tasks=2)
-    assert "an arrow at its edge" in task_page(source, source.board["tasks"][0], scales(source))
+    assert "an arrow at its edge" in task_page(source, source.board.tasks[0], scales(source))
 
 
 def test_only_the_bad_end_of_a_scale_is_cut() -> None:
@@ -85,12 +88,18 @@ def test_the_ends_of_an_axis_are_short_and_differ(low: float, high: float, words
     assert tuple(re.findall(r'class="axis(?: end)?">([^<]+)<', drawn)) == words
 
 
+def heat_of(means: list[float], greater_is_better: bool = True) -> Callable[[float], int] | None:
+    task = BoardTask("t", greater_is_better=greater_is_better)
+    rows = [BoardRow(f"m{i}", 1, cells={"t": BoardCell({"score": mean})}) for i, mean in enumerate(means)]
+    board = Board(kind="made", columns=(), rows=tuple(rows), rule="", tasks=(task,))
+    return _heat(BoardSource(id="made", title="", board=board), task)
+
+
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("count", [3, 5, 8, 40])
 def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -> None:
     means = [-sign * 1e6, *(sign * i / count for i in range(1, count))]
-    board = {"rows": [{"scores": {"t": {"mean": mean}}} for mean in means]}
-    heat = _heat(board, {"id": "t", "greater_is_better": sign > 0})
+    heat = heat_of(means, greater_is_better=sign > 0)
     assert heat is not None
     levels = [heat(mean) for mean in means]
     assert levels == sorted(levels)
@@ -101,8 +110,7 @@ def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -
 
 @pytest.mark.parametrize("means", [[], [0.5], [0.5, 0.5, 0.5]])
 def test_there_is_no_heat_where_nothing_differs(means: list[float]) -> None:
-    board = {"rows": [{"scores": {"t": {"mean": mean}}} for mean in means]}
-    assert _heat(board, {"id": "t", "greater_is_better": True}) is None
+    assert heat_of(means) is None
     page = board_page(made_source(methods=1, tasks=2))
     assert not re.search(r'class="number h\d', page)
 
@@ -110,24 +118,25 @@ def test_there_is_no_heat_where_nothing_differs(means: list[float]) -> None:
 def test_tasks_where_less_is_better_say_so() -> None:
     source = turned(made_source(methods=4, tasks=2), 1)
     page = board_page(source)
-    assert page.count('title="t01 (less is better)"') == 1
-    assert page.count("<small>less is better</small>") == 1
+    assert page.count('title="t01 (lower is better)"') == 1
+    assert page.count("<small>lower is better</small>") == 1
     assert "None" not in page
     on = scales(source)
-    assert "<dd>less is better</dd>" not in task_page(source, source.board["tasks"][0], on)
-    assert "<dd>less is better</dd>" in task_page(source, source.board["tasks"][1], on)
-    assert method_page(source, source.board["rows"][0], on).count("less is better") == 1
+    assert "<dd>lower is better</dd>" not in task_page(source, source.board.tasks[0], on)
+    assert "<dd>lower is better</dd>" in task_page(source, source.board.tasks[1], on)
+    assert method_page(source, source.board.rows[0], on).count("lower is better") == 1
 
 
 def test_what_the_scripts_rely_on() -> None:
     source = turned(made_source(methods=4, tasks=2), 1)
     data = view_data(source)
     assert [task["greater_is_better"] for task in data["tasks"]] == [True, False]
-    assert data["rows"][0]["rank_interval"] == source.board["rows"][0]["rank_interval"]
-    assert data["rows"][-1]["rank_interval"] is None
+    interval = source.board.rows[0].intervals["rank"]
+    assert data["rows"][0]["intervals"]["rank"] == [interval.low, interval.high]
+    assert data["rows"][-1]["intervals"] == {}
+    assert [column["key"] for column in data["columns"]] == ["rank", *(column.key for column in source.board.columns)]
     page = board_page(source)
-    low, high = source.board["rows"][0]["rank_interval"]
-    assert f'<b>1</b><span class="range">{low}–{high}</span><svg' in page
+    assert f'<b>1</b><span class="range">{interval.low}–{interval.high}</span><svg' in page
     found = Elements(page).found
     needs = [(name, attributes) for name, attributes in found if "data-needs-script" in attributes]
     assert [name for name, _ in needs] == ["button"] + ["input"] * 4
@@ -162,11 +171,11 @@ def test_every_page_can_be_reached(tmp_path: Path, root: Path) -> None:
 
 def test_a_task_on_which_nobody_is_ranked_says_so() -> None:
     source = without_scores(made_source(methods=3, tasks=2))
-    page = task_page(source, source.board["tasks"][0], scales(source))
-    assert "Nobody is ranked yet." in page
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert "No method has been scored on this suite yet" in page
     assert "Dots are" not in page
     assert "<table" not in page
-    assert "Dots are" not in method_page(source, source.board["incomplete"][0], scales(source))
+    assert "Dots are" not in method_page(source, source.board.unranked[0], scales(source))
 
 
 def test_classes_have_a_bar_and_a_name_each() -> None:
@@ -175,7 +184,7 @@ def test_classes_have_a_bar_and_a_name_each() -> None:
     assert found.classes == tuple("0123456789")
     assert len(found.counts) == 10
     source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": found})
-    page = task_page(source, source.board["tasks"][0], scales(source))
+    page = task_page(source, source.board.tasks[0], scales(source))
     assert "1797 labels, 10 classes" in page
     assert re.findall(r'class="axis middle">(\d)<', page) == list("0123456789")
     assert page.count('class="count"') == 10
@@ -185,30 +194,30 @@ def test_one_method_alone() -> None:
     page = board_page(made_source(methods=2, tasks=1))
     assert "1 ranked method, 1 task" in page
     assert "Only one method is ranked" in page
-    for words in ("told apart.", "changes no order", "1 methods", "of plausible boards)"):
+    for words in ("separated from", "changes no order", "1 methods", "P(first)</dt>"):
         assert words not in page
 
 
 def test_words_about_chance() -> None:
     source = made_source(methods=6, tasks=3)
     page = board_page(source)
-    assert "made to hold its rank on 95% of plausible boards on average, and for each method on at least 92%" in page
-    assert "How often it is first on a plausible board" in page
-    assert "of plausible boards" in method_page(source, source.board["rows"][0], scales(source))
+    assert "holds it on 95% of plausible boards on average over the methods, and on at least 92% for each" in page
+    assert "How often the method is first on a plausible board" in page
+    assert "<dt>P(first)</dt>" in method_page(source, source.board.rows[0], scales(source))
     assert "of replicates" not in page
 
 
 def test_published_means_are_not_called_a_distribution(root: Path) -> None:
     source = next(source for source in all_sources(root) if source.id == "neuco-paper-table-4")
-    page = method_page(source, source.board["rows"][0], scales(source))
+    page = method_page(source, source.board.rows[0], scales(source))
     assert "Distribution" not in page
     assert "Mean on the scale of the task" in page
 
 
 def test_the_command_of_a_task_can_be_copied() -> None:
     source = made_source(methods=4, tasks=2)
-    first = source.board["rows"][0]["method"]
-    page = task_page(source, source.board["tasks"][0], scales(source))
+    first = source.board.rows[0].method
+    page = task_page(source, source.board.tasks[0], scales(source))
     assert f"neuco score --method {first} --task t00 --protocol neuco-2025" in page
 
 
@@ -218,10 +227,11 @@ def test_the_csv_of_the_site_is_for_machines(tmp_path: Path) -> None:
     with (tmp_path / "boards/made/board.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     first, last = rows[0], rows[-1]
-    board = source.board["rows"][0]
-    assert [int(first["rank_low"]), int(first["rank_high"])] == board["rank_interval"]
-    assert float(first["best"]) == board["best"]
-    assert float(first["t01"]) == board["scores"]["t01"]["mean"]
+    row = source.board.rows[0]
+    assert Interval(int(first["rank_low"]), int(first["rank_high"])) == row.intervals["rank"]
+    assert Interval(float(first["mean_q_low"]), float(first["mean_q_high"])) == row.intervals["mean_q"]
+    assert float(first["best"]) == row.values["best"]
+    assert float(first["t01"]) == row.cells["t01"].values["score"]
     assert {row["baseline"] for row in rows} == {"true", "false"}
     assert last["method"] == "m004"
     assert last["rank"] == last["rank_low"] == last["best"] == last["t00"] == ""

@@ -1,8 +1,6 @@
-"""What a task is worth on a board: does it tell methods apart, how noisy is it, does another task say the same?"""
+"""Diagnostics of tasks: does one separate methods, how noisy is it, does another one say the same?"""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -12,31 +10,19 @@ REDUNDANT = 0.95
 ENOUGH_METHODS = 5
 
 
-@dataclass(frozen=True)
-class TaskDiagnosis:
-    """``agreement`` is Spearman's correlation of a task's ranks with the final ones; ``None`` if undefined.
-
-    ``noise`` is the standard deviation over splits relative to the spread between methods (medians): above 1 a
-    single split says little. ``negative`` counts methods with a negative Q; where less is better, all have one and it
-    is ``None``.
-    """
-
-    spread: float
-    noise: float | None
-    agreement: float | None
-    negative: int | None
-
-
 def diagnose(
     q: np.ndarray, mean: np.ndarray, std: np.ndarray | None, final: np.ndarray, greater_is_better: bool = True
-) -> TaskDiagnosis:
-    """Of one task: Q, mean and std over the splits, each (methods,), and the board's final ranks."""
-    noise = None
+) -> dict[str, float | None]:
+    """One task: Q, mean and std over the splits, each (methods,), and the board's final ranks.
+
+    ``noise`` is the standard deviation over splits relative to the spread between methods (medians): above 1 a
+    single split says little. ``agreement`` is Spearman's correlation of its ranks with the final ones. ``negative``
+    counts methods with a negative Q; where lower is better, all have one and it is ``None``.
+    """
     low, high = np.quantile(mean, (0.25, 0.75))
-    if std is not None and high > low:
-        noise = float(np.median(std) / ((high - low) / 1.349))
+    noise = float(np.median(std) / ((high - low) / 1.349)) if std is not None and high > low else None
     negative = int((q < 0).sum()) if greater_is_better else None
-    return TaskDiagnosis(float(q.std()), noise, spearman(-q, final), negative)
+    return {"spread": float(q.std()), "noise": noise, "agreement": spearman(-q, final), "negative": negative}
 
 
 def correlations(q: np.ndarray) -> list[list[float | None]]:

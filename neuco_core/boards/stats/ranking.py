@@ -6,7 +6,6 @@ the better the higher.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,29 +98,9 @@ def _weights(q: np.ndarray, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
     return spread / total, rule.ghost / total[..., 0]
 
 
-@dataclass(frozen=True)
-class Aggregate:
-    """One way to put a number on each method over all tasks, and the ranks that it gives."""
-
-    values: np.ndarray
-    ranks: np.ndarray
-
-
-def aggregations(q: np.ndarray, scores: np.ndarray, ranking: Ranking) -> Mapping[str, Aggregate]:
-    """Several aggregations side by side; ``scores`` are mean scores (tasks, methods), the higher the better."""
-    methods = q.shape[1]
-    mean_rank = ranking.ranks.mean(axis=0)
+def aggregations(q: np.ndarray, scores: np.ndarray, ranking: Ranking) -> dict[str, np.ndarray]:
+    """Other numbers over all tasks, by method, higher is better; so are the mean ``scores`` (tasks, methods)."""
     # Points: one for each method that is beaten on a task, half for each that is level.
     level = (q[:, :, None] == q[:, None, :]).sum(axis=2) - 1
-    borda = (methods - ranking.ranks - level / 2).sum(axis=0)
-    return {
-        "weighted_rank": Aggregate(ranking.weighted, ranking.final),
-        "mean_rank": Aggregate(mean_rank, positions(np.round(mean_rank, DIGITS))),
-        "mean_q": _higher_is_better(q.mean(axis=0)),
-        "mean_score": _higher_is_better(scores.mean(axis=0)),
-        "borda": _higher_is_better(borda),
-    }
-
-
-def _higher_is_better(values: np.ndarray) -> Aggregate:
-    return Aggregate(values, positions(-np.round(values, DIGITS)))
+    borda = (q.shape[1] - ranking.ranks - level / 2).sum(axis=0)
+    return {"mean_q": q.mean(axis=0), "mean_score": scores.mean(axis=0), "borda": borda}

@@ -11,7 +11,7 @@ in nearly all replicates.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from statistics import NormalDist
 
 import numpy as np
@@ -22,7 +22,7 @@ TINY = 1e-9
 def pairs_apart(smooth: np.ndarray, ranked: np.ndarray, level: float) -> np.ndarray:
     """Which pairs are apart, (methods, methods), right for all pairs at once.
 
-    Both arguments are (replicates, methods), less is better: the smooth view, and weighted ranks.
+    Both arguments are (replicates, methods), lower is better: the smooth view, and weighted ranks.
     """
     mean, error = smooth.mean(axis=0), _errors(smooth)
     critical = np.quantile([_largest(row, error) for row in smooth - mean], level)
@@ -44,18 +44,16 @@ def share_apart(observed: np.ndarray, replicates: np.ndarray, level: float) -> f
 
 def groups(order: Sequence[int], apart: np.ndarray) -> list[list[int]]:
     """Runs of neighbours in ``order`` of whom no two can be told apart; runs inside a longer run are left out."""
-    return list(_runs(order, apart))
-
-
-def _runs(order: Sequence[int], apart: np.ndarray) -> Iterator[list[int]]:
+    runs: list[list[int]] = []
     end = 0
     for start in range(len(order)):
         stop = start + 1
         while stop < len(order) and not apart[order[stop], order[start:stop]].any():
             stop += 1
         if stop - start > 1 and stop > end:
-            yield list(order[start:stop])
+            runs.append(list(order[start:stop]))
             end = stop
+    return runs
 
 
 def _errors(replicates: np.ndarray) -> np.ndarray:

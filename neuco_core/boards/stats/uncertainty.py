@@ -38,7 +38,7 @@ class TaskScores:
     """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
 
     ``samples`` is the number of labelled samples, infinite if it is not known. Tasks with the same ``dataset`` are
-    resampled together: they share samples, so their errors may hang together.
+    resampled together: they share samples, so their errors may depend on each other.
     """
 
     splits: np.ndarray

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from neuco_core.boards.history import Version
+from neuco_core.boards.model import Board, BoardRow, BoardTask
+from neuco_core.boards.values import in_cell
 from neuco_core.errors import UsageError
 from neuco_core.figures import blank, check_target, save
 
-Board = Mapping[str, Any]
 INK, SOFT, ACCENT = "#1d2733", "#aab4bf", "#0b7285"
 # Ten colours, then the same ones with other lines: no two of 40 methods look alike.
 COLOURS = tuple(f"C{number}" for number in range(10))
@@ -17,60 +19,66 @@ STYLES = ("-", "--", ":", "-.")
 
 
 def heat_map(board: Board, axes: Any) -> None:
-    """Methods × tasks; colour is the rank within the task, the number is the mean score."""
-    rows, tasks = board["rows"], [task["id"] for task in board["tasks"]]
-    ranks = [[row["scores"][task]["rank"] for task in tasks] for row in rows]
+    """Methods × tasks; the number is the first column of the cells, the colour where it stands on the task."""
+    rows, tasks, column = board.ranked, board.tasks, board.cell_columns[0]
+    shades = [[_shade(board, task, row) for task in tasks] for row in rows]
     # Only the pale half of the colours, so that the numbers stay legible on all of them.
-    axes.imshow(ranks, aspect="auto", cmap="GnBu_r", vmin=1 - len(rows), vmax=max(2, len(rows)) * 1.1)
+    axes.imshow(shades, aspect="auto", cmap="GnBu", vmin=-0.1, vmax=2)
     for i, row in enumerate(rows):
         for j, task in enumerate(tasks):
-            axes.text(j, i, f"{row['scores'][task]['mean']:.2f}", ha="center", va="center", fontsize=7, color=INK)
-    axes.set_xticks(range(len(tasks)), [_plain(task) for task in tasks], rotation=35, ha="right")
-    axes.set_yticks(range(len(rows)), [_plain(f"{row['rank']}  {row['method']}") for row in rows])
+            axes.text(j, i, in_cell(column, row, task.id), ha="center", va="center", fontsize=7, color=INK)
+    axes.set_xticks(range(len(tasks)), [_plain(task.id) for task in tasks], rotation=35, ha="right")
+    axes.set_yticks(range(len(rows)), [_plain(f"{row.rank}  {row.method}") for row in rows])
     axes.tick_params(length=0)
-    axes.set_title("Mean score; the darker, the better its rank on the task", loc="left", fontsize=9)
+    axes.set_title(f"{column.label}; the darker, the better on the task", loc="left", fontsize=9)
+
+
+def _shade(board: Board, task: BoardTask, row: BoardRow) -> float:
+    """From 0 to 1, the share of ranked methods that a method is at least as good as on a task."""
+    own, sign, scores = board.score(row, task.id), 1 if task.greater_is_better else -1, board.scores(task.id)
+    return sum(sign * score <= sign * own for score in scores) / len(scores) if own is not None else 0.0
 
 
 def differences(board: Board, axes: Any) -> None:
-    """Final ranks with their intervals; a bar joins methods that the data cannot tell apart."""
-    rows, groups = board["rows"], board.get("groups")  # standings have no scores, so no groups
-    known = groups is not None
-    place = {row["method"]: len(rows) - i for i, row in enumerate(rows)}
+    """Final ranks with their intervals; a bar joins methods that are indistinguishable."""
+    rows, known = board.ranked, board.groups is not None
+    place = {row.method: len(rows) - i for i, row in enumerate(rows)}
     for row in rows:
-        y = place[row["method"]]
-        if known:
-            axes.plot(row["rank_interval"], [y, y], color=SOFT, linewidth=4, solid_capstyle="round", zorder=1)
-        axes.plot(row["rank"], y, "o", color=ACCENT, markersize=5, zorder=2)
-    for step, group in enumerate(groups or ()):
+        y = place[row.method]
+        if interval := row.intervals.get("rank"):
+            ends = [interval.low, interval.high]
+            axes.plot(ends, [y, y], color=SOFT, linewidth=4, solid_capstyle="round", zorder=1)
+        axes.plot(row.rank, y, "o", color=ACCENT, markersize=5, zorder=2)
+    for step, group in enumerate(board.groups or ()):
         x = len(rows) + 1.2 + 0.35 * step
         axes.plot([x, x], [place[group[0]] + 0.2, place[group[-1]] - 0.2], color=INK, linewidth=3, clip_on=False)
     axes.set_yticks(list(place.values()), [_plain(method) for method in place])
     axes.set_xticks(_whole(len(rows)))
     axes.set_xlabel("final rank (dot)" + " and its interval (line)" * known)
-    sure = "Bars on the right join methods that cannot be told apart"
-    axes.set_title(sure if known else "Scores of splits are not known", loc="left", fontsize=9)
+    joined = "Bars on the right join methods that are statistically indistinguishable"
+    axes.set_title(joined if known else "Scores of splits are not known", loc="left", fontsize=9)
     axes.grid(axis="x", color="#e3e7eb")
     axes.set_axisbelow(True)
 
 
-def bump_chart(history: Sequence[Mapping[str, Any]], axes: Any) -> None:
+def bump_chart(history: Sequence[Version], axes: Any) -> None:
     """The rank of each method over the versions of a board; those who share a rank stand side by side."""
-    methods = sorted({method for entry in history for method in entry["ranks"]})
-    shared = [_side_by_side(entry["ranks"]) for entry in history]
+    methods = sorted({method for entry in history for method in entry.ranks})
+    shared = [_side_by_side(entry.ranks) for entry in history]
     ends: dict[tuple[int, int], list[str]] = {}
     for number, method in enumerate(methods):
-        known = [index for index, entry in enumerate(history) if method in entry["ranks"]]
-        versions = [history[index]["version"] for index in known]
+        known = [index for index, entry in enumerate(history) if method in entry.ranks]
+        versions = [history[index].version for index in known]
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
         places = [shared[index][method] for index in known]
         axes.plot(versions, places, color=colour, linestyle=style, marker="o", linewidth=1.6, markersize=4)
-        ends.setdefault((versions[-1], history[known[-1]]["ranks"][method]), []).append(_plain(method))
+        ends.setdefault((versions[-1], history[known[-1]].ranks[method]), []).append(_plain(method))
     for end, names in ends.items():  # methods that share a rank share a label
         offset = {"xytext": (6, 0), "textcoords": "offset points"}
         axes.annotate(", ".join(names), end, va="center", fontsize=7, **offset)
     axes.invert_yaxis()
-    axes.set_yticks(_whole(max(rank for entry in history for rank in entry["ranks"].values())))
-    axes.set_xticks([entry["version"] for entry in history])
+    axes.set_yticks(_whole(max(rank for entry in history for rank in entry.ranks.values())))
+    axes.set_xticks([entry.version for entry in history])
     axes.set_xlabel("version of the board")
     axes.set_ylabel("rank")
 
@@ -93,24 +101,20 @@ def _plain(text: str) -> str:
     return text.replace("$", r"\$")  # a name is no formula
 
 
-def draw(path: Path, board: Board, history: Sequence[Mapping[str, Any]], kind: str) -> None:
+def draw(path: Path, board: Board, history: Sequence[Version], kind: str) -> None:
     """Draw one figure into a file; the same board gives the same SVG."""
     check_target(path)
-    lacks = {"bump": not any(entry["ranks"] for entry in history), "heat": not board["tasks"], "differences": False}
-    if not board["rows"] or lacks[kind]:
+    lacks = {"bump": not any(entry.ranks for entry in history), "heat": not board.tasks, "differences": False}
+    if not board.ranked or lacks[kind]:
         hint = "No method is ranked on this board, or it has no history (bump), or no tasks (heat)"
         raise UsageError("nothing to draw", where=path, hint=hint)
     import matplotlib
 
     with matplotlib.rc_context({"font.size": 8}):
-        width = 3 + 0.6 * len(board["tasks"]) if kind == "heat" else 6.5
-        figure, axes = blank(max(5.0, width), 1.2 + 0.24 * len(board["rows"]))
-        FIGURES[kind](board, history, axes)
+        width = 3 + 0.6 * len(board.tasks) if kind == "heat" else 6.5
+        figure, axes = blank(max(5.0, width), 1.2 + 0.24 * len(board.ranked))
+        if kind == "bump":
+            bump_chart(history, axes)
+        else:
+            (heat_map if kind == "heat" else differences)(board, axes)
         save(figure, path, dpi=160)
-
-
-FIGURES: Mapping[str, Callable[[Board, Sequence[Mapping[str, Any]], Any], None]] = {
-    "bump": lambda board, history, axes: bump_chart(history, axes),
-    "differences": lambda board, history, axes: differences(board, axes),
-    "heat": lambda board, history, axes: heat_map(board, axes),
-}

@@ -5,23 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
-from neuco_core.text import clean
+from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
+from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
+from neuco_core.errors import UsageError
+from neuco_core.text import one_line
 
-VALUES = {"score": ("mean", 3), "q": ("q", 2), "rank": ("rank", 0)}
-PLAIN = (
-    *("method", "baseline", "dim", "rank", "rank_low", "rank_high", "best"),
-    *("weighted_rank", "mean_q", "mean_score", "borda", "reason"),
-)
-PUBLISHED = {
-    "scores": "Mean scores as others published them, ranked here; with no splits known, Q is 100 times the score.",
-    "standings": "Places and values as others published them.",
-}
-LESS = "↓"
-Board = Mapping[str, Any]
+ARROW = "↓"
+LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
+TEXT = ("text", "method", "task", "moves")
+GROUPED = "Methods in a group are statistically indistinguishable"
 
 
 @dataclass(frozen=True)
@@ -34,87 +29,128 @@ class Grid:
     plain: tuple[tuple[str, ...], ...] = ()
 
 
-def grid(board: Board, values: str = "score", titles: Mapping[str, str] | None = None) -> Grid:
-    """A board as cells; ``values`` is what stands under each task: score, q or rank."""
-    titles = titles or {}
-    tasks = [task["id"] for task in board["tasks"]]
-    columns = [column for column in _COLUMNS if any(row.get(column[1]) is not None for row in board["rows"])]
-    shown = [task["id"] + f" {LESS}" * (not task["greater_is_better"]) for task in board["tasks"]]
-    headers = ("rank", "method", *(name for name, *_ in columns), *shown)
+def grid(board: Board, values: str = "") -> Grid:
+    """A board as cells; ``values`` is the key of the column that stands under each task, by default the first."""
+    under = _under(board, values)
+    columns = with_values(board.columns, board.shown)
+    tasks = [task.id + f" {ARROW}" * (not task.greater_is_better) for task in board.tasks]
+    headers = (RANK.label, "Method", *(column.label for column in columns), *tasks)
     rows = [
-        (
-            str(row["rank"]),
-            titles.get(row["method"], row["method"]) + (" (baseline)" if row["baseline"] else ""),
-            *(show(row.get(key)) for _, key, show in columns),
-            *(_score(row["scores"][task], values) for task in tasks),
-        )
-        for row in board["rows"]
+        (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
+        for row in board.shown
     ]
-    said = tuple(_one_line(note) for note in notes(board, values))
-    return Grid(headers, tuple(rows), said, _plain(board, values))
+    return Grid(
+        headers, tuple(rows), tuple(one_line(note, LONGEST) for note in notes(board, under)), _plain(board, under)
+    )
 
 
-def notes(board: Board, values: str = "score") -> list[str]:
-    """The rule, the weights, and what is not ranked with the reason."""
-    found = []
-    if "published" in board:
-        source, kind = board["published"]["source"], board["published"]["kind"]
-        found.append(f"{PUBLISHED[kind]} Source: {source}")
-    if "ranking" in board:
-        found.append(f"Ranking: {board['ranking']['words']}.")
-        known = [(task["id"], task["weight"]) for task in board["tasks"] if task["weight"] is not None]
-        known += [("ghost task", board["ghost_weight"])] if board["ghost_weight"] else []
-        weights = ", ".join(f"{name} {weight:.3f}" for name, weight in known)
-        found.append(f"Weights: {weights}." if weights else "Nobody is ranked.")
-        found += [f"Values under the tasks: {values}."] if board["rows"] else []
-    if less := [task["id"] for task in board["tasks"] if not task["greater_is_better"]]:
-        found.append(f"{LESS} less is better, and the mean score counts it as negative: {', '.join(less)}.")
-    if board.get("uncertainty"):
-        found.append(f"Intervals: {board['uncertainty']['level']:.0%}, {board['uncertainty']['how']}.")
-    elif board["rows"]:
-        found.append("No intervals: they need scores of the same splits from all methods, at least two.")
-    for row in board.get("incomplete", ()):
-        found.append(f"Not ranked: {row['method']} lacks {_why(row)}")
-    for entry in board.get("unused_tasks", ()):
-        found.append(f"Not counted: task {entry['task']}, which {', '.join(entry['lacking'])} lack")
-    return found
+def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
+    """Rank, name and columns of a row."""
+    interval = row.intervals.get(RANK.key)
+    rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
+    name = (row.title or row.method) + " (baseline)" * row.baseline
+    return rank, name, *(in_row(column, row) for column in columns)
 
 
-def reasons(row: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Why an incomplete row lacks tasks: the tasks, status and reason, each reason once."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for task, cell in sorted(row["lacks"].items()):
-        found.setdefault((cell["status"], cell["reason"]), []).append(task)
-    every = len(row["lacks"]) + len(row["scores"])
-    return [("all tasks" if len(tasks) == every else ", ".join(tasks), *why) for why, tasks in found.items()]
+def _under(board: Board, values: str) -> Column | None:
+    keys = {column.key: column for column in board.cell_columns}
+    if values and values not in keys:
+        raise UsageError(f"the board has no {values!r} under its tasks", expected=f"one of {', '.join(keys)}")
+    return keys[values] if values else next(iter(keys.values()), None)
 
 
-def _why(row: Mapping[str, Any]) -> str:
-    return "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
+def notes(board: Board, under: Column | None = None) -> Iterable[str]:
+    """The rule, what the kind has to say, and who is not ranked with the reason."""
+    if board.published:
+        yield f"{board.published.description} Source: {board.published.source}"
+    yield f"Ranking: {board.rule}."
+    if not board.ranked and board.suite:
+        yield nobody(board.suite.id)
+    for column in board.task_columns[:1] if board.ranked else ():
+        known = ", ".join(f"{task.id} {show(column, task.values.get(column.key))}" for task in board.tasks)
+        yield f"{column.label}: {known}."
+    yield from board.notes
+    if under and board.tasks and board.ranked:
+        yield f"Values under the tasks: {under.label}."
+    if lower := [task.id for task in board.tasks if not task.greater_is_better]:
+        yield f"{ARROW} {LOWER}: {', '.join(lower)}."
+    if board.uncertainty:
+        yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
+    marked = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
+    if marked:
+        yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
+    for row in board.unranked:
+        yield f"Not ranked: {row.method}: {why_unranked(row)}"
 
 
-def _one_line(text: str) -> str:
-    return " ".join(clean(text).split())
+def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
+    """The header and a row for each method, ranked or not; a column with intervals has its two ends beside it."""
+    columns = [(c.key, any(c.key in row.intervals for row in board.rows)) for c in board.columns]
+    ends = [name for key, wide in columns for name in (key, *((f"{key}_low", f"{key}_high") if wide else ()))]
+    header = ("method", "baseline", "rank", "rank_low", "rank_high", *ends, "reason", *(t.id for t in board.tasks))
+    lines = [header]
+    for row in board.rows:
+        cells: list[object] = [row.method, row.baseline, row.rank, *_ends(row, RANK.key)]
+        for key, wide in columns:
+            cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
+        cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
+        scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
+        cells += [values.get(under.key) if under else None for values in scores]
+        lines.append(tuple(map(_bare, cells)))
+    return tuple(lines)
 
 
-def _plain(board: Board, values: str) -> tuple[tuple[str, ...], ...]:
-    """The header and a row for each method, ranked or not. The columns before the tasks are the same on every board."""
-    tasks = [task["id"] for task in board["tasks"]]
-    key = VALUES[values][0]
-    found = [(*PLAIN, *tasks)]
-    for row in (*board["rows"], *board.get("incomplete", ())):
-        low, high = row.get("rank_interval") or (None, None)
-        known = {**row, "rank_low": low, "rank_high": high, "reason": _one_line(_why(row)) if "lacks" in row else None}
-        scores = row.get("scores", {})
-        cells = [known.get(name) for name in PLAIN] + [scores.get(task, {}).get(key) for task in tasks]
-        found.append(tuple(map(_bare, cells)))
-    return tuple(found)
+def _ends(row: BoardRow, key: str) -> tuple[object, object]:
+    interval = row.intervals.get(key)
+    return (interval.low, interval.high) if interval else (None, None)
 
 
 def _bare(value: object) -> str:
     if value is None:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def details(board: Board) -> list[Section]:
+    """All that there is to tell of a board, for a terminal; matrices are for the page."""
+    groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
+    sections = [s for s in board.sections if not s.matrix]
+    ranking = [s for s in sections if s.about == "ranking"]
+    tasks = [s for s in sections if s.about == "tasks"]
+    found = [groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
+    return [section for section in found if section.rows or section.empty]
+
+
+def _groups(board: Board) -> tuple[tuple[str], ...]:
+    return tuple((", ".join(group),) for group in board.groups or ())
+
+
+def diagnostics(board: Board) -> Section:
+    """The tasks with the columns that the kind has for them."""
+    known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
+    columns = (Column("task", "Task", format="task"), Column("metric", "Metric", format="text"), *known)
+    rows = tuple(
+        (
+            task.id,
+            (task.metric or "–") + ("" if task.greater_is_better else f", {LOWER}"),
+            *(task.values.get(column.key) for column in known),
+        )
+        for task in board.tasks
+    )
+    return Section("Task diagnostics", columns, rows)
+
+
+def marked(board: Board, row: tuple[Value, ...], column: Column, value: Value) -> bool:
+    """Whether a rank in a section is not the board's."""
+    return column.format == "rank" and value != board.ranks.get(str(row[0]))
+
+
+def lines(board: Board, section: Section) -> list[list[str]]:
+    """The rows of a section as text; a * marks a rank that is not the board's."""
+    return [
+        [show(c, value) + "*" * marked(board, row, c, value) for c, value in zip(section.columns, row, strict=True)]
+        for row in section.rows
+    ]
 
 
 def to_csv(grid: Grid) -> str:
@@ -139,46 +175,13 @@ def to_latex(grid: Grid) -> str:
     return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
-def _score(score: Mapping[str, Any], values: str) -> str:
-    key, digits = VALUES[values]
-    return "–" if score[key] is None else f"{score[key]:.{digits}f}"
-
-
-def _number(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
-
-
-def _percent(value: float | None) -> str:
-    return "–" if value is None else f"{value:.0%}"
-
-
-def _range(value: Sequence[int] | None) -> str:
-    return "–" if value is None else f"{value[0]}–{value[1]}"
-
-
-_COLUMNS = (
-    ("95 %", "rank_interval", _range),
-    ("best", "best", _percent),
-    ("weighted rank", "weighted_rank", _number),
-    ("mean Q", "mean_q", _number),
-    ("mean score", "mean_score", _number),
-    ("Borda", "borda", _number),
-)
-
-
 def _markdown(text: str) -> str:
     """Names are strangers' words: no markup, no second line, no cell of their own."""
     return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
 
 
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "–": "--",
-    "λ": r"$\lambda$",
-    "↓": r"$\downarrow$",
-}
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
 
 
 def _latex(text: str) -> str:

@@ -45,8 +45,7 @@ def _block(lines: Lines, number: int) -> Safe:
         if lines:
             lines.popleft()
         return code_box("\n".join(code), f"Code, part {number} of the card")
-    heading = _HEADING.fullmatch(line)
-    if heading:
+    if heading := _HEADING.fullmatch(line):
         return tag(f"h{min(6, len(heading[1]) + 2)}", _inline(heading[2]))
     if _ITEM.fullmatch(line):
         return _lists([line, *_take(lines, lambda other: bool(other.strip()) and not _HEADING.fullmatch(other))])
@@ -112,13 +111,7 @@ def _inline(source: str) -> Safe:
     for found in _INLINE.finditer(source):
         parts.append(text(source[end : found.start()]))
         code, bold, soft, words, address = found.groups()
-        if code is not None:
-            parts.append(tag("code", code))
-        elif bold is not None:
-            parts.append(tag("strong", bold))
-        elif soft is not None:
-            parts.append(tag("em", soft))
-        else:
-            parts.append(text(f"{words} ({address})" if address else words))
+        marked = [tag(name, own) for name, own in (("code", code), ("strong", bold), ("em", soft)) if own is not None]
+        parts += marked or [text(f"{words} ({address})" if address else words)]
         end = found.end()
     return join((*parts, text(source[end:])))

@@ -5,45 +5,36 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuco_core.boards.views.site.html import Safe, join, num, tag
+from neuco_core.boards.model import Interval
+from neuco_core.boards.views.site.html import Safe, num, tag
 from neuco_core.text import counted
 
 LONGEST_NAME = 14
 
 
 def _svg(width: float, height: float, label: str, *children: object, class_: str) -> Safe:
-    return tag(
-        "svg",
-        tag("title", label),
-        *children,
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=f"{width:g}",
-        height=f"{height:g}",
-        role="img",
-        aria_label=label,
-        class_=class_,
-    )
+    size = {"viewBox": f"0 0 {width:g} {height:g}", "width": f"{width:g}", "height": f"{height:g}"}
+    return tag("svg", tag("title", label), *children, **size, role="img", aria_label=label, class_=class_)
 
 
 def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Safe:
     return tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=class_)
 
 
-def rank_interval(place: int, interval: Sequence[int] | None, methods: int) -> Safe:
+def rank_interval(place: int, interval: Interval | None, methods: int) -> Safe:
     """Where a rank stands among all, and the ranks that are plausible for the method."""
     width = 84
 
-    def x(rank: int) -> float:
+    def x(rank: float) -> float:
         return 6 + (rank - 1) / max(methods - 1, 1) * (width - 12)
 
     track = _line(6, 8, width - 6, 8, "track")
     dot = tag("circle", cx=f"{x(place):.1f}", cy="8", r="4", class_="dot")
-    if interval is None:
+    if interval is None or interval.low is None or interval.high is None:
         return _svg(width, 16, f"rank {place} of {methods}", track, dot, class_="ranks")
-    low, high = interval
-    bar = tag(
-        "rect", x=f"{x(low) - 3:.1f}", y="5", width=f"{x(high) - x(low) + 6:.1f}", height="6", rx="3", class_="bar"
-    )
+    low, high = interval.low, interval.high
+    span = {"x": f"{x(low) - 3:.1f}", "width": f"{x(high) - x(low) + 6:.1f}"}
+    bar = tag("rect", **span, y="5", height="6", rx="3", class_="bar")
     return _svg(width, 16, f"rank {place}, between {low} and {high}", track, bar, dot, class_="ranks")
 
 
@@ -103,8 +94,9 @@ def _short(value: float, digits: int) -> str:
     return (f"{mantissa}e{int(power)}" if power else mantissa).replace("-", "−")
 
 
-def strip(splits: Sequence[float], mean: float, interval: Sequence[float] | None, on: Scale, words: str) -> Safe:
+def strip(splits: Sequence[float], mean: float, ends: Interval | None, on: Scale, words: str) -> Safe:
     """The scores of the splits as dots, their mean, and its interval; arrows for what lies beyond the axis."""
+    interval = (ends.low, ends.high) if ends and ends.low is not None and ends.high is not None else None
     height = 26
     rows = (8, 11, 14)  # dots that lie on each other are easier to see when they are not on one line
     inside = [value for value in splits if not on.side(value)]
@@ -148,42 +140,28 @@ def _beyond(splits: Sequence[float], mean: float, interval: Sequence[float], on:
 
 def histogram(counts: Sequence[int], edges: Sequence[float], label: str) -> Safe:
     """Bars of equal width; the ends of the axis are written out."""
-    step = 464 / len(counts)
     names = [f"{edges[i]:.4g} to {edges[i + 1]:.4g}" for i in range(len(counts))]
-    ends = (
-        tag("text", f"{edges[0]:.4g}", x="8", y="144", class_="axis"),
-        tag("text", f"{edges[-1]:.4g}", x="472", y="144", class_="axis end"),
-    )
-    return _bars(counts, names, step, label, *ends)
+    ends = [(f"{edges[0]:.4g}", 8.0, "axis"), (f"{edges[-1]:.4g}", 472.0, "axis end")]
+    return _bars(counts, names, 464 / len(counts), label, ends)
 
 
 def class_bars(counts: Sequence[int], names: Sequence[str], label: str) -> Safe:
     """A bar for each class with its name below it; the drawing is as wide as the names need."""
     shown = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in names]
     step = max(464 / len(counts), 7 * max(map(len, shown)) + 8)
-    places = [
-        tag("text", name, x=f"{8 + (i + 0.5) * step:.1f}", y="144", class_="axis middle")
-        for i, name in enumerate(shown)
-    ]
-    return _bars(counts, [f"class {name}" for name in names], step, label, *places)
+    places = [(name, 8 + (i + 0.5) * step, "axis middle") for i, name in enumerate(shown)]
+    return _bars(counts, [f"class {name}" for name in names], step, label, places)
 
 
-def _bars(counts: Sequence[int], names: Sequence[str], step: float, label: str, *axis: Safe) -> Safe:
-    width, height, base = 16 + step * len(counts), 150.0, 126.0
-    top = max(counts) or 1
-    bars = [
-        tag(
-            "rect",
-            tag("title", f"{names[i]}: {count}"),
-            x=f"{8 + i * step:.1f}",
-            y=f"{base - count / top * 108:.1f}",
-            width=f"{max(step - 1.5, 1):.1f}",
-            height=f"{count / top * 108:.1f}",
-            class_="count",
-        )
-        for i, count in enumerate(counts)
-    ]
-    most = tag("text", f"most: {max(counts)}", x=f"{width - 8:g}", y="12", class_="axis end")
-    return _svg(
-        width, height, label, join(bars), _line(8, base, width - 8, base, "track"), *axis, most, class_="histogram"
-    )
+def _bars(
+    counts: Sequence[int], names: Sequence[str], step: float, label: str, axis: Sequence[tuple[str, float, str]]
+) -> Safe:
+    width, base, top = 16 + step * len(counts), 126.0, max(counts) or 1
+    parts = [_line(8, base, width - 8, base, "track")]
+    parts.append(tag("text", f"most: {max(counts)}", x=f"{width - 8:g}", y="12", class_="axis end"))
+    parts += [tag("text", words, x=f"{x:.1f}", y="144", class_=class_) for words, x, class_ in axis]
+    for i, count in enumerate(counts):
+        size = {"width": f"{max(step - 1.5, 1):.1f}", "height": f"{count / top * 108:.1f}"}
+        place = {"x": f"{8 + i * step:.1f}", "y": f"{base - count / top * 108:.1f}"}
+        parts.append(tag("rect", tag("title", f"{names[i]}: {count}"), **place, **size, class_="count"))
+    return _svg(width, 150, label, *parts, class_="histogram")

@@ -81,24 +81,16 @@ def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = ()) -> s
 
 def section(title: str, *children: object, id_: str, note: str = "") -> Safe:
     heading = tag("h2", title, id=f"{id_}-title")
-    return tag(
-        "section",
-        heading,
-        tag("p", note, class_="note") if note else "",
-        *children,
-        id=id_,
-        aria_labelledby=f"{id_}-title",
-    )
+    said = [tag("p", note, class_="note")] if note else []
+    return tag("section", heading, *said, *children, id=id_, aria_labelledby=f"{id_}-title")
 
 
 def table(headers: Any, rows: Any, *, caption: str, class_: str = "") -> Safe:
     """A plain table; the first cell of a row is its header. A (text, "number") pair is set flush right."""
     head = tag("tr", *(_cell("th", header, scope="col") for header in headers))
     body = [tag("tr", _cell("th", row[0], scope="row"), *(_cell("td", cell) for cell in row[1:])) for row in rows]
-    inner = tag(
-        "table", tag("caption", caption), tag("thead", head), tag("tbody", *body), class_=f"plain {class_}".strip()
-    )
-    return scroll("div", inner, label=caption)
+    parts = (tag("caption", caption), tag("thead", head), tag("tbody", *body))
+    return scroll("div", tag("table", *parts, class_=f"plain {class_}".strip()), label=caption)
 
 
 def scroll(element: str, *children: object, label: str, class_: str | None = "scroll") -> Safe:
@@ -111,9 +103,8 @@ def code_box(code: str, label: str) -> Safe:
 
 
 def _cell(name: str, cell: object, **attributes: object) -> Safe:
-    if isinstance(cell, tuple):
-        return tag(name, cell[0], class_=cell[1], **attributes)
-    return tag(name, cell, **attributes)
+    value, class_ = cell if isinstance(cell, tuple) else (cell, None)
+    return tag(name, value, class_=class_, **attributes)
 
 
 def num(value: float | int | None, digits: int = 3, sign: str = "−") -> str:

@@ -3,146 +3,131 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-from neuco_core.boards.views.site.board_parts import LESS, NOBODY
+from neuco_core.boards.model import BoardRow, BoardTask, Interval
+from neuco_core.boards.values import LOWER, RANK, in_row, with_values
+from neuco_core.boards.views.site.board_parts import facts_list, nobody_yet, shown
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_interval, scale, strip
-from neuco_core.boards.views.site.html import Safe, code_box, join, num, page, scroll, section, table, tag
+from neuco_core.boards.views.site.html import Safe, code_box, join, page, scroll, section, table, tag
 from neuco_core.boards.views.site.source import BoardSource, Words
 from neuco_core.text import counted
 
 UP = "../../../"
-Row = Mapping[str, Any]
 Scales = Mapping[str, Scale]
 
 
 def scales(source: BoardSource) -> Scales:
-    """By task, a scale wide enough for every method's splits, or means where there are no splits."""
+    """By task, a scale wide enough for every method's splits, or scores where there are no splits."""
     found = {}
-    rows = [*source.board["rows"], *source.board["incomplete"]]
-    for task in source.board["tasks"]:
-        name = task["id"]
-        scored = [row for row in rows if name in row["scores"]]
-        splits = [value for row in scored for value in _splits(source, row["method"], name)]
-        values = splits or [row["scores"][name]["mean"] for row in scored]
-        found[name] = scale(values, task["greater_is_better"])
+    for task in source.board.tasks:
+        splits = [value for row in source.board.rows for value in _splits(source, row, task.id)]
+        scores = [value for row in source.board.rows if (value := source.board.score(row, task.id)) is not None]
+        found[task.id] = scale(splits or scores, task.greater_is_better)
     return found
 
 
-def method_page(source: BoardSource, row: Row, on: Scales) -> str:
-    name = row["method"]
-    words = source.method(name)
-    facts = [("Id", name), ("Size", row["dim"] or "not known"), *words.facts]
-    facts += [("Baseline", "yes")] if row["baseline"] else []
-    if row.get("rank"):
-        drawn = rank_interval(row["rank"], row["rank_interval"], len(source.board["rows"]))
-        place = join((tag("b", f"{row['rank']} of {len(source.board['rows'])} "), drawn))
-        facts = [("Rank", place), *_more_ranks(row), *facts]
-    note = _strip_note(source) if row["scores"] else ""
+def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
+    words, title = source.method(row.method), source.method_title(row.method)
+    facts: list[tuple[str, object]] = []
+    if row.rank:
+        drawn = rank_interval(row.rank, row.intervals.get(RANK.key), len(source.board.ranked))
+        facts.append((RANK.label, join((tag("b", f"{row.rank} of {len(source.board.ranked)} "), drawn))))
+    facts += [(column.label, in_row(column, row)) for column in with_values(source.board.columns, (row,))]
+    facts += [("Id", row.method), *words.facts]
+    facts += [("Baseline", "yes")] if row.baseline else []
+    facts += [("Not ranked", row.note)] if row.note else []
+    note = _strip_note(source) if row.known else ""
     body = join(
         (
-            _heading(source, words.title or name, words, facts),
+            _heading(source, title, words, facts),
             section("Scores", _method_scores(source, row, on), id_="scores", note=note),
             _card(words),
-            _reproduce(source, f"neuco score --method {name} --suite {source.id}"),
+            _reproduce(source, f"neuco score --method {row.method} --suite {source.id}"),
         )
     )
-    return page(f"{words.title or name} on {source.title}", body, up=UP)
+    return page(f"{title} on {source.title}", body, up=UP)
 
 
-def _more_ranks(row: Row) -> list[tuple[str, object]]:
-    """What else is known of a rank, if it is."""
-    found: list[tuple[str, object]] = []
-    if row["rank_other_tasks"]:
-        low, high = row["rank_other_tasks"]
-        found.append(("With other tasks of this kind", str(low) if low == high else f"{low} to {high}"))
-    if row["best"] is not None:
-        found.append(("First on", f"{row['best']:.0%} of plausible boards"))
-    return found
-
-
-def task_page(source: BoardSource, task: Row, on: Scales) -> str:
-    name = task["id"]
-    words = source.task(name)
-    facts = [("Id", name), ("Weight", num(task["weight"])), *(words.facts or (("Metric", task["metric"]),))]
-    facts += [] if task["greater_is_better"] else [("Scores", LESS)]
-    ranked = bool(source.board["rows"])
-    scores = _task_scores(source, task, on[name]) if ranked else tag("p", NOBODY)
+def task_page(source: BoardSource, task: BoardTask, on: Scales) -> str:
+    words, title = source.task(task.id), source.task_title(task.id)
+    facts: list[tuple[str, object]] = [("Id", task.id)]
+    facts += [(c.label, shown(c, task.values[c.key])) for c in source.board.task_columns if c.key in task.values]
+    facts += [*(words.facts or (("Metric", task.metric),))]
+    facts += [] if task.greater_is_better else [("Scores", LOWER)]
+    ranked = bool(source.board.ranked)
+    scores = _task_scores(source, task, on[task.id]) if ranked else nobody_yet(source)
     body = join(
         (
-            _heading(source, words.title or name, words, facts),
+            _heading(source, title, words, facts),
             section("Methods", scores, id_="scores", note=_strip_note(source) if ranked else ""),
-            _labels(source, name),
+            _labels(source, task.id),
             _card(words),
-            _reproduce(source, "\n".join(_task_commands(source, name))),
+            _reproduce(source, "\n".join(_task_commands(source, task.id))),
         )
     )
-    return page(f"{words.title or name} on {source.title}", body, up=UP)
+    return page(f"{title} on {source.title}", body, up=UP)
 
 
 def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tuple[str, object]]) -> Safe:
     crumbs = (tag("a", "Boards", href=f"{UP}index.html"), tag("a", source.title, href="../index.html"), title)
-    listed = tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in facts), class_="facts")
     about = [tag("p", words.description, class_="lead")] if words.description else []
     tags = [tag("p", *(tag("span", item, class_="badge") for item in words.tags), class_="tags")] if words.tags else []
-    return join((tag("p", join(crumbs, " / "), class_="crumbs"), tag("h1", title), *about, listed, *tags))
+    return join((tag("p", join(crumbs, " / "), class_="crumbs"), tag("h1", title), *about, facts_list(facts), *tags))
 
 
 def _strip_note(source: BoardSource) -> str:
-    shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
-    if source.table is None:
-        return f"Only means are known of these scores. {shared}"
+    means = "Only means are known of these scores."
     dots = "Dots are the scores of single splits; the large dot is their mean, the bar its 95 % interval."
-    return f"{dots} {shared}"
+    shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
+    return f"{means if source.cells is None else dots} {shared}"
 
 
-def _splits(source: BoardSource, method: str, task: str) -> list[float]:
-    if source.table is None:
+def _splits(source: BoardSource, row: BoardRow, task: str) -> list[float]:
+    if source.cells is None or source.board.score(row, task) is None:
         return []
-    return [value for value in source.table.cell(method, task).splits if value is not None]
+    return [value for value in source.cells.cell(row.method, task).splits if value is not None]
 
 
-def _method_scores(source: BoardSource, row: Row, on: Scales) -> Safe:
+def _method_scores(source: BoardSource, row: BoardRow, on: Scales) -> Safe:
     rows = []
-    for task in source.board["tasks"]:
-        name = task["id"]
-        link = tag("a", source.task_title(name), href=f"../task/{name}.html")
-        link = link if task["greater_is_better"] else join((link, tag("small", f" {LESS}", class_="soft")))
-        score = row["scores"].get(name)
-        cells: tuple[object, ...]
-        if score is None:
-            lack = row["lacks"][name]
-            cells = (f"{lack['status']}: {lack['reason']}", "", "", "", "")
-        else:
-            cells = _score_cells(source, row["method"], name, score, on[name])
-        rows.append((link, *cells))
+    for task in source.board.tasks:
+        link = tag("a", source.task_title(task.id), href=f"../task/{task.id}.html")
+        link = link if task.greater_is_better else join((link, tag("small", f" {LOWER}", class_="soft")))
+        rows.append((link, *_score_cells(source, row, task.id, on[task.id])))
     return table(_headers(source, "Task"), rows, caption="Scores on the tasks of this board", class_="strips")
 
 
-def _task_scores(source: BoardSource, task: Row, on: Scale) -> Safe:
-    name = task["id"]
-    ordered = sorted(source.board["rows"], key=lambda row: (row["scores"][name]["rank"], row["method"]))
-    rows = [
-        (
-            tag("a", source.method_title(row["method"]), href=f"../method/{row['method']}.html"),
-            *_score_cells(source, row["method"], name, row["scores"][name], on),
-        )
-        for row in ordered
-    ]
+def _task_scores(source: BoardSource, task: BoardTask, on: Scale) -> Safe:
+    board = source.board
+    # By the column that is drawn over the tasks, such as the rank, or else by the score.
+    column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
+    lower = column.direction == "lower" or not (column.direction or task.greater_is_better)
+    values = {row.method: row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells}
+    order = {method: value * (1 if lower else -1) for method, value in values.items() if value is not None}
+    rows = []
+    for row in sorted((r for r in board.ranked if r.method in order), key=lambda r: (order[r.method], r.method)):
+        link = tag("a", source.method_title(row.method), href=f"../method/{row.method}.html")
+        rows.append((link, *_score_cells(source, row, task.id, on)))
     return table(_headers(source, "Method"), rows, caption="Ranked methods on this task", class_="strips")
 
 
 def _headers(source: BoardSource, first: str) -> tuple[object, ...]:
-    drawn = "Mean on the scale of the task" if source.table is None else "Distribution over splits"
-    return (first, drawn, *((name, "number") for name in ("mean", "std", "Q", "rank")))
+    drawn = "Mean on the scale of the task" if source.cells is None else "Distribution over splits"
+    return (first, drawn, *((column.label, "number") for column in source.board.cell_columns))
 
 
-def _score_cells(source: BoardSource, method: str, task: str, score: Row, on: Scale) -> tuple[object, ...]:
-    words = f"{method} on {task}"
-    drawn = strip(_splits(source, method, task), score["mean"], score.get("mean_interval"), on, words)
-    numbers = (num(score["mean"]), num(score["std"]), num(score["q"], 2), score.get("rank") or "–")
-    return (drawn, *((value, "number") for value in numbers))
+def _score_cells(source: BoardSource, row: BoardRow, task: str, on: Scale) -> tuple[object, ...]:
+    cell, columns = row.cells.get(task), source.board.cell_columns
+    score = source.board.score(row, task)
+    if cell is None or score is None:
+        words = f"{cell.status}: {cell.reason}" if cell else "not scored"
+        return (words, *[""] * len(columns))
+    interval: Interval | None = cell.intervals.get(columns[0].key)
+    drawn = strip(_splits(source, row, task), score, interval, on, f"{row.method} on {task}")
+    if cell.status != "ok":
+        drawn = join((drawn, tag("small", f"{cell.status}: {cell.reason}", class_="soft")))
+    return (drawn, *((shown(column, cell.values.get(column.key)), "number") for column in columns))
 
 
 def _labels(source: BoardSource, task: str) -> Safe:
@@ -160,12 +145,9 @@ def _labels(source: BoardSource, task: str) -> Safe:
 
 
 def _card(words: Words) -> Safe:
-    parts = []
-    if words.card:
-        parts.append(section("Card", render(words.card), id_="card"))
+    parts = [section("Card", render(words.card), id_="card")] if words.card else []
     rights = [("Citation", words.citation), ("Licence", words.license)]
-    items = [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]
-    if items:
+    if items := [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]:
         parts.append(section("Citation and licence", tag("dl", *items), id_="citation"))
     return join(parts)
 
@@ -173,15 +155,13 @@ def _card(words: Words) -> Safe:
 def _task_commands(source: BoardSource, task: str) -> list[str]:
     """Commands that work as they stand: with a method of this board, the first if anybody is ranked."""
     found = [f"neuco show {task}"]
-    methods = [row["method"] for row in (*source.board["rows"], *source.board["incomplete"])]
-    if methods and not source.published:
-        protocol = source.board["suite"]["protocol"]
-        found.append(f"neuco score --method {methods[0]} --task {task} --protocol {protocol}")
+    suite, rows = source.board.suite, source.board.rows
+    if rows and suite:
+        found.append(f"neuco score --method {rows[0].method} --task {task} --protocol {suite.protocol}")
     return found
 
 
 def _reproduce(source: BoardSource, command: str) -> Safe:
-    if source.published:
-        mark = source.board["published"]
-        return section("Source", tag("p", f"{mark['source']}. {mark['citation']}"), id_="source")
+    if mark := source.board.published:
+        return section("Source", tag("p", f"{mark.source}. {mark.citation}"), id_="source")
     return section("Reproduce", code_box(command, "Commands that give these scores"), id_="reproduce")

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuco_core.boards.build import Board
+from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
+from neuco_core.boards.history import Version
+from neuco_core.boards.model import Board
 from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.store import history_path, read_history
-from neuco_core.boards.table import Table, from_records
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
@@ -53,15 +55,15 @@ class BoardSource:
     title: str
     board: Board
     description: str = ""
-    table: Table | None = None
+    cells: Cells | None = None
     methods: Mapping[str, Words] = field(default_factory=dict)
     tasks: Mapping[str, Words] = field(default_factory=dict)
     labels: Mapping[str, Histogram] = field(default_factory=dict)
-    history: Sequence[Mapping[str, Any]] = ()
+    history: Sequence[Version] = ()
 
     @property
     def published(self) -> bool:
-        return "published" in self.board
+        return self.board.published is not None
 
     def method(self, name: str) -> Words:
         return self.methods.get(name, Words())
@@ -79,63 +81,59 @@ class BoardSource:
 def gather(registry: Path, names: Sequence[str] = ()) -> list[BoardSource]:
     """The boards of these suites; without names, of all suites, and the published ones."""
     now = current(registry)
-    found = [from_suite(now, suite, registry) for suite in now.choose(names)]
+    sources = [from_suite(now, suite, registry) for suite in now.choose(names)]
     if not names:
-        found += [from_published(item) for item in list_published(registry)]
-    return found
+        sources += [from_published(item) for item in list_published(registry)]
+    return sources
 
 
 def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
     from neuco_core.plugins.catalog import load_method, load_task
 
-    table = from_records(now.records, suite, now.why_stale)
-    methods = {entrant.id: found for entrant in table.entrants if (found := _try(load_method, entrant.id))}
-    tasks = {event.id: found for event in table.events if (found := _try(load_task, event.id))}
+    cells = from_records(now.records, suite, now.why_stale)
+    methods = {method.id: spec for method in cells.methods if (spec := _try(load_method, method.id))}
+    tasks = {task.id: spec for task in cells.tasks if (spec := _try(load_task, task.id))}
     return BoardSource(
         id=suite.id,
         title=suite.title or suite.id,
         description=suite.description,
         board=now.board(suite),
-        table=table,
+        cells=cells,
         methods={name: _method_words(method) for name, method in methods.items()},
         tasks={name: _task_words(task) for name, task in tasks.items()},
-        labels={name: found for name, task in tasks.items() if (found := label_histogram(task))},
+        labels={name: spread for name, task in tasks.items() if (spread := label_histogram(task))},
         history=read_history(history_path(registry, suite.id)),
     )
 
 
 def from_published(item: Published) -> BoardSource:
-    methods = {row["method"]: Words(title=row["title"], description=row["name"]) for row in item.rows}
+    methods = {row.method: Words(title=row.title, description=row.name) for row in item.rows}
     return BoardSource(id=item.id, title=item.title, description=item.description, board=item.board(), methods=methods)
 
 
 def _try(load: Any, name: str) -> Any:
     """A method or task that is not installed here, or is broken, is shown by its id alone."""
-    try:
+    with suppress(NeucoError):
         return load(name)
-    except NeucoError:
-        return None
+    return None
 
 
 def _method_words(method: Method) -> Words:
-    facts = [("Embeddings", "from files" if method.files else "computed by an encoder")]
-    facts += [("Needs", ", ".join(method.requires))] if method.requires else []
-    facts += (
-        [("Parameters", ", ".join(f"{key} = {value}" for key, value in method.params.items()))] if method.params else []
-    )
-    return _words(method, facts)
+    made = "from files" if method.files else "computed by an encoder"
+    params = ", ".join(f"{key} = {value}" for key, value in method.params.items())
+    return _words(method, Embeddings=made, Needs=", ".join(method.requires), Parameters=params)
 
 
 def _task_words(task: Task) -> Words:
-    facts = [("Dataset", task.dataset), ("Kind", task.kind), ("Metric", task.metric)]
-    facts += [("Unit", task.unit)] if task.unit else []
-    facts += [("Control", "yes: no method should do well here")] if task.control else []
-    facts += [("Labels", "pinned by a checksum" if task.source.pinned else "not pinned yet")]
-    return _words(task, facts)
+    control = "yes: no method should do well here" if task.control else ""
+    labels = "pinned by a checksum" if task.source.pinned else "not pinned yet"
+    facts = {"Kind": task.kind, "Metric": task.metric, "Unit": task.unit, "Control": control, "Labels": labels}
+    return _words(task, Dataset=task.dataset, **facts)
 
 
-def _words(spec: Content, facts: Sequence[tuple[str, str]]) -> Words:
-    return Words(spec.title, spec.description, spec.citation, spec.license, spec.tags, _card(spec), tuple(facts))
+def _words(spec: Content, **facts: str) -> Words:
+    known = tuple((name, fact) for name, fact in facts.items() if fact)
+    return Words(spec.title, spec.description, spec.citation, spec.license, spec.tags, _card(spec), known)
 
 
 def _card(spec: Content) -> str:

@@ -5,40 +5,36 @@
   var body = table.tBodies[0];
   var lines = Array.from(body.rows);
   var heads = Array.from(table.tHead.rows[0].cells);
-  var firstTask = 2 + neuco.data.columns.length;
-  var places = { score: 0, q: 1, rank: 2 };
-  var digits = { score: 3, q: 2, rank: 0 };
-  var lessIsBetter = { rank: true, method: true, weighted_rank: true, dim: true };
-  var measures = { score: "score", q: "Q", rank: "rank" };
+  var columns = neuco.data.columns, cellColumns = neuco.data.cellColumns;
+  var firstTask = 1 + columns.length;
 
   function byId(id) { return document.getElementById(id); }
-  function number(value, count) {
-    return value === null || value === undefined ? "–" : value.toFixed(count).replace("-", "−");
-  }
+  function find(list, key) { return list.find(function (column) { return column.key === key; }); }
+  function place() { return cellColumns.indexOf(find(cellColumns, neuco.state.show)); }
   function rowOf(line) { return neuco.data.rows[Number(line.dataset.i)]; }
 
-  function taskAt(key) {
-    return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; });
-  }
+  function taskAt(key) { return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; }); }
+  // A range is sorted by its lower end.
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    var index = taskAt(key);
-    if (index < 0) { return row[key]; }
-    var score = row.scores[index];
-    return score ? score[places[neuco.state.show]] : null;
+    var column = find(columns, key), cell = row.cells[taskAt(key)];
+    if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
+    return cell ? cell[place()] : null;
   }
-  // Without a word of the reader the best comes first. Q is turned already where less is better.
+  // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.
   function ascending(state) {
     if (state.dir) { return state.dir === "asc"; }
     var task = neuco.data.tasks[taskAt(state.sort)];
-    if (!task) { return Boolean(lessIsBetter[state.sort]); }
-    return state.show === "rank" || (state.show === "score" && task.greater_is_better === false);
+    if (!task) { return !find(columns, state.sort) || find(columns, state.sort).direction === "lower"; }
+    var direction = find(cellColumns, state.show).direction;
+    return direction ? direction === "lower" : task.greater_is_better === false;
   }
 
   function sort(state) {
     var up = ascending(state) ? 1 : -1;
+    var keys = new Map(lines.map(function (line) { return [line, value(rowOf(line), state.sort)]; }));
     lines.sort(function (a, b) {
-      var first = value(rowOf(a), state.sort), second = value(rowOf(b), state.sort);
+      var first = keys.get(a), second = keys.get(b);
       var none = (first === null || first === undefined) - (second === null || second === undefined);
       if (none) { return none; } // what is not known comes last, whichever way round
       if (first < second) { return -up; }
@@ -47,15 +43,12 @@
     });
     body.append.apply(body, lines);
     heads.forEach(function (head) {
-      var own = head.dataset.key === state.sort;
-      head.setAttribute("aria-sort", own ? (up > 0 ? "ascending" : "descending") : "none");
+      head.setAttribute("aria-sort", head.dataset.key !== state.sort ? "none" : up > 0 ? "ascending" : "descending");
     });
   }
 
   function filter(state) {
-    var count = 0;
-    var tasks = neuco.shownTasks();
-    var picked = neuco.picked();
+    var count = 0, tasks = neuco.shownTasks(), picked = neuco.picked();
     lines.forEach(function (line) {
       var row = rowOf(line);
       line.hidden = !neuco.visible(row);
@@ -68,7 +61,7 @@
       tasks.forEach(function (shown, i) { line.cells[firstTask + i].hidden = !shown; });
     });
     var words = count + " of " + lines.length + " methods shown";
-    if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not computed anew for a selection"; }
+    if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not recomputed for a selection"; }
     byId("status").textContent = words + ".";
     // What is focused must not lie under the header, which stays in place.
     table.style.setProperty("--head", table.tHead.offsetHeight + "px");
@@ -76,16 +69,15 @@
 
   function cells(state) {
     lines.forEach(function (line) {
-      rowOf(line).scores.forEach(function (score, i) {
-        if (score) { line.cells[firstTask + i].textContent = number(score[places[state.show]], digits[state.show]); }
+      rowOf(line).cells.forEach(function (cell, i) {
+        var shown = line.cells[firstTask + i];
+        if (cell) { shown.textContent = (shown.classList.contains("marked") ? "~" : "") + neuco.text(find(cellColumns, state.show), cell[place()]); }
       });
     });
   }
 
   function chip(words, off) {
-    var box = byId("chips"), button = document.createElement("button");
-    button.type = "button";
-    button.textContent = words;
+    var box = byId("chips"), button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
     button.addEventListener("click", function (event) {
       var at = Array.from(box.children).indexOf(button);
       neuco.set(off);
@@ -101,19 +93,18 @@
     on.forEach(function (filter) {
       chip(filter.words + " ×", filter.off).setAttribute("aria-label", "Remove the filter: " + filter.words);
     });
-    if (on.length > 1) { chip("Remove all", { q: "", base: "", dim: "", kind: "" }); }
+    if (on.length > 1) { chip("Remove all", Object.assign.apply(null, [{}].concat(on.map(function (filter) { return filter.off; })))); }
   }
 
+  var choices = ["show", "kind"].concat(neuco.limits);
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
-    [["show", "show"], ["dim", "dim"], ["kind", "kind"]].forEach(function (pair) {
-      if (byId(pair[0])) { byId(pair[0]).value = state[pair[1]]; }
-    });
+    choices.forEach(function (id) { if (byId(id)) { byId(id).value = state[id]; } });
     if (byId("no-baselines")) { byId("no-baselines").checked = Boolean(state.base); }
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
-  var sorted = "rank asc score", written = "score";
+  var sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
   function update(state) {
     var wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
     if (wanted !== sorted) { sort(state); sorted = wanted; }
@@ -121,33 +112,37 @@
     filter(state); chips(); controls(state);
   }
 
-  function interval(line) {
-    var said = line.querySelector(".range");
-    var ends = rowOf(line).rank_interval || (said && said.textContent.match(/\d+/g)) || [];
-    return [ends[0], ends[ends.length - 1]];
+  // The columns of the file: the ends of an interval have columns of their own.
+  function fields() {
+    var found = [];
+    columns.forEach(function (column) {
+      var key = column.key;
+      found.push([key, function (row) { return row.values[key]; }]);
+      if (!neuco.data.rows.some(function (row) { return row.intervals[key]; })) { return; }
+      ["low", "high"].forEach(function (end, i) { found.push([key + "_" + end, function (row) { return (row.intervals[key] || [])[i]; }]); });
+    });
+    return found;
   }
   function csv() {
     var quote = function (text) { return '"' + String(text).replace(/"/g, '""') + '"'; };
-    var shown = neuco.shownTasks(), show = neuco.state.show;
+    var shown = neuco.shownTasks(), all = fields();
     function isShown(_, i) { return shown[i]; }
-    var tasks = neuco.data.tasks.filter(isShown).map(function (task) { return task.id + " (" + measures[show] + ")"; });
-    var head = ["rank", "rank_low", "rank_high", "method", "title"].concat(neuco.data.columns, tasks);
+    var tasks = neuco.data.tasks.filter(isShown).map(function (task) { return task.id + " (" + neuco.state.show + ")"; });
+    var head = ["method", "title"].concat(all.map(function (field) { return field[0]; }), tasks);
     var rows = lines.filter(function (line) { return !line.hidden; }).map(function (line) {
       var row = rowOf(line);
-      var scores = row.scores.filter(isShown).map(function (s) { return s ? s[places[show]] : ""; });
+      var cells = row.cells.filter(isShown).map(function (cell) { return cell ? cell[place()] : ""; });
       // A cell that starts like a formula would be run by a spreadsheet.
       var title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
-      var known = neuco.data.columns.map(function (key) { return row[key]; });
-      return [row.rank].concat(interval(line), [row.id, title], known, scores);
+      return [row.id, title].concat(all.map(function (field) { return field[1](row); }), cells);
     });
     return [head].concat(rows).map(function (cells) {
       return cells.map(function (cell) { return quote(cell === null || cell === undefined ? "" : cell); }).join(",");
     }).join("\n") + "\n";
   }
   function download() {
-    var link = document.createElement("a");
-    link.href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
-    link.download = neuco.data.board + "-view.csv";
+    var href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+    var link = Object.assign(document.createElement("a"), { href: href, download: neuco.data.board + "-view.csv" });
     link.click();
     setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
   }
@@ -166,8 +161,8 @@
     if (head === heads[0]) { box.scrollLeft = 0; } else if (head !== heads[1] && under > 0) { box.scrollLeft -= under; }
   });
   byId("search").addEventListener("input", function (event) { neuco.set({ q: event.target.value }); });
-  ["show", "dim", "kind"].forEach(function (id) {
-    if (byId(id)) { byId(id).addEventListener("change", function (event) { var c = {}; c[id] = event.target.value; neuco.set(c); }); }
+  choices.forEach(function (id) {
+    if (byId(id)) { byId(id).addEventListener("change", function (event) { neuco.set({ [id]: event.target.value }); }); }
   });
   if (byId("no-baselines")) {
     byId("no-baselines").addEventListener("change", function (event) { neuco.set({ base: event.target.checked ? "hide" : "" }); });
@@ -184,10 +179,11 @@
   body.addEventListener("pointerover", function (event) {
     var cell = event.target.closest("td");
     if (!cell || cell.title || cell.cellIndex < firstTask) { return; }
-    var i = cell.cellIndex - firstTask, score = rowOf(cell.parentNode).scores[i];
-    if (!score) { return; }
-    cell.title = neuco.data.tasks[i].title + ": " + number(score[0], 3) + (score[3] === null ? "" : " ± " + number(score[3], 3))
-      + ", Q " + number(score[1], 2) + ", rank " + number(score[2], 0);
+    var i = cell.cellIndex - firstTask, own = rowOf(cell.parentNode).cells[i];
+    if (!own) { return; }
+    cell.title = neuco.data.tasks[i].title + ": " + cellColumns.map(function (column, k) {
+      return column.label + " " + neuco.text(column, own[k]);
+    }).join(", ");
   });
   // "/" goes to the search, Escape empties it, arrows go from method to method.
   document.addEventListener("keydown", function (event) {
@@ -208,7 +204,6 @@
     if (next) { event.preventDefault(); next.focus(); }
   });
 
-  byId("chips").setAttribute("role", "group");
   byId("toolbar").hidden = false;
   neuco.listen(update);
   update(neuco.state);

@@ -2,7 +2,11 @@
 "use strict";
 var neuco = (function () {
   var data = JSON.parse(document.getElementById("board-data").textContent);
-  var defaults = { sort: "rank", dir: "", q: "", show: "score", base: "", dim: "", kind: "", pick: "" };
+  var shows = data.cellColumns.map(function (column) { return column.key; });
+  var defaults = { sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", kind: "", pick: "" };
+  // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
+  var limits = data.limits.map(function (column) { return "max-" + column.key; });
+  limits.forEach(function (limit) { defaults[limit] = ""; });
   var state = read();
   var listeners = [];
 
@@ -15,16 +19,16 @@ var neuco = (function () {
   }
   // A link may come from an older board or from a stranger: what is not known here is as if it were not said.
   function mend(found) {
-    function keep(key, allowed) {
-      if (allowed.indexOf(found[key]) < 0) { found[key] = defaults[key]; }
-    }
-    keep("show", ["score", "q", "rank"]);
+    function keep(key, allowed) { if (allowed.indexOf(found[key]) < 0) { found[key] = defaults[key]; } }
+    keep("show", shows);
     keep("base", ["hide"]);
     keep("kind", data.tasks.map(function (task) { return task.kind; }));
-    keep("dim", data.rows.map(function (row) { return String(row.dim); }).filter(Number));
+    limits.forEach(function (limit, i) {
+      keep(limit, data.rows.map(function (row) { return String(row.values[data.limits[i].key]); }).filter(Number));
+    });
     var tasks = data.tasks.filter(function (task) { return !found.kind || task.kind === found.kind; });
     var sorted = found.sort;
-    keep("sort", ["rank", "method"].concat(data.columns, tasks.map(function (task) { return "task:" + task.id; })));
+    keep("sort", ["method"].concat(data.columns.map(function (column) { return column.key; }), tasks.map(function (task) { return "task:" + task.id; })));
     keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
     var ids = data.rows.map(function (row) { return row.id; });
     found.pick = found.pick.split(",").filter(function (id) { return ids.indexOf(id) >= 0; }).join(",");
@@ -32,16 +36,13 @@ var neuco = (function () {
   }
   // "#main" and the like lead to a place on the page and say nothing about the view.
   function isPlace() {
-    var hash = location.hash.slice(1);
-    var said = new URLSearchParams(hash);
+    var hash = location.hash.slice(1), said = new URLSearchParams(hash);
     return hash !== "" && (document.getElementById(hash) !== null
       || !Object.keys(defaults).some(function (key) { return said.has(key); }));
   }
   function write() {
     var said = new URLSearchParams();
-    Object.keys(defaults).forEach(function (key) {
-      if (state[key] !== defaults[key]) { said.set(key, state[key]); }
-    });
+    Object.keys(defaults).forEach(function (key) { if (state[key] !== defaults[key]) { said.set(key, state[key]); } });
     var hash = said.toString();
     history.replaceState(null, "", hash ? "#" + hash : location.pathname + location.search);
   }
@@ -54,6 +55,13 @@ var neuco = (function () {
   });
   return {
     data: data,
+    limits: limits,
+    // A value as its column says.
+    text: function (column, value) {
+      if (value === null || value === undefined) { return "–"; }
+      if (column.format === "percent") { return (100 * value).toFixed(column.digits) + "%"; }
+      return value.toFixed(column.format === "integer" ? 0 : column.digits).replace("-", "−");
+    },
     get state() { return state; },
     set: function (changes) { mend(Object.assign(state, changes)); write(); tell(); },
     listen: function (listener) { listeners.push(listener); },
@@ -63,17 +71,20 @@ var neuco = (function () {
       var on = [];
       if (state.q) { on.push({ words: "name contains “" + state.q + "”", off: { q: "" } }); }
       if (state.base) { on.push({ words: "no baselines", off: { base: "" } }); }
-      if (state.dim) { on.push({ words: "size at most " + state.dim, off: { dim: "" } }); }
+      limits.forEach(function (limit, i) {
+        if (state[limit]) { on.push({ words: data.limits[i].label + " at most " + state[limit], off: { [limit]: "" } }); }
+      });
       if (state.kind) { on.push({ words: state.kind + " tasks only", off: { kind: "" } }); }
       return on;
     },
     visible: function (row) {
       return state.q.toLowerCase().split(/\s+/).every(function (word) { return row.find.indexOf(word) >= 0; })
         && !(state.base && row.base)
-        && (!state.dim || (row.dim !== null && row.dim <= Number(state.dim)));
+        && limits.every(function (limit, i) {
+          var value = row.values[data.limits[i].key];
+          return !state[limit] || (value !== null && value <= Number(state[limit]));
+        });
     },
-    shownTasks: function () {
-      return data.tasks.map(function (task) { return !state.kind || task.kind === state.kind; });
-    }
+    shownTasks: function () { return data.tasks.map(function (task) { return !state.kind || task.kind === state.kind; }); }
   };
 })();

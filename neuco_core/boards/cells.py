@@ -1,0 +1,195 @@
+"""The cells of a suite, or of a published table, as a kind of board gets them: every method on every task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+import numpy as np
+
+from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
+from neuco_core.errors import DataError, UsageError
+
+if TYPE_CHECKING:
+    from neuco_core.records.model import Record
+    from neuco_core.specs import Suite
+
+COVERAGE = {
+    "complete": "only methods with a score on every task of the suite are ranked",
+    "common": "all methods are ranked, on the tasks on which every one of them has a score",
+}
+TEST_TO_TRAIN = 1 / 9  # of the protocols here: a tenth is the test part
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one task: a score, or the reason why there is none. ``splits`` are the scores it is the mean of."""
+
+    q: float | None = None
+    mean: float | None = None
+    std: float | None = None
+    splits: tuple[float | None, ...] = ()
+    test_to_train: float = TEST_TO_TRAIN
+    samples: float = np.inf
+    status: Status = "ok"
+    reason: str = ""
+    fingerprint: str = ""
+
+    @property
+    def scored(self) -> bool:
+        return self.status == "ok" and self.q is not None
+
+    def shown(self, **more: Any) -> BoardCell:
+        """The cell as a board shows it; a predicted score is shown, an outdated one is not."""
+        mark = self.fingerprint[:16]
+        if not self.scored and self.status != "predicted":
+            status = "failed" if self.status == "ok" else self.status
+            return BoardCell(status=status, reason=self.reason or "no split has a score", fingerprint=mark)
+        values = {SCORE.key: self.mean, STD.key: self.std, **more.pop("values", {})}
+        return BoardCell(values, more.pop("intervals", {}), self.status, self.reason, len(self.splits), mark)
+
+
+NO_RECORD = Cell(status="missing", reason="there is no record")
+
+
+@dataclass(frozen=True)
+class BoardMethod:
+    """A method as it takes part in a board; ``values`` are what was published of it."""
+
+    id: str
+    version: int = 1
+    baseline: bool = False
+    dim: int | None = None
+    title: str = ""
+    values: Mapping[str, Number] = field(default_factory=dict)
+
+    def row(self, rank: int | None, cells: Mapping[str, BoardCell], **more: Any) -> BoardRow:
+        return BoardRow(self.id, rank, self.version, self.title, self.baseline, cells=dict(cells), **more)
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Everything that a board is made of. ``cells`` are by (method, task); what is not in it has no record."""
+
+    tasks: tuple[BoardTask, ...]
+    methods: tuple[BoardMethod, ...]
+    cells: Mapping[tuple[str, str], Cell]
+    columns: tuple[Column, ...] = ()
+
+    def cell(self, method: str, task: str) -> Cell:
+        return self.cells.get((method, task), NO_RECORD)
+
+    def scored(self, method: BoardMethod, task: BoardTask) -> bool:
+        return self.cell(method.id, task.id).scored
+
+    def complete(self, method: BoardMethod) -> bool:
+        return all(self.scored(method, task) for task in self.tasks)
+
+    def numbers(self, name: str) -> np.ndarray:
+        """A field of all cells, (tasks, methods); ``None`` becomes NaN."""
+        values = [[getattr(self.cell(m.id, t.id), name) for m in self.methods] for t in self.tasks]
+        return np.array(values, dtype=np.float64).reshape(len(self.tasks), len(self.methods))
+
+    def shown(self, method: BoardMethod) -> dict[str, BoardCell]:
+        """The cells of a method as a board shows them, by task."""
+        return {task.id: self.cell(method.id, task.id).shown() for task in self.tasks}
+
+    def means(self) -> dict[str, float]:
+        """By method, the mean of its scores; only of methods that have them all."""
+        means = self.numbers("mean").mean(axis=0)
+        return {m.id: float(mean) for m, mean in zip(self.methods, means, strict=True) if self.complete(m)}
+
+    def ranked_by(self, label: str, values: Mapping[str, float], *, key: str = "value", higher: bool = True) -> Ranked:
+        """The plainest ranking: by one number for each method; methods without one are shown and not ranked."""
+        sign = -1 if higher else 1
+        found = sorted((sign * value, method) for method, value in values.items())
+        places = {method: 1 + sum(other < value for other, _ in found) for value, method in found}
+        own = {method: {key: value} for method, value in values.items()}
+        ordered = sorted(self.methods, key=lambda m: (places.get(m.id, len(places) + 1), m.id))
+        rows = tuple(m.row(places.get(m.id), self.shown(m), values=own.get(m.id, {})) for m in ordered)
+        direction: Literal["higher", "lower"] = "higher" if higher else "lower"
+        return Ranked(columns=(Column(key, label, "", direction),), rows=rows, rule=f"{label}, {direction} is better")
+
+
+def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Record], str | None] | None = None) -> Cells:
+    """The cells of a suite. Records of other tasks or protocols are not its business.
+
+    ``stale`` gives the reason why a record no longer counts, or ``None``. A record of another version of the task
+    than the suite's, or of an older version of the method, never counts.
+    """
+    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    tasks = {task: [r for r in chosen if r.task == task] for task in sorted(suite.tasks)}
+    grouped = groupby(sorted(chosen, key=attrgetter("method")), key=attrgetter("method"))
+    methods = {name: _method(name, list(own)) for name, own in grouped}
+    cells: dict[tuple[str, str], Cell] = {}
+    for record in chosen:
+        if (record.method, record.task) in cells:
+            raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
+        reason = _old(record, suite, methods[record.method].version) or (stale(record) if stale else None)
+        cell = _cell(record)
+        # Where nothing was scored, the reason for that says more than that it is an old one.
+        old = reason is not None and record.status in ("ok", "failed")
+        cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
+    # Old records may well speak of another metric; they tell what a task is only where there are no others.
+    current = {task: [r for r in own if cells[r.key[:2]].status != "stale"] or own[:1] for task, own in tasks.items()}
+    described = tuple(_task(task, suite.tasks[task], own) for task, own in current.items())
+    return Cells(described, tuple(methods.values()), cells)
+
+
+def _cell(record: Record) -> Cell:
+    train, test = record.samples.get("train", 0), record.samples.get("test", 0)
+    return Cell(
+        q=record.q,
+        mean=record.mean,
+        std=record.std,
+        splits=tuple(record.per_split),
+        test_to_train=test / train if train and test else TEST_TO_TRAIN,
+        samples=train + test or np.inf,
+        status=cast(Status, record.status),
+        reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
+        fingerprint=record.fingerprint,
+    )
+
+
+def _old(record: Record, suite: Suite, method_version: int) -> str | None:
+    wanted = suite.tasks[record.task]
+    if record.task_version != wanted:
+        return f"scored on version {record.task_version} of the task, the suite has version {wanted}"
+    if record.method_version != method_version:
+        return f"scored with version {record.method_version} of the method, there is a version {method_version}"
+    return None
+
+
+def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
+    """Described by the records of the right version, which must agree; a task without records stays bare."""
+    told: dict[str, tuple[str, BoardTask]] = {}
+    for record in records:
+        if record.task_version == version:
+            own = BoardTask(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
+            told.setdefault(own.describe(), (record.method, own))
+    if len(told) > 1:
+        said = "; ".join(f"{method}'s: {words}" for words, (method, _) in told.items())
+        hint = f"Remove the wrong one and run `neuco score --all --task {task}`"
+        raise DataError(f"records of task {task!r} describe it differently", got=said, hint=hint)
+    return next((own for _, own in told.values()), BoardTask(task, version))
+
+
+def _method(method: str, records: Sequence[Record]) -> BoardMethod:
+    version = max(record.method_version for record in records)
+    own = [record for record in records if record.method_version == version]
+    dims = [record.dim for record in own if record.dim is not None]
+    return BoardMethod(method, version, any(record.baseline for record in own), max(dims, default=None))
+
+
+def pool(cells: Cells, coverage: str = "complete") -> Cells:
+    """The methods that a coverage policy ranks, and the tasks on which."""
+    if coverage not in COVERAGE:
+        raise UsageError("no such coverage policy", expected=f"one of {', '.join(COVERAGE)}", got=coverage)
+    if coverage == "complete":
+        return replace(cells, methods=tuple(m for m in cells.methods if cells.complete(m)))
+    ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in cells.tasks))
+    tasks = tuple(t for t in cells.tasks if all(cells.scored(m, t) for m in ranked))
+    return replace(cells, tasks=tasks, methods=ranked if tasks else ())

@@ -1,0 +1,259 @@
+"""The board of NeuCo-Bench: ranks weighted by the spread of Q, how certain they are, and what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
+from neuco_core.boards.model import (
+    RANDOM,
+    SCORE,
+    STD,
+    BoardCell,
+    BoardRow,
+    BoardTask,
+    Column,
+    Interval,
+    Ranked,
+    Section,
+    Uncertainty,
+    Value,
+    number,
+)
+from neuco_core.boards.stats.diagnostics import correlations, diagnose, redundant
+from neuco_core.boards.stats.ranges import SLACK
+from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
+from neuco_core.boards.stats.robustness import without_each_method, without_each_task
+from neuco_core.boards.stats.separation import groups
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Intervals, TaskScores, assess, assess_tasks, mean_interval
+from neuco_core.boards.stats.uncertainty import Uncertainty as Sure
+from neuco_core.errors import UsageError
+
+HOW = (
+    "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
+    f"Nadeau and Bengio; the interval of a rank holds it on {LEVEL:.0%} of plausible boards on average over the "
+    f"methods, and on at least {LEVEL - SLACK:.0%} for each (plausible boards are replicates, pulled together by as "
+    "much as noise has spread the board); groups judge all pairs at once, so methods of one group may have intervals "
+    "that do not overlap"
+)
+COLUMNS = (
+    Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent"),
+    Column("weighted_rank", "Weighted rank", "Sum of weight × rank over the tasks; lower is better", "lower"),
+    Column("mean_q", "Mean Q", "Mean of Q over the tasks", "higher", 2),
+    Column("mean_score", "Mean score", "Mean of the mean scores over the tasks; errors count as negative", "higher"),
+    Column("borda", "Borda", "A point for each method beaten on a task, half a point for a tie", "higher", 1),
+    Column("dim", "Size", "Numbers in an embedding", "lower", 0, "integer"),
+)
+CELL_COLUMNS = (
+    SCORE,
+    STD,
+    Column("q", "Q", "Mean score relative to its spread over splits, times 100", "higher", 2),
+    Column("rank", "Rank", "Rank by Q on the task", "lower", 0, "integer"),
+)
+TASK_COLUMNS = (
+    Column("weight", "Weight", "Share of the task in the weighted rank"),
+    Column(
+        "pairs_apart", "Pairs separated", "Share of pairs of methods that the task alone separates", "", 0, "percent"
+    ),
+    Column("noise", "Noise", "Spread over splits relative to that between methods", "", 2),
+    Column("agreement", "Agrees with final", "Spearman's correlation of the task's ranks with the final ones", "", 2),
+    Column("negative", "Negative Q", "Methods with a negative Q", "", 0, "integer"),
+    Column("spread", "Spread of Q", "Population standard deviation of Q over the ranked methods", "", 2),
+)
+METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
+MOVES = Column("moves", "Moves", "Rank among the rest, before → after", format="moves")
+OTHER_TASKS = Column("tasks", "Other tasks", "The ranks if other tasks of this kind were chosen", format="range")
+VARIANTS = {
+    "Weights without baselines": Rule(weights="no-baselines"),
+    "Robust weights": Rule(spread="robust"),
+    "Equal weights (mean rank)": Rule(weights="equal"),
+}
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The ranking of a pool by a rule, from which everything else follows."""
+
+    cells: Cells
+    rule: Rule
+    q: np.ndarray
+    baselines: np.ndarray
+    ranking: Ranking
+    others: Mapping[str, np.ndarray]
+    sure: Sure | None
+    order: Sequence[int]
+    names: Sequence[str]
+    tasks: Sequence[str]
+
+
+def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 1000, **options: Any) -> Ranked:
+    """Rank the methods that the coverage policy allows; the others follow with what they lack."""
+    rule = Rule(**options)
+    if rule.weights == "equal" and rule.spread != "std":
+        raise UsageError("equal weights have no spread to measure", hint="Leave out spread, or weights = equal")
+    if replicates < 2:
+        raise UsageError("too few replicates", expected="at least 2", got=replicates)
+    chosen = pool(cells, coverage)
+    left_out = tuple(
+        m.row(None, cells.shown(m), values={"dim": m.dim}) for m in cells.methods if m not in chosen.methods
+    )
+    empty = Ranked(
+        columns=COLUMNS,
+        cell_columns=CELL_COLUMNS,
+        task_columns=TASK_COLUMNS,
+        rule=f"{rule.describe()}; {COVERAGE[coverage]}",
+        tasks=chosen.tasks,
+        rows=left_out,
+        profile="rank",
+        scatter=("dim", "mean_q"),
+    )
+    if not chosen.methods:
+        return empty
+    board = _compute(chosen, rule, replicates)
+    sure = board.sure
+    apart = groups(board.order, sure.apart) if sure else ()
+    return replace(
+        empty,
+        rows=(*_rows(board, cells), *left_out),
+        tasks=_tasks(board),
+        notes=tuple(_notes(board, cells)),
+        groups=tuple(tuple(board.names[m] for m in group) for group in apart) if sure else None,
+        uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
+        sections=_sections(board),
+    )
+
+
+def _compute(cells: Cells, rule: Rule, replicates: int) -> Computed:
+    q = cells.numbers("q")
+    baselines = np.array([method.baseline for method in cells.methods])
+    ranking = rank(q, rule, baselines)
+    sign = np.array([1.0 if task.greater_is_better else -1.0 for task in cells.tasks])
+    others = aggregations(q, cells.numbers("mean") * sign[:, None], ranking)
+    sure = assess([task_scores(cells, task) for task in cells.tasks], rule, baselines, replicates=replicates)
+    names, tasks = [method.id for method in cells.methods], [task.id for task in cells.tasks]
+    order = sorted(range(len(names)), key=lambda m: (ranking.final[m], ranking.weighted[m], names[m]))
+    return Computed(cells, rule, q, baselines, ranking, others, sure, order, names, tasks)
+
+
+def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
+    """The scores of all methods on a task, split by split; no splits if the methods do not have the same ones."""
+    own = [cells.cell(method.id, task.id) for method in cells.methods]
+    sizes = {len(cell.splits) for cell in own}
+    rows = [cell.splits for cell in own] if len(sizes) == 1 else [() for _ in own]
+    splits = np.array(rows, dtype=np.float64).reshape(len(own), -1)
+    share = float(np.median([cell.test_to_train for cell in own])) if own else TEST_TO_TRAIN
+    samples = float(np.median([cell.samples for cell in own])) if own else np.inf
+    return TaskScores(splits, share, task.greater_is_better, task.dataset, samples)
+
+
+def _interval(ends: Intervals, *index: int) -> Interval:
+    return Interval(number(ends.low[index], RANDOM), number(ends.high[index], RANDOM))
+
+
+def _whole(ends: Intervals, m: int) -> Interval:
+    return Interval(int(ends.low[m]), int(ends.high[m]))
+
+
+def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
+    sure = board.sure
+    scores = [task_scores(board.cells, task) for task in board.cells.tasks]
+    means = [mean_interval(own.splits, own.test_to_train) if own.resamples else None for own in scores]
+    for m in board.order:
+        method = board.cells.methods[m]
+        own = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
+        values = {"weighted_rank": board.ranking.weighted[m], "dim": method.dim}
+        values |= {key: other[m] for key, other in board.others.items()}
+        intervals = {}
+        if sure:
+            values["best"] = number(sure.best[m], RANDOM)
+            intervals = {"rank": _whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
+        yield method.row(int(board.ranking.final[m]), own, values=values, intervals=intervals)
+
+
+def _cell(board: Computed, means: Intervals | None, t: int, m: int) -> BoardCell:
+    cell = board.cells.cell(board.names[m], board.tasks[t])
+    intervals = {"score": _interval(means, m)} if means else {}
+    if board.sure:
+        intervals["q"] = _interval(board.sure.q, t, m)
+    return cell.shown(values={"q": cell.q, "rank": int(board.ranking.ranks[t, m])}, intervals=intervals)
+
+
+def _tasks(board: Computed) -> tuple[BoardTask, ...]:
+    mean, std = board.cells.numbers("mean"), board.cells.numbers("std")
+    tasks = []
+    for t, task in enumerate(board.cells.tasks):
+        known = std[t] if np.isfinite(std[t]).all() else None
+        values = diagnose(board.q[t], mean[t], known, board.ranking.final, task.greater_is_better)
+        values["weight"] = board.ranking.weights[t]
+        if board.sure and len(board.names) > 1:  # alone, a method makes no pair
+            values["pairs_apart"] = number(board.sure.apart_share[t], RANDOM)
+        tasks.append(replace(task, values=values))
+    return tuple(tasks)
+
+
+def _notes(board: Computed, cells: Cells) -> Iterable[str]:
+    if board.ranking.ghost:
+        yield f"Weight of the ghost task: {board.ranking.ghost:.3f}."
+    if not board.sure:
+        yield "No intervals: they need scores of the same splits from all methods, at least two."
+    for task in cells.tasks:
+        if task.id not in board.tasks:
+            lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
+            yield f"Not counted: task {task.id}, which {lacking} lack"
+
+
+def _sections(board: Computed) -> tuple[Section, ...]:
+    rankings = {"This board": board.ranking} | {
+        name: rank(board.q, rule, board.baselines)
+        for name, rule in VARIANTS.items()
+        if rule != board.rule and (rule.weights != "no-baselines" or board.baselines.any())
+    }
+    columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
+    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(board.tasks))
+    weights = Section("Weights by other rules", columns, rows, about="tasks")
+    alone = len(board.names) < 2
+    return (*(() if alone else (_by_other_rules(board, rankings), *_moves(board))), weights, *_correlations(board))
+
+
+def _by_other_rules(board: Computed, rankings: Mapping[str, Ranking]) -> Section:
+    labels = {column.key: column.label for column in COLUMNS}
+    ranks = {name: other.final for name, other in rankings.items()}
+    ranks |= {labels[key]: positions(-np.round(values, DIGITS)) for key, values in board.others.items()}
+    columns = [METHOD, *(Column(f"r{i}", name, format="rank") for i, name in enumerate(ranks))]
+    rows: list[tuple[Value, ...]] = [(board.names[m], *(int(own[m]) for own in ranks.values())) for m in board.order]
+    if len(board.tasks) > 1:
+        columns.append(OTHER_TASKS)
+        others = assess_tasks(board.ranking)
+        rows = [(*row, _whole(others, m)) for row, m in zip(rows, board.order, strict=True)]
+    return Section("Ranks by other rules", tuple(columns), tuple(rows))
+
+
+def _moves(board: Computed) -> Iterable[Section]:
+    """Those who change places if one method, or one task, is left out; what moves most comes first."""
+    for column, left_out, without_each in (
+        (METHOD, board.names, without_each_method),
+        (TASK, board.tasks, without_each_task),
+    ):
+        moves = without_each(board.q, board.rule, board.baselines)
+        rows = [(left_out[out], {board.names[m]: move for m, move in moved.items()}) for out, moved in moves.items()]
+        rows.sort(key=lambda row: (-len(row[1]), row[0]))
+        title = f"Moves without one {column.key}: rank among the rest, before → after"
+        empty = f"Leaving out any one {column.key} changes no order."
+        yield Section(title, (replace(column, label=f"Left out {column.key}"), MOVES), tuple(rows), empty)
+
+
+def _correlations(board: Computed) -> Iterable[Section]:
+    matrix, names = correlations(board.q), board.tasks
+    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
+    if alike:
+        columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
+        yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
+    if len(names) > 1 and len(board.names) > 2:
+        heads = (TASK, *(Column(name, name, digits=2) for name in names))
+        rows = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
+        yield Section("Spearman's correlation of Q between tasks", heads, rows, about="tasks", matrix=True)

@@ -1,0 +1,267 @@
+"""A board as typed data: rows, cells, intervals, and the columns that say what they are.
+
+Whatever shows a board goes through its columns and names none, so that another kind of board may bring others.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Meta, Struct
+
+from neuco_core._validate import ID
+from neuco_core.errors import DataError
+
+SCHEMA = 2
+LARGEST_FILE = 64_000_000
+# Sums of the same numbers may differ in the last bits between machines; what comes out of random replicates also
+# depends on how a quantile falls, so a kind rounds it to what is known.
+EXACT = 10
+RANDOM = 4
+Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
+Number = int | float | None
+Status = Literal["ok", "stale", "failed", "skipped", "not-applicable", "missing", "predicted"]
+T = TypeVar("T")
+
+
+class Part(Struct, frozen=True, forbid_unknown_fields=True):
+    """What all parts of a board have in common."""
+
+
+class Column(Part, frozen=True):
+    """What stands under a key. In a column of cells, no direction means the direction of the task.
+
+    ``range`` shows the interval alone. The last four are for sections: ``rank`` is marked where it is not the board's,
+    ``moves`` are methods with their ranks before and after.
+    """
+
+    key: Id
+    label: str
+    help: str = ""
+    direction: Literal["higher", "lower", ""] = ""
+    digits: int = 3
+    format: Literal["number", "percent", "integer", "range", "text", "method", "task", "rank", "moves"] = "number"
+
+
+class Interval(Part, frozen=True, array_like=True):
+    low: Number
+    high: Number
+
+
+Value = str | Number | Interval | dict[str, tuple[int, int]]
+
+SCORE = Column("score", "Mean score", "Mean of the task's metric over the splits")
+STD = Column("std", "Std", "Standard deviation over the splits", "lower")
+
+
+class BoardTask(Part, frozen=True):
+    """A task as a board sees it; ``values`` are by key of the board's ``task_columns``."""
+
+    id: Id
+    version: int = 1
+    dataset: str = ""
+    kind: str = "regression"
+    metric: str = ""
+    greater_is_better: bool = True
+    values: dict[str, Number] = {}
+
+    def describe(self) -> str:
+        direction = "higher" if self.greater_is_better else "lower"
+        return f"{self.kind} on {self.dataset}, {self.metric}, {direction} is better"
+
+
+class BoardCell(Part, frozen=True):
+    """A method on a task; ``values`` are by key of ``cell_columns``. What is not ``ok`` never ranks, for a reason."""
+
+    values: dict[str, Number] = {}
+    intervals: dict[str, Interval] = {}
+    status: Status = "ok"
+    reason: str = ""
+    splits: int = 0
+    fingerprint: str = ""
+
+
+class BoardRow(Part, frozen=True):
+    """A method. Without a rank it is shown and does not compete: ``note``, or the cells that it lacks, say why."""
+
+    method: Id
+    rank: Annotated[int, Meta(ge=1)] | None = None
+    version: int = 1
+    title: str = ""
+    baseline: bool = False
+    values: dict[str, str | Number] = {}
+    intervals: dict[str, Interval] = {}
+    cells: dict[str, BoardCell] = {}
+    note: str = ""
+
+    @property
+    def lacks(self) -> dict[str, BoardCell]:
+        return {task: cell for task, cell in sorted(self.cells.items()) if cell.status != "ok"}
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to show in a table."""
+        return self.rank is not None or any(cell.values for cell in self.cells.values())
+
+
+class Section(Part, frozen=True):
+    """A small table beside the ranking; ``empty`` is said if it has no rows, a ``matrix`` is shaded and folded away."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    empty: str = ""
+    about: Literal["ranking", "tasks"] = "ranking"
+    matrix: bool = False
+
+
+class Uncertainty(Part, frozen=True):
+    """How the intervals were made."""
+
+    level: float
+    how: str
+    replicates: int = 0
+    seed: int = 0
+
+
+class BoardSuite(Part, frozen=True):
+    """The suite that a board ranks."""
+
+    id: Id
+    title: str
+    version: int
+    protocol: str
+    tasks: dict[Id, int]
+
+
+class Publication(Part, frozen=True):
+    """Where a published board was printed."""
+
+    id: Id
+    title: str
+    description: str
+    citation: str
+    source: str
+
+
+class Ranked(Part, frozen=True, kw_only=True):
+    """What a kind makes of cells. The first column of cells is the score; the first of tasks stands beside their names.
+
+    ``profile`` is the column of cells that is drawn over the tasks, ``scatter`` are two columns drawn against each
+    other. ``groups`` are statistically indistinguishable methods, ``None`` if nothing is known about that.
+    """
+
+    columns: tuple[Column, ...]
+    rows: tuple[BoardRow, ...]
+    rule: str
+    tasks: tuple[BoardTask, ...] = ()
+    cell_columns: tuple[Column, ...] = (SCORE, STD)
+    task_columns: tuple[Column, ...] = ()
+    notes: tuple[str, ...] = ()
+    groups: tuple[tuple[str, ...], ...] | None = None
+    uncertainty: Uncertainty | None = None
+    sections: tuple[Section, ...] = ()
+    profile: str = ""
+    scatter: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        unique("column", ["method", "baseline", "rank", "reason", *(column.key for column in self.columns)])
+        for columns in (self.cell_columns, self.task_columns):
+            unique("column", [column.key for column in columns])
+        unique("method", [row.method for row in self.rows])
+        unique("task", [task.id for task in self.tasks])
+        _known(self.columns, *(row.values for row in self.rows))
+        _known(self.task_columns, *(task.values for task in self.tasks))
+        _known(self.cell_columns, *(cell.values for row in self.rows for cell in row.cells.values()))
+
+    @property
+    def ranked(self) -> tuple[BoardRow, ...]:
+        return tuple(row for row in self.rows if row.rank is not None)
+
+    @property
+    def unranked(self) -> tuple[BoardRow, ...]:
+        return tuple(row for row in self.rows if row.rank is None)
+
+    @property
+    def shown(self) -> tuple[BoardRow, ...]:
+        """The rows of a table; a method without any value is only named, with the reason."""
+        return tuple(row for row in self.rows if row.known)
+
+    @property
+    def ranks(self) -> dict[str, int]:
+        return {row.method: row.rank for row in self.rows if row.rank is not None}
+
+    def score(self, row: BoardRow, task: str) -> Number:
+        """The first column of a cell."""
+        known = self.cell_columns and task in row.cells
+        return row.cells[task].values.get(self.cell_columns[0].key) if known else None
+
+    def scores(self, task: str) -> list[float]:
+        """The scores of the ranked methods on a task."""
+        return [score for row in self.ranked if (score := self.score(row, task)) is not None]
+
+
+class Board(Ranked, frozen=True, kw_only=True):
+    """A ranking with its kind and options, and what was ranked: a suite, or a publication.
+
+    ``cells`` is a digest of all cells, so that any change of a record is a change of the board.
+    """
+
+    kind: Id
+    options: dict[str, str | int | float | bool] = {}
+    cells: str = ""
+    suite: BoardSuite | None = None
+    published: Publication | None = None
+    schema: Literal[2] = 2
+
+    @property
+    def about(self) -> BoardSuite | Publication:
+        found = self.suite or self.published
+        if found is None:
+            raise DataError("a board of neither a suite nor a publication")
+        return found
+
+
+def unique(noun: str, names: list[str]) -> None:
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{noun} {twice!r} is there twice")
+
+
+def _known(columns: tuple[Column, ...], *values: Mapping[str, object]) -> None:
+    for key in {key for found in values for key in found} - {column.key for column in columns}:
+        raise ValueError(f"no column has the key {key!r}")
+
+
+def plain(value: object) -> Any:
+    """A part, or several, as JSON values."""
+    return msgspec.json.decode(msgspec.json.encode(value))
+
+
+def number(value: Any, digits: int = EXACT) -> float | None:
+    """A float for the file: rounded, -0.0 as 0.0; undefined is ``None``."""
+    return round(float(value), digits) + 0.0 if value is not None and math.isfinite(float(value)) else None
+
+
+def rounded(value: Any, digits: int = EXACT) -> Any:
+    """JSON values with all floats as the file holds them, so that every machine writes the same bytes."""
+    if isinstance(value, float):
+        return number(value, digits)
+    if isinstance(value, dict):
+        return {key: rounded(item, digits) for key, item in value.items()}
+    return [rounded(item, digits) for item in value] if isinstance(value, list | tuple) else value
+
+
+def read_part(path: Path, kind: type[T], what: str, hint: str = "") -> T:
+    """Read a JSON file strictly: every field must be known and of its type."""
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise DataError(f"too large for {what}", where=path, expected=f"at most {LARGEST_FILE} bytes")
+        return msgspec.json.decode(path.read_bytes(), type=kind)
+    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
+        said = str(error).replace(" - at `$", ", at `")
+        raise DataError(f"not {what}: {said}", where=path, hint=hint) from error

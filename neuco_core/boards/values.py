@@ -1,0 +1,67 @@
+"""Values of a board as text, as their columns say; and why a row or a task lacks some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from neuco_core.boards.model import BoardRow, Column, Interval, Value
+
+NONE = "–"
+LOWER = "lower is better"
+MARK = "~"  # before a value that never ranks, such as a predicted one
+RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
+
+
+def nobody(suite: str) -> str:
+    return f"No method has been scored on this suite yet: `neuco score --all --suite {suite}`"
+
+
+def show(column: Column, value: Value, name: Callable[[str], str] = str) -> str:
+    """A value for people; ``name`` gives the title of a method or task."""
+    if value is None:
+        return NONE
+    if isinstance(value, Interval):
+        between = "–" if (value.low or 0) >= 0 else " to "
+        return NONE if value.low is None else f"{show(column, value.low)}{between}{show(column, value.high)}"
+    if isinstance(value, dict):
+        return "; ".join(f"{name(method)} {before} → {after}" for method, (before, after) in value.items())
+    if isinstance(value, str):
+        return name(value)
+    if column.format == "percent":
+        return f"{value:.{column.digits}%}"
+    whole = column.format in ("integer", "rank", "range")
+    return f"{value:.{0 if whole else column.digits}f}"
+
+
+def in_row(column: Column, row: BoardRow) -> str:
+    """A column of a row, with its interval if it has one."""
+    value, interval = row.values.get(column.key), row.intervals.get(column.key)
+    if column.format == "range":
+        return show(column, interval)
+    return show(column, value) + (f" ({show(column, interval)})" if interval and value is not None else "")
+
+
+def in_cell(column: Column, row: BoardRow, task: str) -> str:
+    cell = row.cells.get(task)
+    if cell is None or cell.values.get(column.key) is None:
+        return NONE
+    return MARK * (cell.status != "ok") + show(column, cell.values[column.key])
+
+
+def with_values(columns: tuple[Column, ...], rows: tuple[BoardRow, ...]) -> tuple[Column, ...]:
+    """The columns of which anything is known."""
+    return tuple(c for c in columns if any(row.values.get(c.key) is not None or c.key in row.intervals for row in rows))
+
+
+def reasons(row: BoardRow) -> list[tuple[str, str, str]]:
+    """Why a row is not ranked: the tasks, status and reason, each reason once."""
+    by_reason: dict[tuple[str, str], list[str]] = {}
+    for task, cell in row.lacks.items():
+        by_reason.setdefault((cell.status, cell.reason), []).append(task)
+    every = len(row.cells)
+    lacking = [("all tasks" if len(tasks) == every else ", ".join(tasks), *why) for why, tasks in by_reason.items()]
+    return ([("all tasks", "shown only", row.note)] if row.note else []) + lacking
+
+
+def why_unranked(row: BoardRow) -> str:
+    return row.note or "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
