@@ -69,7 +69,7 @@ def _push(repo: Path, reports: Sequence[bytes], site: Path | None, scratch: Path
         git(repo, "worktree", "add", "--quiet", "--detach", str(tree), start)
         try:
             lines = _apply(tree, reports, site, scratch / f"try{number}")
-            git(tree, "add", "--all", "registry")
+            git(tree, "add", "--all", "--force", "registry")
             if not git(tree, "status", "--porcelain", "registry"):
                 return [*lines, "nothing to publish"]
             git(tree, "commit", "--quiet", "-m", MESSAGE)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,11 +14,15 @@ from neuco_core.plugins import catalog as catalog_module
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nothing of the user's: a fresh cache for the run, and no NEUCO_ variable from outside."""
+    """Nothing of the user's: a fresh cache and a copy of the registry, and no NEUCO_ variable from outside."""
     kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NEUCO_")}
-    os.environ["NEUCO_CACHE"] = str(tmp_path_factory.getbasetemp() / "cache")
+    folder = tmp_path_factory.getbasetemp()
+    os.environ["NEUCO_CACHE"] = str(folder / "cache")
+    # A copy: no test may write records into the checkout.
+    shutil.copytree(Path(__file__).resolve().parent.parent / "registry", folder / "registry")
+    os.environ["NEUCO_REGISTRY"] = str(folder / "registry")
     yield
-    del os.environ["NEUCO_CACHE"]
+    del os.environ["NEUCO_CACHE"], os.environ["NEUCO_REGISTRY"]
     os.environ.update(kept)
 
 

@@ -12,6 +12,7 @@ from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardTask, Column, Id, Number, Part, Publication, read_part, unique
 from neuco_core.errors import DataError
+from neuco_core.paths import layers
 
 Finite = Annotated[float, Meta(gt=-1e100, lt=1e100)]
 
@@ -78,4 +79,5 @@ def read_published(path: Path) -> Published:
 
 
 def list_published(registry: Path) -> list[Published]:
-    return [read_published(path) for path in sorted((registry / "published").glob("*.json"))]
+    files = {path.name: path for layer in reversed(layers(registry)) for path in (layer / "published").glob("*.json")}
+    return [read_published(files[name]) for name in sorted(files)]

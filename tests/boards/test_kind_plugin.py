@@ -15,7 +15,6 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from neuco_core.records.store import read_all, write_record
 
 from ci.comment import _ranks
 from neuco_core.boards.build import build_board
@@ -23,6 +22,7 @@ from neuco_core.boards.model import Column, Ranked
 from neuco_core.boards.store import board_path
 from neuco_core.errors import PluginError, UsageError
 from neuco_core.plugins import catalog
+from neuco_core.records.store import read_all, write_record
 from neuco_core.specs import BoardKind
 from tests.boards.conftest import Reader, reading
 from tests.boards.helpers import make_records, make_suite, real_record

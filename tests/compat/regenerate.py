@@ -5,6 +5,7 @@ python -m tests.compat.regenerate
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -17,7 +18,10 @@ def main() -> None:
     text = PAGE.read_text(encoding="utf-8")
     lines, commands = text.splitlines(), [step for step in console.steps(text) if not step.python]
     with tempfile.TemporaryDirectory() as folder:
-        printed = [console.run(step, Path(folder), {"HOME": folder}).stdout.splitlines() for step in commands]
+        shutil.copytree(PAGE.parents[1] / "registry", Path(folder) / "registry")
+        env = {"HOME": folder, "NEUCO_REGISTRY": f"{folder}/registry"}
+        texts = [console.run(step, Path(folder), env).stdout.replace(folder, "…") for step in commands]
+        printed = [text.splitlines() for text in texts]
     for step, output in reversed(list(zip(commands, printed, strict=True))):  # from the end, so that line numbers hold
         shown = len(step.expected)
         # An ellipsis at the end, which stands for more lines, stays where it is.

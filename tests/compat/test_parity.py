@@ -34,7 +34,7 @@ def test_each_task_alone(case: Path, parity_tasks: Path, task: str) -> None:
     ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", f"parity_{task}", *protocol, "--json")
     assert ran.code == 0, ran.err
     (cell,) = ran.json["cells"]
-    check(cell["score"]["per_split"], cell["score"]["q"], ALONE[task])
+    check(cell["record"]["per_split"], cell["record"]["q"], ALONE[task])
     assert ran.json["protocol"]["name"] == "neuco-2025+epochs=12,k=8,lr=0.01"
 
 

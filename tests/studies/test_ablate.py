@@ -76,7 +76,7 @@ def test_the_command(case: Path, parity_tasks: Path, tmp_path: Path) -> None:
     assert set(whole["tasks"]) == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
     assert "parity_unpinned: labels not verified yet" in ran.json["left_out"][0]
     alone = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_delta", *FAST, "--json")
-    assert whole["tasks"]["parity_delta"]["q"] == alone.json["cells"][0]["score"]["q"]
+    assert whole["tasks"]["parity_delta"]["q"] == alone.json["cells"][0]["record"]["q"]
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     again = neuco(*args, "--plot", tmp_path / "b.png", "--json", "--threads", 1)
     assert again.out == ran.out
