@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,8 @@ NUMBER = re.compile(r"[-+]?\d+(\.\d+)?(e[-+]?\d+)?")
 def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """But for the numbers, which are those of one machine."""
     monkeypatch.delenv("NEUCO_OFFLINE")
+    shutil.copytree(DOCS.parent / "registry", tmp_path / "registry")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     for step in console.steps((DOCS / "scoring.md").read_text(encoding="utf-8")):
         done = console.run(step, tmp_path, {"HOME": str(tmp_path)})
         assert done.returncode == 0, f"{step.command}:\n{done.stdout}"

@@ -77,6 +77,16 @@ def use_engines() -> None:
     assert [(done.task, result["status"]) for done, result in results] == [("digits_class", "ok")]
 
 
+def use_boards() -> None:
+    from neuco_core.boards.build import build_board
+    from neuco_core.specs import Suite
+    from tests.boards.helpers import make_records
+
+    records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6}})
+    board = build_board(records, Suite(id="soil", kind="soil_mean", tasks={"ph": 1}))
+    assert [(row.rank, row.method) for row in board.rows] == [(1, "b"), (2, "a")]
+
+
 def use_commands() -> None:
     assert neuco_here("soil").out == "soil!\n"
 
