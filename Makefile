@@ -12,7 +12,8 @@ help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
 score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averaging)
-	@$(BIN)/neuco score --method $(METHOD) --suite embedded
+	@mkdir -p build/registry && cp -R registry/suites build/registry/
+	@NEUCO_REGISTRY=build/registry $(BIN)/neuco score --method $(METHOD) --suite embedded $(ARGS)
 
 test: $(READY) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)

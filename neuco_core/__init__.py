@@ -8,109 +8,49 @@ TYPE_CHECKING = False  # typing takes longer to import than all the rest here; c
 if TYPE_CHECKING:
     from typing import Any
 
-    from neuco_core.errors import NeucoError
-    from neuco_core.hookspecs import hookimpl
-    from neuco_core.plugins.catalog import (
-        list_datasets,
-        list_methods,
-        list_protocols,
-        list_suites,
-        list_tasks,
-        load_dataset,
-        load_method,
-        load_protocol,
-        load_suite,
-        load_task,
-    )
-    from neuco_core.protocol import Protocol
-    from neuco_core.scoring.scorer import Score, score
-    from neuco_core.specs import (
-        Baseline,
-        BoardKind,
-        Dataset,
-        Engine,
-        Method,
-        Metric,
-        Probe,
-        Remote,
-        Splitter,
-        Suite,
-        Task,
-    )
-    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.errors import NeucoError as NeucoError
+    from neuco_core.hookspecs import hookimpl as hookimpl
+    from neuco_core.plugins.catalog import list_datasets as list_datasets
+    from neuco_core.plugins.catalog import list_methods as list_methods
+    from neuco_core.plugins.catalog import list_protocols as list_protocols
+    from neuco_core.plugins.catalog import list_suites as list_suites
+    from neuco_core.plugins.catalog import list_tasks as list_tasks
+    from neuco_core.plugins.catalog import load_dataset as load_dataset
+    from neuco_core.plugins.catalog import load_method as load_method
+    from neuco_core.plugins.catalog import load_protocol as load_protocol
+    from neuco_core.plugins.catalog import load_suite as load_suite
+    from neuco_core.plugins.catalog import load_task as load_task
+    from neuco_core.protocol import Protocol as Protocol
+    from neuco_core.scoring.scorer import Score as Score
+    from neuco_core.scoring.scorer import score as score
+    from neuco_core.specs import Baseline as Baseline
+    from neuco_core.specs import BoardKind as BoardKind
+    from neuco_core.specs import Dataset as Dataset
+    from neuco_core.specs import Engine as Engine
+    from neuco_core.specs import Method as Method
+    from neuco_core.specs import Metric as Metric
+    from neuco_core.specs import Probe as Probe
+    from neuco_core.specs import Remote as Remote
+    from neuco_core.specs import Splitter as Splitter
+    from neuco_core.specs import Suite as Suite
+    from neuco_core.specs import Task as Task
+    from neuco_core.tables.embeddings import read_embeddings as read_embeddings
 
 __version__ = "0.1.0"
 
-# Name → module. Everything is imported when it is first used, so that listing plugins stays quick.
-_HOME = {
-    **dict.fromkeys(
-        [
-            "Baseline",
-            "BoardKind",
-            "Dataset",
-            "Engine",
-            "Method",
-            "Metric",
-            "Probe",
-            "Remote",
-            "Splitter",
-            "Suite",
-            "Task",
-        ],
-        "neuco_core.specs",
-    ),
-    **dict.fromkeys(
-        (
-            "list_datasets",
-            "list_methods",
-            "list_protocols",
-            "list_suites",
-            "list_tasks",
-            "load_dataset",
-            "load_method",
-            "load_protocol",
-            "load_suite",
-            "load_task",
-        ),
-        "neuco_core.plugins.catalog",
-    ),
-    "NeucoError": "neuco_core.errors",
-    "Protocol": "neuco_core.protocol",
-    "Score": "neuco_core.scoring.scorer",
-    "hookimpl": "neuco_core.hookspecs",
-    "read_embeddings": "neuco_core.tables.embeddings",
-    "score": "neuco_core.scoring.scorer",
+# Module → names. Everything is imported when it is first used, so that listing plugins stays quick.
+_PUBLIC = {
+    "errors": "NeucoError",
+    "hookspecs": "hookimpl",
+    "plugins.catalog": "list_datasets list_methods list_protocols list_suites list_tasks "
+    "load_dataset load_method load_protocol load_suite load_task",
+    "protocol": "Protocol",
+    "scoring.scorer": "Score score",
+    "specs": "Baseline BoardKind Dataset Engine Method Metric Probe Remote Splitter Suite Task",
+    "tables.embeddings": "read_embeddings",
 }
-
-__all__ = [
-    "Baseline",
-    "BoardKind",
-    "Dataset",
-    "Engine",
-    "Method",
-    "Metric",
-    "NeucoError",
-    "Probe",
-    "Protocol",
-    "Remote",
-    "Score",
-    "Splitter",
-    "Suite",
-    "Task",
-    "hookimpl",
-    "list_datasets",
-    "list_methods",
-    "list_protocols",
-    "list_suites",
-    "list_tasks",
-    "load_dataset",
-    "load_method",
-    "load_protocol",
-    "load_suite",
-    "load_task",
-    "read_embeddings",
-    "score",
-]
+_HOME = {name: f"neuco_core.{module}" for module, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names
 
 
 def __getattr__(name: str) -> Any:

@@ -35,6 +35,13 @@ def open_file(
 
     ids = frozenset(read_embeddings(path, strict=strict).ids)
     counts = _labelled(ids, tasks, shared)
+    dataset = only_dataset(path, tasks, counts) or tasks[0].dataset
+    left_out = {task: f"no id of {path.name} has a label in it" for task, count in counts.items() if not count}
+    return EmbeddingsFile(path.absolute(), _method(path, name or method_id(path), dataset), strict, left_out)
+
+
+def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> str:
+    """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task."""
     fitting: dict[str, int] = {}
     for task in tasks:
         if counts.get(task.id):
@@ -42,9 +49,7 @@ def open_file(
     if len(fitting) > 1:
         got = ", ".join(f"{dataset} ({count} ids)" for dataset, count in sorted(fitting.items()))
         raise UsageError("the ids fit more than one dataset", where=path, got=got, hint="Say --dataset ID")
-    left_out = {task: f"no id of {path.name} has a label in it" for task, count in counts.items() if not count}
-    method = _method(path, name or method_id(path), next(iter(fitting), tasks[0].dataset))
-    return EmbeddingsFile(path.absolute(), method, strict, left_out)
+    return next(iter(fitting), "")
 
 
 def _labelled(ids: Collection[str], tasks: Sequence[Task], shared: str) -> dict[str, int]:
@@ -59,15 +64,15 @@ def _labelled(ids: Collection[str], tasks: Sequence[Task], shared: str) -> dict[
 
 
 def method_id(path: Path) -> str:
-    """An id from a file's name."""
-    return re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:64] or "file"
+    """An id from a file's name that no registered method has."""
+    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50] or "embeddings"
+    return name if catalog().plugins.find("method", name) is None else f"{name}-file"
 
 
 def _method(path: Path, name: str, dataset: str) -> Method:
     taken = catalog().plugins.find("method", name)
     if taken is not None:
-        hint = "Say --name ID to call the file something else"
-        raise UsageError(f"there is a method {name!r} already", where=taken.origin, hint=hint)
+        raise UsageError(f"there is a method {name!r} already", where=taken.origin, hint="Choose another --name")
     data = path.read_bytes()
     remote = Remote(path.absolute().as_uri(), hashlib.sha256(data).hexdigest(), len(data))
     return Method(id=name, title=path.name, files={dataset: remote})

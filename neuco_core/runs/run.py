@@ -12,13 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import msgspec
+from msgspec.structs import replace as replace_fields
 
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_metric, load_protocol
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Record, fingerprint, summary
-from neuco_core.records.store import exclusive, read_head, record_path, unwritable, write_record
+from neuco_core.records.store import exclusive, read_record, record_path, unwritable, write_record
 from neuco_core.runs.memory import can_measure
 from neuco_core.runs.plan import Plan, PlannedCell
 from neuco_core.runs.steps import EngineLike, Group, Result, Step, StepLimits, failure, machine_memory
@@ -120,7 +120,7 @@ def save_record(record: Record, registry: Path) -> Record:
         if not record.ok:
             raise
         reason = f"its result cannot be recorded: {error.what}"
-        lost = msgspec.structs.replace(record, **_outcome(failure("method", reason), record.greater_is_better))
+        lost = replace_fields(record, **_outcome(failure("method", reason), record.greater_is_better))
         write_record(lost, registry)
         return lost
     except OSError as error:
@@ -129,11 +129,12 @@ def save_record(record: Record, registry: Path) -> Record:
 
 
 def _same(path: Path, record: Record) -> bool:
-    head = read_head(str(path))
-    if record.ok or head.problem:
-        return False  # a score that was computed is always written, with its provenance
-    names = ("status", "failure", "reason", "inputs")
-    return all(getattr(head, name) == getattr(record, name) for name in names)
+    """Whether the file says the same but for its provenance: a score that was confirmed changes no file."""
+    try:
+        there = read_record(path)
+    except DataError:
+        return False
+    return replace_fields(there, provenance={}) == replace_fields(record, provenance={})
 
 
 def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:

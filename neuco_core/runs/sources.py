@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.errors import DataError, NeucoError
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
@@ -102,17 +102,11 @@ class FileSource:
 
     def check_dataset(self, tasks: Sequence[Task], labels: Mapping[str, Labels | NeucoError]) -> None:
         """Refuse to guess: ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing."""
+        from neuco_core.runs.files import only_dataset
         from neuco_core.tables.labels import Labels
 
-        found: dict[str, int] = {}
-        for task in tasks:
-            own = labels[task.id]
-            if isinstance(own, Labels):
-                found[task.dataset] = max(found.get(task.dataset, 0), self.matches(own))
-        matched = {name: count for name, count in found.items() if count}
-        if len(matched) > 1:
-            got = ", ".join(f"{name} ({count} ids)" for name, count in sorted(matched.items()))
-            raise UsageError("the ids fit more than one dataset", where=self.path, got=got, hint="Say --dataset ID")
+        known = {name: own for name, own in labels.items() if isinstance(own, Labels)}
+        only_dataset(self.path, tasks, {name: self.matches(own) for name, own in known.items()})
 
 
 def open_source(text: str, *, strict: bool = False, dim: int | None = None) -> Source:

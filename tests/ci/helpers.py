@@ -98,6 +98,7 @@ def _small_project(target: Path) -> None:
 
 def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """``python -m ci`` with the code of a checkout."""
-    environment = {**os.environ, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
+    kept = {name: value for name, value in os.environ.items() if name != "NEUCO_REGISTRY"}
+    environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)

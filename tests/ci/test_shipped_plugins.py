@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ci.changed import TREES, Touched
-from ci.extract import Extractor, Work
+from ci.extract import Contribution, Extractor
 from ci.sandbox import Limits
 from tests.ci.helpers import ROOT
 from tests.ci.test_sandbox import need_bubblewrap
@@ -29,7 +29,7 @@ def extractor(tmp_path_factory: pytest.TempPathFactory) -> Extractor:
 
 @pytest.mark.parametrize("folder", PLUGINS)
 def test_its_tests_pass_in_the_sandbox(folder: Path, extractor: Extractor) -> None:
-    work = Work(Touched(folder.parent.name, folder.name, "changed"), folder)
+    work = Contribution(Touched(folder.parent.name, folder.name, "changed"), folder)
     extractor._tests(work)
     (finding,) = work.findings
     assert finding.status == "ok", finding.detail

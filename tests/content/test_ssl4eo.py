@@ -56,9 +56,9 @@ def test_score_reads_every_task_in_either_spelling(user: User) -> None:
     assert set(scores) == {task.id for task in list_tasks(dataset="ssl4eo_s12_downstream")}
     assert len(scores) == len(fake.FILES) == 11
     for name, cell in scores.items():
-        assert cell["score"]["samples"]["used"] == SAMPLES
+        assert cell["record"]["samples"]["used"] == SAMPLES
         if name != "random_cls":
-            assert cell["score"]["mean"] > 0.99, name
+            assert cell["record"]["mean"] > 0.99, name
 
 
 def test_score_by_method_uses_the_linked_cubes(user: User) -> None:

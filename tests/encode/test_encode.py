@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,7 +10,6 @@ import numpy as np
 import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encode import cache as encode_cache
 from neuco_core.encode.run import CHUNK, encode_dataset, extra_of, method_embeddings
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
@@ -88,22 +86,6 @@ def test_what_may_change_the_values_is_in_the_key(what: str, log: list[str]) -> 
     method, dataset, params = CHANGES[what]
     encode_dataset(method, dataset, params)
     assert log[0] == "fit"
-
-
-def test_changed_code_is_another_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "neuco_plugin_for_hash"
-    folder.mkdir()
-    (folder / "__init__.py").write_text("def make():\n    return None\n")
-    (folder / "encoder.py").write_text("A = 1\n")
-    monkeypatch.syspath_prepend(str(tmp_path))
-    import neuco_plugin_for_hash  # type: ignore[import-not-found]
-
-    before = encode_cache.code_hash(neuco_plugin_for_hash.make)
-    assert encode_cache.code_hash(functools.partial(neuco_plugin_for_hash.make)) == before
-    (folder / "test.py").write_text("a test does not matter\n")
-    assert encode_cache.code_hash(neuco_plugin_for_hash.make) == before
-    (folder / "encoder.py").write_text("A = 2\n")
-    assert encode_cache.code_hash(neuco_plugin_for_hash.make) != before
 
 
 def test_an_encoder_without_a_file_is_not_cached(log: list[str]) -> None:

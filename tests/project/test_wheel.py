@@ -25,7 +25,7 @@ class Installed:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NEUCO", "VIRTUAL"))
         }
-        environment = kept | {"NEUCO_CACHE": str(self.folder / "cache")}
+        environment = kept | {"NEUCO_CACHE": str(self.folder / "cache"), "XDG_DATA_HOME": str(self.folder / "data")}
         command = [str(self.bin / program), *args]
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=900)
         if check and done.returncode:

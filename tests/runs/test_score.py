@@ -113,9 +113,11 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     assert "nothing changed since; --fresh runs them again" in second.out
     assert first.out.splitlines()[2] == second.out.splitlines()[2], "the same row"
     (record,) = (tmp_path / "results" / "random").iterdir()
-    before = record.stat().st_mtime_ns
-    assert "1 fresh" in neuco(*words, "--fresh").out
-    assert record.stat().st_mtime_ns > before
+    before = record.read_bytes()
+    fresh = neuco(*words, "--fresh")
+    assert "1 fresh" in fresh.out
+    assert "[1/1] ok random on digits_class" in fresh.err, "it was really run"
+    assert record.read_bytes() == before, "a score that is confirmed changes no file"
 
 
 def test_a_file_is_recorded_only_on_demand_and_then_ranked(
