@@ -15,7 +15,7 @@ import numpy as np
 
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
-from neuco_core.plugins.code import code_key
+from neuco_core.plugins.code import code_key, home_of
 
 if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeSource
@@ -51,7 +51,7 @@ class EncodeCache:
 
 def open_cache(method: Method, dataset: Dataset, source: CubeSource, params: Mapping[str, Any]) -> EncodeCache | None:
     """The place for this run, or None if the encoder's code cannot be found, e.g. typed into a session."""
-    code = code_key(method.encoder, files=True)
+    code = code_key(method.encoder, home_of(method), files=True)
     if code is None:
         return None
     identity = {

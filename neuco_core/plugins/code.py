@@ -15,47 +15,92 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from neuco_core.jsonio import hashed
 from neuco_core.plugins.discovery import IN_TREE
+from neuco_core.specs import Spec
 from neuco_core.versions import behind, component_versions, constants
 
 # Modules and functions that import by a name which the syntax tree does not show.
-DYNAMIC = frozenset(("importlib", "importlib.util", "import_module", "__import__", "exec", "eval", "runpy"))
+DYNAMIC = frozenset(("importlib", "importlib.util", "import_module", "__import__", "exec", "eval", "runpy", "pkgutil"))
 # Files of a plugin that never reach a number.
-SILENT = (".py", ".pyc", ".pyi", ".md", ".rst", ".typed", ".toml", ".ipynb")
+SILENT = (".py", ".pyc", ".pyi", ".md", ".rst", ".typed", ".ipynb", "~")
+SILENT_NAMES = ("README", "LICENSE", "CHANGELOG", "pyproject.toml")
 
 
-def code_key(function: Callable[..., Any] | None, *, files: bool = False) -> str | None:
-    """The key of a function's code; None if its source cannot be found, e.g. because it was typed into a session.
+class _UnknownCode(Exception):
+    """Something that has no source, or a value that cannot be compared between two processes."""
 
-    With ``files``, the data files of the plugin's package count as well: weights may lie beside an encoder.
+
+def code_key(function: Callable[..., Any] | None, home: str = "", *, files: bool = False) -> str | None:
+    """The key of a function's code; None if it cannot be known, e.g. because it was typed into a session.
+
+    ``home`` is the module that registers it. With ``files``, the data files of the plugin's package count as well:
+    weights may lie beside an encoder.
     """
-    function, bound = _unwrapped(function)
-    name = getattr(function, "__module__", None) or type(function).__module__
-    module = sys.modules.get(name)
-    source = getattr(module, "__file__", None)
-    if source is None or not Path(source).is_file():
+    try:
+        return hashed(_key(function, home, files))
+    except _UnknownCode:
         return None
-    package = _Package(name, Path(source))
-    entry = getattr(function, "__qualname__", None) or type(function).__qualname__
-    # A lambda, a local function or an object may have been made, and given its values, inside of a hook.
-    package.keep_hooks = "<" in entry or not hasattr(function, "__qualname__")
-    package.reach(name)
-    key = {"code": package.canonical(entry), "bound": bound, "neuco": package.versions()}
-    if files:
-        key["files"] = package.data_files()
-    return hashed(key)
 
 
-def _unwrapped(function: Any) -> tuple[Any, list[str]]:
-    """The function inside of ``functools.partial`` objects, and what they bind."""
-    bound: list[str] = []
+def home_of(spec: Spec) -> str:
+    """The module that registers a spec: of a directory of ours, or what an entry point names."""
+    origin = spec.origin
+    if origin is None:
+        return ""
+    tree, name = Path(origin.source).parent.name, Path(origin.source).name
+    return f"{tree}.{name}" if tree in IN_TREE else origin.source.partition(":")[0]
+
+
+def _key(function: Any, home: str, files: bool) -> dict[str, Any]:
+    bound: list[Any] = []
     while isinstance(function, functools.partial):
-        bound += [repr(function.args), repr(sorted(function.keywords.items()))]
+        bound += [_value(function.args, home), _value(function.keywords, home)]
         function = function.func
-    return function, bound
+    owner = getattr(function, "__self__", None)
+    entries = [function if hasattr(function, "__qualname__") else type(function)]
+    if owner is not None and not isinstance(owner, ModuleType):
+        entries.append(owner if isinstance(owner, type) else type(owner))
+    package = _Package(entries[0].__module__, _file(entries[0].__module__))
+    if home and home.split(".", maxsplit=1)[0] != package.root.split(".")[0]:
+        raise _UnknownCode  # made by somebody else's code, such as a decorator: what it does is not in this package
+    # A lambda, a local function, a method or an object may have got its values inside of a hook.
+    made = "<" in entries[0].__qualname__ or owner is not None or function is not entries[0]
+    package.keep_hooks = made or bool(getattr(function, "__closure__", None))
+    for module in dict.fromkeys((*(entry.__module__ for entry in entries), home)):
+        parts = module.split(".")
+        for end in range(len(parts), 0, -1):  # importing a module runs the packages around it
+            package.reach(".".join(parts[:end]))
+    names = [entry.__qualname__ for entry in entries]
+    key = {"code": package.canonical(names), "bound": bound, "neuco": package.versions()}
+    return {**key, "files": package.data_files()} if files else key
+
+
+def _file(module: str) -> Path:
+    source = getattr(sys.modules.get(module), "__file__", None)
+    if source is None or not Path(source).is_file():
+        raise _UnknownCode
+    return Path(source)
+
+
+def _value(value: Any, home: str) -> Any:
+    """A bound value as JSON; one whose text may differ between processes is unknown."""
+    if value is None or isinstance(value, str | int | float | bool | complex | bytes):
+        return repr(value)
+    if isinstance(value, tuple | list):
+        return [_value(item, home) for item in value]
+    if isinstance(value, dict):
+        return [[_value(key, home), _value(item, home)] for key, item in value.items()]
+    if isinstance(value, set | frozenset):
+        return sorted(hashed(_value(item, home)) for item in value)
+    if hasattr(value, "tobytes") and hasattr(value, "dtype"):
+        return [str(value.dtype), list(value.shape), hashlib.sha256(value.tobytes()).hexdigest()]
+    if callable(value):
+        return _key(value, home, False)
+    raise _UnknownCode
 
 
 @dataclass
@@ -98,12 +143,13 @@ class _Package:
         path = self.path(module)
         if path is None or module in self.trees:
             return
-        tree = ast.parse(path.read_text(encoding="utf-8"))
+        tree = _parsed(path)
         # Hooks register; what they pass on (parameters, bands) is known from the spec, and words change no number.
         tree.body = [node for node in tree.body if self.keep_hooks or not _is_hook(node)]
         self.trees[module] = tree
         for statement in tree.body:
-            if isinstance(statement, ast.FunctionDef | ast.ClassDef):
+            # A decorator may register its function under its name, which then means something.
+            if isinstance(statement, ast.FunctionDef | ast.ClassDef) and not statement.decorator_list:
                 self.names.setdefault(statement.name, f"name{len(self.names)}")
         for node in ast.walk(tree):
             for target in self._imported(node, module, path.name == "__init__.py"):
@@ -133,11 +179,12 @@ class _Package:
             parts = target.split(".")
             yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))
 
-    def canonical(self, entry: str) -> list[Any]:
+    def canonical(self, entries: list[str]) -> list[Any]:
         """The trees without names of the plugin's own, and where the code begins."""
         number = {module: f"module{place}" for place, module in enumerate(self.trees)}
         trees = [_plain(_Imports(self, module, number).visit(tree), self.names) for module, tree in self.trees.items()]
-        return [*trees, [self.names.get(part, part) for part in entry.split(".")], sorted(self.bound)]
+        begin = [[self.names.get(part, part) for part in entry.split(".")] for entry in entries]
+        return [*trees, begin, sorted(self.bound)]
 
     def versions(self) -> Mapping[str, Any]:
         """Versions of the components of neuco that are imported, by name; a table that is imported counts whole."""
@@ -153,7 +200,8 @@ class _Package:
         """Name and sha256 of each file in the plugin's package that may hold numbers."""
         if self.folder is None:
             return []
-        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file() and path.suffix not in SILENT]
+        files = [path for path in sorted(self.folder.rglob("*")) if path.is_file()]
+        files = [path for path in files if not path.name.endswith(SILENT) and not path.name.startswith(SILENT_NAMES)]
         return [
             [path.relative_to(self.folder).as_posix(), _sha256(path, path.stat().st_mtime_ns, path.stat().st_size)]
             for path in files
@@ -182,8 +230,13 @@ class _Imports(ast.NodeTransformer):
         base = _absolute(node, self.module, self.is_package)
         if base.partition(".")[0] == "neuco_core":
             return None
-        names = [ast.alias(self.number.get(f"{base}.{alias.name}", alias.name), alias.asname) for alias in node.names]
-        return ast.ImportFrom(self.number.get(base, base), names, 0)
+        if base == "__future__":
+            return None
+        own = self.package.names if base in self.number else {}
+        names = [(self.number.get(f"{base}.{alias.name}") or own.get(alias.name, alias.name)) for alias in node.names]
+        pairs = zip(names, node.names, strict=True)
+        kept = [ast.alias(name, own.get(alias.asname or "", alias.asname)) for name, alias in pairs]
+        return ast.ImportFrom(self.number.get(base, base), kept, 0)
 
     def visit_Import(self, node: ast.Import) -> ast.AST:
         return ast.Import([ast.alias(self.number.get(alias.name, alias.name), alias.asname) for alias in node.names])
@@ -214,18 +267,38 @@ def _is_dynamic(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in DYNAMIC
 
 
-def _plain(node: Any, names: Mapping[str, str]) -> Any:
-    """A syntax tree as lists and texts: the same for every version of Python, whatever fields it adds."""
+def _parsed(path: Path) -> ast.Module:
+    """The tree of a file in whatever encoding it declares; what is no Python counts by its bytes."""
+    data = path.read_bytes()
+    try:
+        return ast.parse(data)
+    except (SyntaxError, ValueError):
+        return ast.Module([ast.Expr(ast.Constant(hashlib.sha256(data).hexdigest().encode()))], [])
+
+
+def _plain(node: Any, names: Mapping[str, str], inside_class: bool = False) -> Any:
+    """A syntax tree as lists and texts: the same for every version of Python, whatever fields it adds.
+
+    The plugin's own names are replaced where they are defined and where they stand alone; an attribute or a keyword
+    of the same name may be somebody else's.
+    """
     if isinstance(node, list):
-        return [_plain(item, names) for item in node]
+        return [_plain(item, names, inside_class) for item in node]
     if not isinstance(node, ast.AST):
-        return names.get(node, node) if isinstance(node, str) else repr(node)
+        return node if isinstance(node, str) else repr(node)
     if isinstance(node, ast.Constant):
         return ["Constant", repr(node.value)]
+    if isinstance(node, ast.Name):
+        return ["Name", names.get(node.id, node.id)]
     if isinstance(node, ast.Module | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and _has_docstring(node):
         node.body = node.body[1:]
-    skipped = ("ctx", "type_comment", "kind", "lineno", "end_lineno", "col_offset", "end_col_offset")
-    values = [(name, _plain(getattr(node, name, None), names)) for name in node._fields if name not in skipped]
+    skipped = {"ctx", "type_comment", "kind", "lineno", "end_lineno", "col_offset", "end_col_offset", "returns"}
+    if not inside_class or isinstance(node, ast.arg):  # in a class, annotations may make fields
+        skipped.add("annotation")
+    within = isinstance(node, ast.ClassDef)
+    values = [(name, _plain(getattr(node, name, None), names, within)) for name in node._fields if name not in skipped]
+    if isinstance(node, ast.FunctionDef | ast.ClassDef) and not inside_class:
+        values = [(name, names.get(value, value) if name == "name" else value) for name, value in values]
     return [type(node).__name__, *([name, value] for name, value in values if value not in ([], "None"))]
 
 

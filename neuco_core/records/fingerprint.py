@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.jsonio import hashed
 from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, load_splitter
-from neuco_core.plugins.code import code_key
+from neuco_core.plugins.code import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Scalar
@@ -119,9 +119,11 @@ def _attempt(make: Callable[[], str]) -> Trace:
         return Trace(make())
     except (UnpinnedError, OfflineError, _NotHereError) as error:
         return Trace(None, str(error))
-    except Exception:
+    except NeucoError:
         # Whatever else is wrong will be met again, and reported with its type, when the cell is run.
         return Trace(None)
+    except Exception:
+        return Trace(UNKNOWN_CODE)  # the plugin's own code failed: nobody can say that nothing changed
 
 
 class _NotHereError(NeucoError):
@@ -130,7 +132,7 @@ class _NotHereError(NeucoError):
 
 def method_part(method: Method) -> dict[str, Any]:
     """What a method itself contributes to its embeddings: parameters, code, packages."""
-    own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder, files=True)]
+    own = [method.id, method.version, dict(method.params), list(method.bands), _code(method.encoder, method)]
     return {
         "method": own,
         "packages": _packages(method),
@@ -154,7 +156,7 @@ def _labels_from(task: Task) -> str:
 
 def task_code(task: Task) -> str:
     """The hash of the code that reads a task's labels, if it has its own."""
-    return _code(task.loader) if task.loader else ""
+    return _code(task.loader, task) if task.loader else ""
 
 
 def labels_key(content: str | None, kind: str, columns: Sequence[str], group: str | None, code: str) -> str:
@@ -219,12 +221,12 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
     function = getattr(spec, attribute)
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
         return version_of(*function.args)
-    return _code(function)
+    return _code(function, spec)
 
 
-def _code(function: Callable[..., Any] | None, *, files: bool = False) -> str:
+def _code(function: Callable[..., Any] | None, spec: Spec) -> str:
     """The key of a function's code; of code that cannot be found nobody knows whether it changed, so: it did."""
-    return code_key(function, files=files) or UNKNOWN_CODE
+    return code_key(function, home_of(spec), files=True) or UNKNOWN_CODE
 
 
 def _packages(method: Method) -> dict[str, str]:
