@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -38,13 +40,14 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     chosen = _options(spec, options or {})
     found = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
     try:
-        values = rounded(_plain(spec.rank(cells, **chosen)))
+        with contextlib.redirect_stdout(sys.stderr):  # what a kind prints must not end up in our JSON
+            values = rounded(_plain(spec.rank(cells, **chosen)))
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
         more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})
         return msgspec.convert(values | more, Board)
     except NeucoError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         what = f"board kind {kind!r} failed: {type(error).__name__}: {error}"
         raise PluginError(what, where=spec.origin) from error
 

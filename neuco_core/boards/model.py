@@ -174,6 +174,11 @@ class Ranked(Part, frozen=True, kw_only=True):
             unique("column", [column.key for column in columns])
         unique("method", [row.method for row in self.rows])
         unique("task", [task.id for task in self.tasks])
+        known, known_of_cells = ({column.key for column in group} for group in (self.columns, self.cell_columns))
+        drawn = {*(self.scatter or ())} - known | ({self.profile} - known_of_cells if self.profile else set())
+        strangers = {method for group in self.groups or () for method in group} - {row.method for row in self.rows}
+        if drawn or strangers:
+            raise ValueError(f"unknown column or method: {', '.join(sorted(drawn | strangers))}")
         _known(self.columns, *(row.values for row in self.rows))
         _known(self.task_columns, *(task.values for task in self.tasks))
         _known(self.cell_columns, *(cell.values for row in self.rows for cell in row.cells.values()))

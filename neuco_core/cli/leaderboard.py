@@ -10,7 +10,7 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.errors import DataError, UnknownIdError, UsageError
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.text import counted
 
@@ -61,11 +61,14 @@ def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
     from neuco_core.boards.store import board_path, write_board
 
-    for suite, board in _computed(suites):
+    problems: list[NeucoError] = []
+    for suite, board in _computed(suites, problems):
         said = write_board(registry_dir(), board)
         click.echo(f"{suite.id}: {'written' if said else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
         for line in said:
             click.echo(f"  {line}")
+    if problems:
+        raise problems[0]
 
 
 @leaderboard.command()
@@ -73,11 +76,12 @@ def build(suites: Sequence[str]) -> None:
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
     from neuco_core.boards.store import check_board, orphans
+    from neuco_core.plugins.catalog import list_suites
 
-    problems = []
-    computed = _computed(suites)
+    problems: list[NeucoError] = []
+    computed = _computed(suites, problems)
     if not suites:
-        for path in orphans(registry_dir(), [suite.id for suite, _ in computed]):
+        for path in orphans(registry_dir(), [suite.id for suite in list_suites()]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
             click.echo(clean(str(problems[-1])), err=True)
     for suite, board in computed:
@@ -217,14 +221,24 @@ def site(out: Path, suites: Sequence[str]) -> None:
     click.echo(f"{pages} pages: open {out / 'index.html'}")
 
 
-def _computed(names: Sequence[str]) -> list[tuple[Suite, Board]]:
+def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
+    """The boards of suites. One that cannot be computed is told and put into ``problems``, and the others go on."""
     from neuco_core.boards.current import current
 
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
         raise DataError("there is no suite here", where=registry_dir() / "suites", hint=hint)
-    return [(suite, now.board(suite)) for suite in now.choose(names)]
+    boards = []
+    for suite in now.choose(names):
+        try:
+            boards.append((suite, now.board(suite)))
+        except NeucoError as error:
+            if problems is None:
+                raise
+            problems.append(error)
+            click.echo(clean(f"{suite.id}: {error}"), err=True)
+    return boards
 
 
 def _one(name: str, options: Mapping[str, str], only: Sequence[str]) -> Board:

@@ -108,12 +108,15 @@ def score(**given: Any) -> None:
     holds, and not recorded unless you say --save. The exit code is 1 if a score failed, if a task given by its id has
     no score, or if nothing was scored.
     """
+    from neuco_core._validate import ID
     from neuco_core.errors import UsageError
     from neuco_core.runs.run import shared_folder
 
     if not given["methods"] and not given["files"] and not given["everything"]:
         hint = "Say --method ID, --embeddings FILE or --all; see `neuco methods`"
         raise UsageError("nothing to score", hint=hint)
+    if given["name"] and not ID.fullmatch(given["name"]):
+        raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(given["name"]))
     if given["name"] and len(given["files"]) != 1:
         raise UsageError("--name is for one --embeddings file", got=f"{len(given['files'])} files")
     tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
@@ -153,7 +156,7 @@ def _score(given: Given, tasks: Sequence[Task], protocol: Protocol, shared: str)
         error.hint += go_on
         raise
     results = outcomes(plan, made, registry_dir())
-    show(plan, results, made, given["as_json"])
+    show(plan, results, made, save=given["save"], as_json=given["as_json"])
     _end(results, given, protocol.name)
 
 
@@ -162,9 +165,9 @@ def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsF
 
     names: dict[Path, str] = {}
     for path in given["files"]:
-        stem = given["name"] or method_id(path)
-        taken = list(names.values())
-        names.setdefault(path, stem if stem not in taken else f"{stem}-{len(taken) + 1}")
+        stem, taken = given["name"] or method_id(path), set(names.values())
+        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
+        names.setdefault(path, next(name for name in (stem, *others) if name not in taken))
     return [open_file(path, tasks, name=name, strict=given["strict"], shared=shared) for path, name in names.items()]
 
 
@@ -221,5 +224,5 @@ def _end(results: Sequence[Outcome], given: Given, protocol: str) -> None:
         command = retry_command(given, protocol, [(method, task) for method, task, _ in failed])
         raise ScoreError(f"{len(failed)} of {len(results)} cells failed: {shown}", hint=f"Try again: {command}")
     problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
-    if problem and not given["everything"]:
-        raise ScoreError(problem)
+    if problem:
+        raise ScoreError(problem, hint="The lines above say why; `neuco explain METHOD TASK` says more")

@@ -36,7 +36,7 @@ def describe(record: Record) -> str:
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
-def show(plan: Plan, results: Sequence[Outcome], made: Sequence[Record], as_json: bool) -> None:
+def show(plan: Plan, results: Sequence[Outcome], made: Sequence[Record], *, save: bool, as_json: bool) -> None:
     """The scores as a table, then what has none and why, then where the numbers come from."""
     from neuco_core.paths import registry_dir
     from neuco_core.specs import to_json
@@ -56,16 +56,16 @@ def show(plan: Plan, results: Sequence[Outcome], made: Sequence[Record], as_json
         click.echo(line)
     gaps = [(o.status, o.cell.method.id, o.cell.task.id, o.reason) for o in results if o.status != "ok"]
     stale = [("stale", o.cell.method.id, o.cell.task.id, o.cell.reason) for o in results if o.cell.state == "stale"]
-    for line in (*grouped(gaps), *grouped(stale), *_sources(plan, made, str(registry_dir() / "results"))):
+    for line in (*grouped(gaps), *grouped(stale), *_sources(plan, made, str(registry_dir() / "results"), save)):
         click.echo(line)
 
 
-def _sources(plan: Plan, made: Sequence[Record], folder: str) -> Iterator[str]:
+def _sources(plan: Plan, made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:
     yield _counts(plan)
     if plan.counts.get("cached"):
         yield f"cached: served from {folder}, nothing changed since; --fresh runs them again"
     if made:
-        kept = any(record.registered for record in made)
+        kept = save or any(record.registered for record in made)
         yield f"{sum(record.ok for record in made)} of {len(made)} scored now" + f", records in {folder}" * kept
 
 

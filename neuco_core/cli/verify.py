@@ -63,7 +63,7 @@ def verify(
         raise ScoreError(what, got=_line(bad[0], twice), hint=f"Run `{told}`")
     if not any(check.confirmed for check in checks):
         hint = "Run `neuco score --retry` to try again what failed"
-        raise ScoreError("nothing was confirmed: no record has a score", got=_line(checks[0], twice), hint=hint)
+        raise ScoreError("nothing was confirmed: no record could be run again", got=_line(checks[0], twice), hint=hint)
 
 
 def _records(files: Sequence[Path]) -> dict[Path, Record]:
@@ -108,7 +108,7 @@ def _show(checks: Sequence[Verified], tolerance: float, with_file: bool) -> None
     head = ["method", "task", "protocol", "verdict", "difference", *(["file"] if with_file else []), "reason"]
     click.echo(table(head, rows, right=(4,)))
     open_ones = sum(check.confirmed is None for check in checks)
-    left = f", {open_ones} not checked (without a score)" if open_ones else ""
+    left = f", {open_ones} not checked (without a score, or made from a file)" if open_ones else ""
     click.echo(
         f"{sum(check.confirmed is True for check in checks)} of {len(checks)} confirmed{left}, tolerance {tolerance:g}"
     )

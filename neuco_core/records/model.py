@@ -178,6 +178,9 @@ def _input_problems(record: Record) -> Iterator[str]:
         # Only a record without a score may lack what would have gone into it.
         if not (isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value)) and (value is not None or record.ok):
             yield f"bad input {name}; expected a sha256, got {shorten(value)}"
+    for name in COMPONENTS:
+        if not (isinstance(inputs[name], str) and inputs[name]):
+            yield f"bad input {name}; expected a version or the hash of code, got {shorten(inputs[name])}"
     if record.fingerprint != fingerprint(inputs):
         yield f"the fingerprint does not follow from the inputs; expected {fingerprint(inputs)}"
 

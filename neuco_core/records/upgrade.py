@@ -17,11 +17,12 @@ from neuco_core.text import shorten
 def upgraded(values: dict[str, Any], where: object) -> dict[str, Any]:
     """The values of a record of any known schema, as the present one has them."""
     schema = values.get("schema")
-    if schema == 1:
-        splits = values.pop("folds", {})
-        inputs = inputs_of(1, values.get("inputs", {}))
+    if type(schema) is int and schema == 1 and isinstance(values.get("inputs"), dict):
+        if "splits" in values or values.get("fingerprint") != hashed(values["inputs"]):
+            raise DataError("a record of schema 1 whose fields or fingerprint are not those of schema 1", where=where)
+        splits, inputs = values.pop("folds", {}), inputs_of(1, values["inputs"])
         return {**values, "schema": 2, "splits": splits, "inputs": inputs, "fingerprint": hashed(inputs)}
-    if schema != SCHEMA:
+    if type(schema) is not int or schema not in (1, SCHEMA):
         newer = isinstance(schema, int) and schema > SCHEMA
         raise DataError(
             "this record was made by a newer version of neuco" if newer else "not a record of a known schema",

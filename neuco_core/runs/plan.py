@@ -175,12 +175,14 @@ class Present:
 
         What cannot be compared on this machine, such as a dataset that is not here, does not make a record stale.
         """
-        from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+        from neuco_core.plugins.catalog import catalog, load_method, load_protocol, load_task
 
         try:
             if record.protocol not in self._identities:
                 self._identities[record.protocol] = Identity(load_protocol(record.protocol))
             identity = self._identities[record.protocol]
+            if not record.registered and catalog().plugins.find("method", record.method) is not None:
+                return f"made from a file, but {record.method!r} is a registered method now"
             method = load_method(record.method) if record.registered else unregistered(record.method, record.dataset)
             task = load_task(record.task)
             changes = differences(record.inputs, identity.inputs(method, task))

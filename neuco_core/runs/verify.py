@@ -71,10 +71,10 @@ def verify_records(
     for path, record in files.items():
         if not record.ok:
             yield Verified(record, "not checked", f"{record.status}: {record.reason}", path=path)
-        elif not record.registered:
-            yield Verified(record, "not checked", "its file of embeddings is registered by no plugin", path=path)
         elif reason := present.why_stale(record):
             yield Verified(record, "stale", reason, path=path)
+        elif not record.registered:
+            yield Verified(record, "not checked", "its file of embeddings is registered by no plugin", path=path)
         else:
             waiting.setdefault(record.key, []).append((path, record))
     cells = {key: _cell(*key) for key in waiting}

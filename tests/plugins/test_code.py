@@ -70,11 +70,11 @@ class Package:
         assert there in text
         self.write(file, text.replace(there, instead))
 
-    def key(self, pick: Callable[[Any], Any] = lambda module: module.make) -> str | None:
+    def key(self, pick: Callable[[Any], Any] = lambda module: module.make, home: str = "") -> str | None:
         for name in [name for name in sys.modules if name.partition(".")[0] == self.name]:
             del sys.modules[name]
         importlib.invalidate_caches()
-        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), files=True)
+        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), home, files=True)
 
 
 @pytest.fixture
@@ -100,6 +100,11 @@ SAME: dict[str, Callable[[Package], None]] = {
     "a module's name": rename_module,
     "a module that is never imported": lambda p: p.edit("unused.py", "1", "2"),
     "the tests": lambda p: p.write("test.py", "assert False"),
+    "type hints": lambda p: p.edit("encoder.py", "def helper(x):", "def helper(x: int) -> int:"),
+    "a licence": lambda p: p.write("LICENSE", "Words"),
+    "a byte order mark": lambda p: (
+        (p.folder / "encoder.py").write_bytes(b"\xef\xbb\xbf" + (p.folder / "encoder.py").read_bytes()) and None
+    ),
     "a card": lambda p: p.write("README.md", "# Words"),
 }
 OTHER: dict[str, Callable[[Package], None]] = {
@@ -111,6 +116,9 @@ OTHER: dict[str, Callable[[Package], None]] = {
     "the factory": lambda p: p.edit("plugin.py", "Encoder()", "Encoder().eval()"),
     "a file of weights": lambda p: p.write("weights.npy", "1"),
     "a file of weights in a folder": lambda p: p.write("data/weights.bin", "1"),
+    "a helper renamed with what it calls": lambda p: p.edit("encoder.py", "helper(1)", "np.max(1)"),
+    "settings in a TOML file": lambda p: p.write("settings.toml", "size = 1"),
+    "a file that is no Python": lambda p: p.write("tables.py", "OFFSET = = 3"),
     "another tool of neuco": lambda p: p.edit("encoder.py", "resize", "shrink"),
 }
 
@@ -155,6 +163,45 @@ def test_what_a_lambda_in_a_hook_binds_counts(package: Package) -> None:
 def test_what_a_partial_binds_counts(package: Package) -> None:
     keys = {package.key(lambda module, n=n: functools.partial(module.make, size=n)) for n in (1, 2, 2)}
     assert len(keys) == 2
+
+
+def test_a_name_that_is_also_an_attribute_of_others_is_seen(package: Package) -> None:
+    old = "def helper(x):\n    # a comment\n    return x + 1"
+    package.edit("encoder.py", old, "def mean(x):\n    return np.mean(x)")
+    before = package.key()
+    package.edit("encoder.py", "def mean(x):\n    return np.mean(x)", "def max(x):\n    return np.max(x)")
+    assert package.key() != before
+
+
+def test_values_given_to_an_object_in_a_hook_count(package: Package) -> None:
+    package.edit("plugin.py", "encoder=make)", "encoder=Holder(2.0).run)")
+    package.edit("plugin.py", "def make", "from .holder import Holder\n\ndef make")
+    package.write("holder.py", "class Holder:\n    def __init__(self, x): self.x = x\n    def run(self): pass\n")
+    pick = lambda module: next(module.neuco_methods()).encoder  # noqa: E731
+    home = f"{package.name}.plugin"
+    before = package.key(pick, home)
+    package.edit("plugin.py", "2.0", "3.0")
+    assert package.key(pick, home) != before
+
+
+def test_a_partial_binds_values_and_not_their_texts(package: Package) -> None:
+    import numpy as np
+
+    def key(array: Any) -> str | None:
+        return package.key(lambda module: functools.partial(module.make, array))
+
+    one, other = np.zeros(5000), np.zeros(5000)
+    other[2500] = 1
+    assert key(one) != key(other)
+    assert key(one) == key(one.copy())
+    assert key({"a", "b"}) == key({"b", "a"})
+    assert key(object()) is None, "what may differ in the next process is unknown"
+
+
+def test_what_another_package_made_is_unknown(package: Package) -> None:
+    import numpy as np
+
+    assert package.key(lambda module: np.vectorize(module.make), f"{package.name}.plugin") is None
 
 
 def test_two_encoders_of_one_module_have_keys_of_their_own(package: Package) -> None:

@@ -11,6 +11,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from neuco_core.errors import DataError
 from neuco_core.jsonio import hashed
@@ -116,3 +117,15 @@ def test_an_encoder_that_schema_1_knew_otherwise_is_stale(old: Path) -> None:
     values["fingerprint"] = hashed(values["inputs"])
     stranger = parse_record(layout(values), "x")
     assert "encoder's code" in stale_records([stranger])[stranger.key]
+
+
+@pytest.mark.parametrize("inputs", [None, 5, [], "x"])
+def test_inputs_that_are_no_object_are_refused(inputs: object) -> None:
+    with pytest.raises(DataError, match=r"schema|inputs"):
+        parse_record(layout({"schema": 1, "inputs": inputs}), "x.json")
+
+
+def test_a_record_that_calls_a_registered_method_a_file_is_stale(old: Path) -> None:
+    record = next(record for record in read_all(old) if record.ok and record.method == "pca")
+    forged = structs.replace(record, registered=False)
+    assert "is a registered method now" in stale_records([forged])[forged.key]
