@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from importlib import metadata
 
 from neuco_core.errors import UsageError
 
@@ -22,3 +23,11 @@ def switched_on(variable: str, values: Mapping[str, str] | None = None) -> bool:
 
 def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def installed_version(package: str) -> str:
+    """The version of an installed package, or ""."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return ""

@@ -156,7 +156,7 @@ def main(args: list[str] | None = None) -> None:
     debug = False
     try:
         debug = _debug(args)
-        code = cli.main(args, prog_name="neuco", standalone_mode=False)
+        code = cli.main(args, prog_name="neuco", standalone_mode=False, obj=tuple(args))
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:

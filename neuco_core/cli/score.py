@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -21,7 +22,6 @@ from neuco_core.cli.options import (
     task_options,
 )
 from neuco_core.cli.output import json_option
-from neuco_core.cli.score_again import resume_command, retry_command
 from neuco_core.cli.score_show import describe, describe_plan, show
 
 if TYPE_CHECKING:
@@ -146,18 +146,18 @@ def _score(given: Given, tasks: Sequence[Task], protocol: Protocol, shared: str)
     if given["dry_run"]:
         describe_plan(plan, as_json=given["as_json"])
         return
-    # Splits of few cells may use the cores that would be idle; the numbers are the same for any number of threads.
-    threads = given["threads"] or max(1, available_cores() // max(1, min(jobs, len(plan.work))))
+    # The last of few cells would leave cores idle; the numbers are the same for any number of threads.
+    threads = given["threads"] or (available_cores() if len(plan.work) < 4 * jobs else 1)
     made: list[Record] = []
     try:
         _run(plan, engine, limits, made, threads=threads, shared=shared, save=given["save"])
     except EngineError as error:
-        go_on = f"{'. Then go' if error.hint else 'Go'} on with: {resume_command(given, protocol.name)}"
+        go_on = f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
         error.hint += go_on
         raise
     results = outcomes(plan, made, registry_dir())
     show(plan, results, made, save=given["save"], as_json=given["as_json"])
-    _end(results, given, protocol.name)
+    _end(results, given)
 
 
 def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
@@ -211,7 +211,13 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
         yield ended
 
 
-def _end(results: Sequence[Outcome], given: Given, protocol: str) -> None:
+def _again(*more: str) -> str:
+    """The command that goes on: the very same one, since what is done is served from records."""
+    words = [word for word in click.get_current_context().obj or ("score",) if word not in ("--fresh", *more)]
+    return shlex.join(["neuco", *words, *more])
+
+
+def _end(results: Sequence[Outcome], given: Given) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
     from neuco_core.errors import ScoreError
     from neuco_core.runs.outcomes import verdict
@@ -221,8 +227,9 @@ def _end(results: Sequence[Outcome], given: Given, protocol: str) -> None:
     if failed:
         names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
         shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        command = retry_command(given, protocol, [(method, task) for method, task, _ in failed])
-        raise ScoreError(f"{len(failed)} of {len(results)} cells failed: {shown}", hint=f"Try again: {command}")
+        raise ScoreError(
+            f"{len(failed)} of {len(results)} cells failed: {shown}", hint=f"Try again: {_again('--retry')}"
+        )
     problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
     if problem:
         raise ScoreError(problem, hint="The lines above say why; `neuco explain METHOD TASK` says more")

@@ -7,12 +7,12 @@ import io
 import json
 import shutil
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuco_core.env import installed_version
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
 from neuco_core.plugins.code import code_key, home_of
@@ -60,18 +60,11 @@ def open_cache(method: Method, dataset: Dataset, source: CubeSource, params: Map
         "method": [method.id, method.version],
         "params": dict(params),
         "code": code,
-        "packages": {name: _version(name) for name in ("numpy", *method.requires)},
+        "packages": {name: installed_version(name) for name in ("numpy", *method.requires)},
     }
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     key = hashlib.sha256(text.encode()).hexdigest()[:32]
     return EncodeCache(cache_dir() / "encoded" / method.id / dataset.id, key)
-
-
-def _version(requirement: str) -> str:
-    try:
-        return metadata.version(requirement)
-    except metadata.PackageNotFoundError:
-        return ""
 
 
 def _pack(ids: tuple[str, ...], values: np.ndarray) -> bytes:

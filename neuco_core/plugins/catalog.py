@@ -14,7 +14,9 @@ from neuco_core.env import switched_on
 from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
 from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
 from neuco_core.plugins.loading import Plugins
-from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
+from neuco_core.protocol import PROTOCOLS as PROTOCOLS  # noqa: PLC0414 - protocols are looked up here, too
+from neuco_core.protocol import Protocol
+from neuco_core.protocol import load_protocol as load_protocol  # noqa: PLC0414
 from neuco_core.specs import KINDS, BoardKind, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
 from neuco_core.text import counted
 
@@ -213,25 +215,3 @@ def list_suites() -> list[Suite]:
 def list_protocols() -> list[Protocol]:
     """All named protocols; variants are made with ``Protocol.with_``."""
     return list(PROTOCOLS.values())
-
-
-__all__ = [
-    "PROTOCOLS",
-    "Catalog",
-    "catalog",
-    "list_datasets",
-    "list_methods",
-    "list_protocols",
-    "list_suites",
-    "list_tasks",
-    "load_board",
-    "load_dataset",
-    "load_method",
-    "load_metric",
-    "load_probe",
-    "load_protocol",
-    "load_splitter",
-    "load_suite",
-    "load_task",
-    "read_suite",
-]

@@ -12,10 +12,10 @@ import hashlib
 import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from neuco_core.env import installed_version
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.jsonio import hashed
 from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, load_splitter
@@ -65,7 +65,7 @@ class Identity:
     def claims(self, method: Method, task: Task) -> dict[str, Scalar]:
         """What a record must repeat of the method and the metric; of a metric that is not here nothing is known."""
         if task.metric not in self._metrics:
-            self._metrics[task.metric] = _direction(task.metric)
+            self._metrics[task.metric] = direction(task.metric)
         return {"baseline": method.baseline, **self._metrics[task.metric]}
 
     def _task(self, task: Task) -> dict[str, Scalar]:
@@ -198,7 +198,7 @@ def _components(protocol: Protocol) -> dict[str, Scalar]:
     }
 
 
-def _direction(metric: str) -> dict[str, Scalar]:
+def direction(metric: str) -> dict[str, Scalar]:
     try:
         found = load_metric(metric)
     except NeucoError:
@@ -232,14 +232,7 @@ def _code(function: Callable[..., Any] | None, spec: Spec) -> str:
 def _packages(method: Method) -> dict[str, str]:
     """Versions of what a method requires; a package may hold the very weights."""
     names = {re.split(r"[\s<>=!~;\[]", item, maxsplit=1)[0] for item in method.requires}
-    return {name: _version(name) for name in sorted(names) if name.lower().replace("_", "-") not in NUMERICAL}
-
-
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return ""
+    return {name: installed_version(name) for name in sorted(names) if name.lower().replace("_", "-") not in NUMERICAL}
 
 
 def _file_hash(path: Path) -> str:

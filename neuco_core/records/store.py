@@ -115,13 +115,10 @@ def _check_depth(value: Any) -> None:
     """Nothing that readers without our limits would choke on; neuco itself needs three levels."""
     level = [value]
     for _ in range(DEEPEST):
-        level = [part for item in level if isinstance(item, dict | list) for part in _parts(item)]
+        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
+        level = [part for parts in inner for part in parts]
     if level:
         raise ValueError(f"lists or objects more than {DEEPEST} deep inside each other")
-
-
-def _parts(item: dict[str, Any] | list[Any]) -> list[Any]:
-    return list(item.values()) if isinstance(item, dict) else item
 
 
 def _field(line: str) -> str:

@@ -6,7 +6,7 @@ import logging
 import secrets
 import tempfile
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,9 +14,9 @@ from typing import Any
 
 from msgspec.structs import replace as replace_fields
 
-from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.plugins.catalog import load_metric, load_protocol
-from neuco_core.records.fingerprint import Identity
+from neuco_core.errors import DataError, UsageError
+from neuco_core.plugins.catalog import load_protocol
+from neuco_core.records.fingerprint import Identity, direction
 from neuco_core.records.model import Record, fingerprint, summary
 from neuco_core.records.store import exclusive, read_record, record_path, unwritable, write_record
 from neuco_core.runs.memory import can_measure
@@ -58,7 +58,7 @@ def run_plan(
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
     cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
     kept = [cell for cell in plan.cells if save or cell.file is None]
-    with exclusive(registry) if kept else _nothing():
+    with exclusive(registry) if kept else nullcontext():
         for cell in kept:
             if _says_why_not(cell):
                 save_record(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
@@ -68,11 +68,6 @@ def run_plan(
                 result = failure("data", CHANGED)
             record = make_record(cell, result, engine.name)
             yield save_record(record, registry) if save or cell.file is None else record
-
-
-@contextmanager
-def _nothing() -> Iterator[None]:
-    yield
 
 
 def _says_why_not(cell: PlannedCell) -> bool:
@@ -144,7 +139,8 @@ def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
         # Where something came from may be unknown; then nobody can say later that it is unchanged.
         unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
         inputs |= {name: secrets.token_hex(32) for name in unknown}
-    greater, lower, upper = _direction(cell.task.metric)
+    # Of a metric that is not registered nothing is known; the cell has failed for this very reason.
+    claims: dict[str, Any] = {"greater_is_better": True, **direction(cell.task.metric)}
     return Record(
         method=cell.method.id,
         method_version=cell.method.version,
@@ -156,14 +152,12 @@ def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
         protocol=str(inputs["protocol"]),
         fingerprint=fingerprint(inputs),
         inputs=inputs,
-        greater_is_better=greater,
-        lower=lower,
-        upper=upper,
+        **claims,
         baseline=cell.method.baseline,
         registered=cell.file is None,
         dim=result.get("dim") or cell.method.dim,
         provenance=_provenance(cell, result, engine),
-        **_outcome(result, greater),
+        **_outcome(result, claims["greater_is_better"]),
     )
 
 
@@ -182,14 +176,6 @@ def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
         "samples": result.get("samples", {}),
         "splits": result.get("splits", {}),
     }
-
-
-def _direction(metric: str) -> tuple[bool, float | None, float | None]:
-    try:
-        spec = load_metric(metric)
-    except NeucoError:  # the cell has failed for this very reason
-        return True, None, None
-    return spec.greater_is_better, spec.lower, spec.upper
 
 
 def _provenance(cell: PlannedCell, result: Result, engine: str) -> dict[str, Any]:
