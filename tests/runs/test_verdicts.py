@@ -129,11 +129,11 @@ def test_what_was_not_run_is_not_confirmed(world: World, folder: Path, tmp_path:
     )
     alone = world.neuco("verify", lost)
     assert alone.returncode == 1
-    assert "0 of 1 confirmed, 1 not checked (without a score)" in alone.stdout
+    assert "0 of 1 confirmed, 1 not checked (without a score, or made from a file)" in alone.stdout
     assert "nothing was confirmed" in alone.stderr
     both = world.neuco("verify", lost, str(true))
     assert both.returncode == 0, both.stderr
-    assert "1 of 2 confirmed, 1 not checked (without a score), tolerance 0.0001" in both.stdout
+    assert "1 of 2 confirmed, 1 not checked (without a score, or made from a file), tolerance 0.0001" in both.stdout
 
 
 def test_a_registry_without_records_confirms_nothing(world: World) -> None:
