@@ -14,13 +14,16 @@ from typing import Any
 import numba
 import numpy as np
 
+from neuco_core.plugins.source import compiled_here
+
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
 def _compiled(function: Any) -> Any:
     options: dict[str, Any] = {"nogil": True, "fastmath": FAST, "error_model": "numpy"}
     try:
-        return numba.njit(cache=True, **options)(function)
+        with compiled_here():
+            return numba.njit(cache=True, **options)(function)
     except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
         return numba.njit(**options)(function)
 

@@ -37,7 +37,14 @@ class Samples:
         return len(self.classes) if len(self.classes) > 2 else self.y.shape[1]
 
 
-def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Collection[str] | None = None) -> Samples:
+def join(
+    embeddings: Embeddings,
+    labels: Labels,
+    protocol: Protocol,
+    over: Collection[str] | None = None,
+    *,
+    allow_constant: bool = False,
+) -> Samples:
     """Join on the ids; the scalar mean and std for standardising are those of the ids ``over``, or of all rows.
 
     All rows, because NeuCo-Bench standardises before it looks at a task: a task scored alone sees the same inputs
@@ -55,7 +62,7 @@ def join(embeddings: Embeddings, labels: Labels, protocol: Protocol, over: Colle
     x = _padded(embeddings.values, rows, protocol.embedding_dim)
     chosen = embeddings.ids if over is None else [name for name in over if name in row_of]
     center, spread = _moments(embeddings.values, np.array([row_of[name] for name in chosen], np.int64), x.shape[1])
-    y, classes = _targets(labels, kept)
+    y, classes = _targets(labels, kept, allow_constant)
     counts = {
         "used": len(kept),
         "labels": len(labels.ids),
@@ -111,14 +118,14 @@ def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, flo
     return about + offset, spread if spread > 1e-7 * abs(about + offset) else 1.0
 
 
-def _targets(labels: Labels, kept: np.ndarray) -> tuple[np.ndarray, tuple[float, ...]]:
+def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np.ndarray, tuple[float, ...]]:
     values = np.asarray(labels.values, np.float64)
     values = values.reshape(len(values), -1)[kept]
     if not np.isfinite(values).all():
         raise DataError("labels that are not finite", where=labels.task)
     if labels.kind == "regression":
         flat = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
-        if flat.size:
+        if flat.size and not allow_constant:
             hint = "Nothing can be learned from them; check the label file and the join"
             raise DataError(
                 f"the {len(kept)} joined labels are all {values[0, flat[0]]:g}", where=labels.task, hint=hint
@@ -127,6 +134,8 @@ def _targets(labels: Labels, kept: np.ndarray) -> tuple[np.ndarray, tuple[float,
     if values.shape[1] != 1:
         raise ScoreError("a classification with several labels per sample", where=labels.task, expected="one label")
     classes, numbers = np.unique(values[:, 0], return_inverse=True)
+    if len(classes) < 2 and allow_constant and classes[0] in (0, 1):
+        return values, (0.0, 1.0)
     if len(classes) < 2:
         raise DataError(
             f"the {len(kept)} joined labels are all {classes[0]:g}", where=labels.task, expected="two classes"

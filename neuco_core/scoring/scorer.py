@@ -68,19 +68,21 @@ def score(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     keep_models: bool = False,
+    allow_constant: bool = False,
 ) -> Score:
     """How well the labels can be read from the embeddings under a protocol.
 
     A task may be given instead of its labels; its metric is then used unless another one is named. ``words_before``
     starts torch's generator that many 32-bit words in, ``standardize_ids`` are the ids over which the mean and std
-    are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
+    are taken (default: all that have an embedding); both are for reproducing a run over several tasks. Labels that
+    are all the same are an error unless ``allow_constant``.
     """
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
     if isinstance(labels, Task):
         metric, labels = metric or labels.metric, labels.labels()
     chosen = _metric(metric or DEFAULT_METRIC[labels.kind], labels)
     further = [_metric(name, labels) for name in FURTHER[labels.kind]]
-    samples = join(embeddings, labels, protocol, standardize_ids)
+    samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=allow_constant)
     outcomes, words = run_splits(
         samples,
         protocol,

@@ -104,7 +104,7 @@ def ablate(
                 if progress:
                     share = (place + number / len(tasks)) / len(variants)
                     progress(share, f"{variant.reduction} {variant.dim} {variant.rate}")
-                scores[task.id] = score(small, labels, protocol, metric=task.metric, threads=threads)
+                scores[task.label] = score(small, labels, protocol, metric=task.metric, threads=threads)
             yield Point(variant, coded.bits, coded.side_bits, scores)
         except (DataError, ScoreError) as error:
             yield Point(variant, problem=str(error))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.fetch.links import dataset_root
 from neuco_core.runs.sources import FileSource, Source
 
 if TYPE_CHECKING:
@@ -32,14 +33,14 @@ def gather(tasks: Sequence[Task], *sources: Source, same_dataset: bool = False) 
 
     ``same_dataset`` says that the caller chose the dataset, so that a file's ids need not tell it.
     """
-    tasks = sorted(tasks, key=lambda task: (task.dataset, task.id))
-    labels = {task.id: _labels(task) for task in tasks}
+    tasks = sorted(tasks, key=lambda task: (task.dataset, task.label))
+    labels = {task.label: _labels(task) for task in tasks}
     for source in sources:
         if isinstance(source, FileSource):  # a bad file is one error, not one for every task
             source.read()
             if not same_dataset:
                 source.check_dataset(tasks, labels)
-    return [_input(task, labels[task.id], sources) for task in tasks]
+    return [_input(task, labels[task.label], sources) for task in tasks]
 
 
 def _labels(task: Task) -> Labels | NeucoError:
@@ -52,13 +53,14 @@ def _labels(task: Task) -> Labels | NeucoError:
 
 
 def _input(task: Task, labels: Labels | NeucoError, sources: Iterable[Source]) -> Input:
-    if isinstance(labels, UnpinnedError):
+    if isinstance(labels, UnpinnedError) and dataset_root(task.dataset) is None:
         # The same words for all tasks of a dataset, so that they are grouped into one line.
         link = f"`neuco data link {task.dataset} FOLDER` to use a local copy"
         reason = f"labels not verified yet (unpinned): run `neuco data pin TASK` to fetch and pin them, or {link}"
         return Input(task, status="skipped", reason=reason)
     if isinstance(labels, NeucoError):
-        return Input(task, status="skipped" if isinstance(labels, OfflineError) else "failed", reason=str(labels))
+        status = "skipped" if isinstance(labels, (OfflineError, UnpinnedError)) else "failed"
+        return Input(task, status=status, reason=str(labels))
     try:
         reason = next(filter(None, (source.why_not(task, labels) for source in sources)), "")
     except NeucoError as error:

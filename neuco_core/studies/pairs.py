@@ -67,7 +67,7 @@ def compare_tasks(
     inputs = gather(tasks, a, b, same_dataset=same_dataset)
     pairs = []
     for place, item in enumerate(inputs):
-        step = _step(progress, item.task.id, place / len(inputs), 1 / len(inputs))
+        step = _step(progress, item.task.label, place / len(inputs), 1 / len(inputs))
         pairs.append(_pair(a, b, item, protocol, confidence, threads, step))
     adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
     return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
@@ -102,7 +102,7 @@ def _pair(
 
     task, labels = item.task, item.labels
     if labels is None:
-        return Pair(task.id, item.status, item.reason)
+        return Pair(task.label, item.status, item.reason)
 
     def one(embeddings: Embeddings, before: float) -> Score:
         show = (lambda done, total: step(before + done / total / 2)) if step else None
@@ -114,9 +114,9 @@ def _pair(
         test = compare_scores(*scores, confidence=confidence)
         better = load_metric(task.metric).greater_is_better
     except (UnpinnedError, OfflineError) as error:
-        return Pair(task.id, "skipped", str(error))
+        return Pair(task.label, "skipped", str(error))
     except NeucoError as error:
-        return Pair(task.id, "failed", str(error))
+        return Pair(task.label, "failed", str(error))
     except Exception as error:  # an encoder, a metric or a probe is a stranger's code
-        return Pair(task.id, "failed", f"{type(error).__name__}: {error}")
-    return Pair(task.id, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)
+        return Pair(task.label, "failed", f"{type(error).__name__}: {error}")
+    return Pair(task.label, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)

@@ -35,7 +35,7 @@ def test_each_task_alone(case: Path, parity_tasks: Path, task: str) -> None:
     assert ran.code == 0, ran.err
     (cell,) = ran.json["cells"]
     check(cell["record"]["per_split"], cell["record"]["q"], ALONE[task])
-    assert ran.json["protocol"]["name"] == "neuco-2025+epochs=12,k=8,lr=0.01"
+    assert [item["name"] for item in ran.json["protocols"]] == ["neuco-2025+epochs=12,k=8,lr=0.01"]
 
 
 @pytest.mark.parametrize("task", ALONE)

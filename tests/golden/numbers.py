@@ -139,6 +139,29 @@ def _encoded() -> list[float]:
     return [float(value) for value in found.values.ravel()]
 
 
+def _ssl4eo() -> list[float]:
+    """What is read of a folder in the published layout; each place in it has another value."""
+    from tempfile import TemporaryDirectory
+
+    from neuco_core.cubes.ssl4eo import SSL4EOCubes
+    from neuco_tasks.ssl4eo_s12_downstream.fake import MODALITIES, write_zarr_zip
+
+    with TemporaryDirectory() as folder:
+        for place, (modality, bands) in enumerate(MODALITIES.items()):
+            for sample in range(2):
+                values = np.arange(4 * bands * 6, dtype="<f4").reshape(1, 4, bands, 2, 3) + 1000 * place + 0.5 * sample
+                write_zarr_zip(Path(folder, "data", modality, f"part-{sample}", f"s{sample}.zarr.zip"), values)
+        found = [SSL4EOCubes(folder), SSL4EOCubes(folder, 1000, ("s2l2a", "s1"), ("fall", "spring"))]
+        read = [source.read(source.ids()).values.astype(np.float64) for source in found]
+    weights = [np.arange(1, values[0].size + 1).reshape(values.shape[1:]) / values[0].size for values in read]
+    return [float(number) for values, weight in zip(read, weights, strict=True) for number in _sums(values, weight)]
+
+
+def _sums(values: np.ndarray, weight: np.ndarray) -> list[float]:
+    """Few numbers that change when any of many does, or when two of them change places."""
+    return [*(values * weight).sum(axis=(1, 2, 3, 4)), *values.sum(axis=(0, 1, 3, 4))]
+
+
 def numbers_of(name: str) -> list[float]:
     """The numbers of one component; a new one needs an entry here."""
     probes = {
@@ -154,6 +177,8 @@ def numbers_of(name: str) -> list[float]:
         return _splits(name)
     if name == "encode_dataset":
         return _encoded()
+    if name == "SSL4EOCubes":
+        return _ssl4eo()
     return _metric(name) if name in component_versions("neuco_core.scoring.metrics") else _toolkit(name)
 
 

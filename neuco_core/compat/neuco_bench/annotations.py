@@ -56,6 +56,7 @@ def select(annotations: tuple[Annotation, ...], names: tuple[str, ...] | None) -
 
 def _annotation(path: Path) -> Annotation:
     task, mark, suffix = path.stem.partition("__")
+    suffix = suffix.lower()
     if not mark or not task or suffix not in KINDS:
         raise DataError("bad label file name", where=path, expected="<task>__<type>.csv, type " + "/".join(KINDS))
     return Annotation(task, KINDS[suffix], path)

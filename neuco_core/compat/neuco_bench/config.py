@@ -27,7 +27,14 @@ SWITCHES = {
     "store_models": False,
 }
 TRAINING = {"batch_size": 64, "epochs": 10, "learning_rate": 0.001}
-SEARCH = ("C_start_end", "kernel_degree_list", "kernel_gamma_start_end", "kernel_coef0_start_end", "opt_params")
+SEARCH = (
+    "C_start_end",
+    "epsilon_list",
+    "kernel_degree_list",
+    "kernel_gamma_start_end",
+    "kernel_coef0_start_end",
+    "opt_params",
+)
 TOP = (*SWITCHES, *TRAINING, "device", "k_folds", "embedding_dim", "task_filter", "probe_type", "probe_params")
 PROBES = {"linear": (*TRAINING, "device"), "svm": SEARCH}
 
@@ -82,6 +89,8 @@ def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConf
     notes += [_unknown(f"probe_params.{key}", PROBES[probe]) for key in params if key not in PROBES[probe]]
     if probe == "svm":
         notes += _svm_notes(params)
+        if data.get("standardize_embeddings") is not None:
+            notes.append("standardize_embeddings is not used: an svm scales each dimension by its training part")
         if switches["store_probes"] or switches["store_models"]:
             hint = "Set `store_probes: false`: only a linear probe can be stored as plain numbers"
             raise DataError("store_probes needs the linear probe", where=where, hint=hint)

@@ -103,7 +103,7 @@ def _arrays(score: Score, embeddings: Embeddings, labels: Labels, standardize_id
     from neuco_core.scoring.prepare import join
 
     protocol = score.protocol
-    joined = join(embeddings, labels, protocol, standardize_ids)
+    joined = join(embeddings, labels, protocol, standardize_ids, allow_constant=True)
     scaled = protocol.normalize_labels and score.kind == "regression"
     return {
         "weight": np.stack([model["weight"] for model in score.models]),

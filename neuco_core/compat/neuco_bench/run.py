@@ -13,13 +13,13 @@ from neuco_core.compat.neuco_bench.annotations import Annotation, find_annotatio
 from neuco_core.compat.neuco_bench.config import BenchConfig
 from neuco_core.compat.neuco_bench.files import SUMMARY, check_name, make_run_folder, write_json
 from neuco_core.compat.neuco_bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_core.compat.neuco_bench.tables import Table, read_table
 from neuco_core.errors import DataError, DependencyError, NeucoError
 
 if TYPE_CHECKING:
     from neuco_core.scoring.scorer import Score
     from neuco_core.studies.inputs import Progress
     from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class _Inputs:
     """Everything read, before the first score."""
 
     embeddings: Embeddings
-    labels: dict[str, Labels]
+    tables: dict[str, Table]
     labelled: list[str]
     notes: list[str] = field(default_factory=list)
 
@@ -95,23 +95,25 @@ def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Lead
 
 def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:
     from neuco_core.tables.embeddings import read_embeddings
-    from neuco_core.tables.labels import read_labels
 
-    labels = {item.task: read_labels(item.path, item.kind, task=item.task) for item in annotations}
-    embeddings = read_embeddings(job.submission_file, strict=job.strict, dim=job.config.protocol.embedding_dim)
+    protocol = job.config.protocol
+    tables = {item.task: read_table(item, normalize=protocol.normalize_labels) for item in annotations}
+    options = {"strict": job.strict, "dim": protocol.embedding_dim, "gaps": not job.strict}
+    embeddings = read_embeddings(job.submission_file, **options)  # type: ignore[arg-type]
     notes = [f"{count} values became 0: {reason}" for reason, count in embeddings.replaced.items() if count]
     notes += [
         f"{name}: {count} rows left out: {reason}"
-        for name, table in labels.items()
-        for reason, count in table.dropped.items()
+        for name, table in tables.items()
+        for reason, count in (table.labels.dropped if table.labels else {}).items()
         if count
     ]
+    notes += [f"{name}: {table.note}" for name, table in tables.items() if table.note]
     if job.exclude_file is not None:
         embeddings, count = _without(embeddings, job.exclude_file)
         notes.append(f"{count} embeddings left out, as {job.exclude_file.name} asks")
     # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
-    known = {name for table in labels.values() for name in table.ids}
-    return _Inputs(embeddings, labels, [name for name in embeddings.ids if name in known], notes)
+    known = {name for table in tables.values() for name in table.ids}
+    return _Inputs(embeddings, tables, [name for name in embeddings.ids if name in known], notes)
 
 
 def _without(embeddings: Embeddings, path: Path) -> tuple[Embeddings, int]:
@@ -143,16 +145,20 @@ def _score_all(
     whole, before, words = sum(sizes.values()) or 1, 0, 0
     for item in chosen:
         step = _step(progress, item.task, before / whole, sizes[item.task] / whole)
+        table = inputs.tables[item.task]
         try:
+            if table.labels is None:
+                raise DataError(table.problem)
             scored = score(
                 inputs.embeddings,
-                inputs.labels[item.task],
+                table.labels,
                 config.protocol,
                 words_before=words,
                 standardize_ids=inputs.labelled,
                 threads=job.threads,
                 progress=step,
                 keep_models=config.enable_plots or config.store_probes,
+                allow_constant=not config.protocol.normalize_labels,
             )
         except NeucoError as error:
             failed[item.task] = str(error)
@@ -161,13 +167,14 @@ def _score_all(
             _write_task(folder / item.task, scored, job, inputs)
             scores[item.task] = scored
             words += scored.words
+        words += _refit_words(job, inputs) if sizes[item.task] else 0
         before += sizes[item.task]
     return scores, failed
 
 
 def _joined(inputs: _Inputs, task: str) -> int:
     known = set(inputs.embeddings.ids)
-    return sum(name in known for name in inputs.labels[task].ids)
+    return sum(name in known for name in inputs.tables[task].ids)
 
 
 def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[int, int], None] | None:
@@ -184,8 +191,19 @@ def _words(job: BenchJob, inputs: _Inputs, samples: int) -> int:
     if protocol.probe != "linear" or samples < 2:
         return 0
     test = math.ceil(protocol.test_size * samples)
-    dim = protocol.embedding_dim or inputs.embeddings.values.shape[1]
-    return protocol.k * linear_words(dim, 1, samples - test, test, protocol.epochs)
+    return protocol.k * linear_words(_dim(job, inputs), 1, samples - test, test, protocol.epochs)
+
+
+def _refit_words(job: BenchJob, inputs: _Inputs) -> int:
+    """To store a probe, NeuCo-Bench trains one more on all samples of the task, and later tasks start after it.
+
+    Its weights and its bias are drawn anew, and each epoch's loader draws a seed of two words; it does not shuffle.
+    """
+    return _dim(job, inputs) + 1 + 2 * job.config.protocol.epochs if job.config.store_probes else 0
+
+
+def _dim(job: BenchJob, inputs: _Inputs) -> int:
+    return job.config.protocol.embedding_dim or int(inputs.embeddings.values.shape[1])
 
 
 def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> None:
@@ -197,7 +215,9 @@ def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> N
     if config.store_probes:
         from neuco_core.compat.neuco_bench.probes import write_probe
 
-        write_probe(folder / "probe", score, inputs.embeddings, inputs.labels[score.task], inputs.labelled)
+        labels = inputs.tables[score.task].labels
+        if labels is not None:
+            write_probe(folder / "probe", score, inputs.embeddings, labels, inputs.labelled)
     result: dict[str, Any] = {
         "q_stat": score.q,
         "mean_score": score.mean,

@@ -1,0 +1,133 @@
+"""Odd label files and settings, beside a loop that does what NeuCo-Bench does: one odd task concerns no other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.command import Said
+from tests.command import neuco_here as neuco
+from tests.compat import loop
+from tests.compat.helpers import only
+
+SAMPLES, DIM, K, EPOCHS, LR = 120, 12, 3, 4, 0.01
+CONFIG = f"k_folds: {K}\nembedding_dim: {DIM}\nprobe_params: {{epochs: {EPOCHS}, learning_rate: {LR}}}\n"
+
+
+@dataclass
+class Setting:
+    """Embeddings and label files in a folder, and what NeuCo-Bench's loop makes of the same numbers."""
+
+    folder: Path
+    x: np.ndarray
+    labels: dict[str, tuple[np.ndarray, str]]
+
+    def write(self, name: str, cells: np.ndarray | list[str], kind: str, suffix: str = "") -> None:
+        suffix = suffix or {"regression": "regr", "classification": "cls"}[kind]
+        rows = [f"s{i:03d},{cell}" for i, cell in enumerate(cells)]
+        (self.folder / "labels" / f"{name}__{suffix}.csv").write_text("\n".join(["id,label", *rows]) + "\n")
+        if isinstance(cells, np.ndarray):
+            self.labels[name] = (cells, kind)
+
+    def bench(self, more: str = "", embeddings: str = "embeddings.csv") -> Said:
+        (self.folder / "config.yaml").write_text(CONFIG + "enable_plots: false\noutput_fold_results: true\n" + more)
+        inputs = ("--annotation_path", self.folder / "labels", "--submission_file", self.folder / embeddings)
+        config = ("--config", self.folder / "config.yaml", "--output_dir", self.folder / "out")
+        return neuco("bench", *inputs, *config)
+
+    def loop(self, **options: bool) -> dict[str, list[float]]:
+        tasks = {name: (range(len(values)), values, kind) for name, (values, kind) in self.labels.items()}
+        return loop.run(self.x, tasks, splits=K, epochs=EPOCHS, lr=LR, **options)  # type: ignore[arg-type]
+
+    def scores(self) -> dict[str, list[float]]:
+        files = sorted(only(self.folder / "out" / "results").glob("*/*_result.json"))
+        return {path.parent.name: json.loads(path.read_text())["q_t"] for path in files}
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    """Two ordinary tasks; the names between them are free."""
+    rng = np.random.default_rng(7)
+    x = np.round(rng.standard_normal((SAMPLES, DIM)), 4)
+    (tmp_path / "labels").mkdir()
+    lines = [f"s{i:03d}," + ",".join(map(str, row)) for i, row in enumerate(x)]
+    for name, header in (("embeddings.csv", range(DIM)), ("gap.csv", [*range(5), *range(6, DIM + 1)])):
+        (tmp_path / name).write_text("\n".join(["id," + ",".join(map(str, header)), *lines]) + "\n")
+    made = Setting(tmp_path, x, {})
+    made.write("a", np.round(x[:, 0] + 0.3 * rng.standard_normal(SAMPLES), 4), "regression")
+    made.write("z", np.round(x[:, 1] - x[:, 2] + 0.3 * rng.standard_normal(SAMPLES), 4), "regression")
+    return made
+
+
+def check(setting: Setting, ran: Said, code: int, **options: bool) -> None:
+    """The exit code, and the loop's numbers for every task that has a score."""
+    assert ran.code == code, ran.out + ran.err
+    expected = {name: scores for name, scores in setting.loop(**options).items() if np.isfinite(scores).all()}
+    assert setting.scores() == {name: pytest.approx(scores, abs=2e-4) for name, scores in expected.items()}
+
+
+def test_two_ordinary_tasks(setting: Setting) -> None:
+    check(setting, setting.bench(), 0)
+
+
+@pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 2)])
+def test_two_classes_by_any_two_numbers(setting: Setting, values: tuple[int, int]) -> None:
+    setting.write("m", np.where(setting.x[:, 3] > 0.2, values[1], values[0]), "classification")
+    ran = setting.bench()
+    check(setting, ran, 0)
+    assert f"m: classes {values[0]} and {values[1]} are read as 0 and 1" in ran.err
+
+
+def test_constant_labels_cost_their_own_task_only(setting: Setting) -> None:
+    setting.write("m", np.full(SAMPLES, 3.5), "regression")
+    ran = setting.bench()
+    assert "failed m" in ran.out
+    check(setting, ran, 1)
+
+
+def test_constant_labels_of_a_task_that_is_left_out(setting: Setting) -> None:
+    setting.write("m", np.full(SAMPLES, 3.5), "regression")
+    ran = setting.bench("task_filter: [a]\n")
+    assert (ran.code, list(setting.scores())) == (0, ["a"])
+    assert setting.scores()["a"] == pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_constant_labels_that_are_not_scaled_have_a_score(setting: Setting, kind: str) -> None:
+    setting.write("m", np.full(SAMPLES, 1.0), kind)
+    check(setting, setting.bench("normalize_labels: false\n"), 0, normalize=False)
+
+
+def test_a_label_that_is_the_text_nan(setting: Setting) -> None:
+    """NeuCo-Bench trains on it, gets no number, and goes on; the random numbers are drawn all the same."""
+    odd = [*map(str, setting.labels["a"][0]), ""]
+    odd[4] = "nan"
+    setting.write("m", odd[:SAMPLES], "regression")
+    setting.labels["m"] = (np.array([float(cell) for cell in odd[:SAMPLES]]), "regression")
+    ran = setting.bench()
+    assert "not finite" in ran.out
+    check(setting, ran, 1)
+
+
+def test_the_type_in_another_case(setting: Setting) -> None:
+    setting.write("m", np.round(setting.x[:, 4], 4), "regression", suffix="Regr")
+    check(setting, setting.bench(), 0)
+
+
+def test_column_numbers_with_a_gap(setting: Setting) -> None:
+    check(setting, setting.bench(embeddings="gap.csv"), 0)
+    ran = neuco("score", "--embeddings", setting.folder / "gap.csv", "--task", "digits_class")
+    assert "column numbers have a gap" in ran.err  # our own command refuses what is rarely meant
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_storing_probes_draws_further_numbers(setting: Setting, kind: str) -> None:
+    """The tasks behind a stored probe start later in the random stream, as they do there."""
+    values = setting.x[:, 3] if kind == "regression" else np.where(setting.x[:, 3] > 0, 1, 0)
+    setting.write("m", values, kind)
+    check(setting, setting.bench("store_probes: true\n"), 0, store=True)
+    assert setting.loop(store=True)["z"] != pytest.approx(setting.loop()["z"], abs=2e-4)
