@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from neuco_core.errors import SpecError
 
@@ -50,26 +50,29 @@ def set_field(owner: object, field: str, value: object) -> None:
 
 def check_id(owner: object, field: str) -> None:
     value = getattr(owner, field)
-    if not isinstance(value, str) or not ID.fullmatch(value):
+    if not is_text(value) or not ID.fullmatch(value):
         raise fail(owner, field, value, "1 to 64 of a-z, 0-9, _ and -, starting with a letter or digit")
 
 
 def check_text(owner: object, *fields: str) -> None:
     for field in fields:
         value = getattr(owner, field)
-        if not isinstance(value, str) or not _encodable(value):
+        if not is_text(value):
             raise fail(owner, field, value, "a string")
 
 
-def _encodable(text: str) -> bool:
-    """Whether the text has no lone surrogate, which could be neither printed nor written."""
-    return not any("\ud800" <= char <= "\udfff" for char in text)
+def is_text(value: object) -> TypeGuard[str]:
+    """Whether this is a ``str`` and no subclass, whose own methods could answer one thing here and another later.
+
+    A lone surrogate could be neither printed nor written.
+    """
+    return type(value) is str and not any("\ud800" <= char <= "\udfff" for char in value)
 
 
 def check_choice(owner: object, field: str, choices: Iterable[str]) -> None:
     value = getattr(owner, field)
     choices = tuple(choices)
-    if value not in choices:
+    if not is_text(value) or value not in choices:
         raise fail(owner, field, value, "one of " + ", ".join(choices))
 
 
@@ -77,7 +80,7 @@ def check_int(owner: object, field: str, least: int, *, optional: bool = False) 
     value = getattr(owner, field)
     if optional and value is None:
         return
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+    if type(value) is not int or value < least:
         raise fail(owner, field, value, f"a whole number of at least {least}")
 
 
@@ -116,7 +119,7 @@ def freeze_strings(owner: object, field: str) -> None:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise fail(owner, field, value, "a list of strings", "Write ('x',) for a single one")
     value = tuple(value)
-    if not all(isinstance(item, str) and item and _encodable(item) for item in value):
+    if not all(is_text(item) and item for item in value):
         raise fail(owner, field, value, "a list of non-empty strings")
     if len(set(value)) != len(value):
         raise fail(owner, field, value, "no duplicates")
@@ -127,9 +130,11 @@ def freeze_mapping(owner: object, field: str, values: type | tuple[type, ...]) -
     value = getattr(owner, field)
     if not isinstance(value, Mapping):
         raise fail(owner, field, value, "a mapping")
+    value = dict(value)  # read once: what is checked is what is kept
     for key, item in value.items():
         finite = not isinstance(item, float) or math.isfinite(item)
-        if not isinstance(key, str) or not isinstance(item, values) or not finite:
+        plain = is_text(key) and (is_text(item) or not isinstance(item, str))
+        if not plain or not isinstance(item, values) or not finite:
             names = values.__name__ if isinstance(values, type) else ", ".join(cls.__name__ for cls in values)
             raise fail(owner, field, {key: item}, f"strings mapped to {names}")
     set_field(owner, field, Frozen(value))

@@ -174,3 +174,26 @@ def shrink(images: np.ndarray, size: int) -> np.ndarray:
             shape[axis] = size
             images = sums / np.diff(edges).reshape(shape).astype(images.dtype)
     return images
+
+
+def import_torchvision() -> None:
+    """Import torchvision, also where torch is a CPU build: wheels of torchvision on an index are built for CUDA.
+
+    There its own operators do not load, and its import stops at two of them which encoders of images have no use for.
+    They are declared, so that it goes on; whoever calls them gets torch's error.
+    """
+    import importlib
+    import sys
+
+    import torch
+
+    try:
+        importlib.import_module("torchvision")
+    except RuntimeError as error:
+        if "operator torchvision::" not in str(error):
+            raise
+        for name in ("nms", "qnms"):
+            torch.library.define(f"torchvision::{name}", "(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+        for name in [name for name in sys.modules if name.partition(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        importlib.import_module("torchvision")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from importlib import metadata
 
@@ -31,3 +32,8 @@ def installed_version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return ""
+
+
+def requirement_name(requirement: str) -> str:
+    """The name of the package that a requirement such as ``Timm[all]>=1.0`` is about, in its one normal form."""
+    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;@\[(]", requirement.strip(), maxsplit=1)[0]).lower()

@@ -18,8 +18,11 @@ EXIT_CODES = {
     5: "a broken plugin, or two that claim the same id",
     6: "a package that is not installed",
     7: "a remote that cannot be reached, or NEUCO_OFFLINE is set",
+    8: "nothing failed, but an essential check was skipped for want of evidence",
     130: "interrupted",
 }
+
+LACKING = 8  # the one exit code that belongs to no error
 
 # Nouns that have a command which lists them.
 LISTED = ("dataset", "method", "protocol", "suite", "task")

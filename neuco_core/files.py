@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import secrets
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from neuco_core.errors import DataError
+
+# Bytes of a data file in a plugin's folder. git keeps every version of it for ever, and all plugins together must fit
+# into a wheel of 5 MB; what is larger is published elsewhere and declared by address and sha256.
+LARGEST_DATA = 1_000_000
 
 
 @contextmanager
@@ -25,6 +30,18 @@ def replacing(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink()
+
+
+def read_limited(path: Path, most: int) -> bytes:
+    """The bytes of a small regular file. A pipe would be waited for, and a device has no end."""
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    with os.fdopen(handle, "rb") as file:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise DataError("not a regular file", where=path)
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise DataError(f"larger than {most} bytes", where=path)
+    return data
 
 
 def write_atomic(path: Path, data: bytes) -> None:

@@ -42,7 +42,7 @@ def neuco_tasks() -> Iterable[Task]:  # type: ignore[empty-body]
     @hookimpl
     def neuco_tasks():
         source = Remote("https://example.org/ph.csv")  # `neuco data package` prints the line with its sha256
-        yield Task(id="soil_ph", dataset="soil", kind="regression", unit="pH", source=source)
+        yield Task(id="soil_ph", dataset="soil", kind="regression", metric="r2", unit="pH", source=source)
     """
 
 

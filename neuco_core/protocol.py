@@ -12,6 +12,8 @@ from neuco_core import _validate as v
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.specs import SCALARS
 
+DEFAULT_PROTOCOL = "neuco-2025"  # where neither a reader nor a suite nor a dataset names one
+
 
 @dataclass(frozen=True, kw_only=True)
 class Protocol:
@@ -41,7 +43,7 @@ class Protocol:
     description: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.name, str) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*(\+\S+)?", self.name):
+        if not v.is_text(self.name) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*(\+\S+)?", self.name):
             raise v.fail(self, "name", self.name, "an id, with '+field=value,…' behind it for a variant")
         v.check_id(self, "probe")
         v.check_id(self, "splitter")

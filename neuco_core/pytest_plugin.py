@@ -38,17 +38,29 @@ def _checks(session: pytest.Session, name: str) -> list[pytest.Item]:
     ]
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """A run that is green, but in which an essential check found nothing to look at, ends as ``neuco check`` does."""
+    if exitstatus == 0 and any(item.lacking for item in session.items if isinstance(item, CheckItem)):
+        from neuco_core.errors import LACKING
+
+        session.exitstatus = LACKING
+
+
 class CheckItem(pytest.Item):
     """One check of one task or method."""
 
     def __init__(self, *, noun: str, subject: str, check: Any, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.noun, self.subject, self.check = noun, subject, check
+        self.lacking = False  # of evidence
 
     def runtest(self) -> None:
-        from neuco_core.testing import hold
+        from neuco_core.testing import examine, tell
 
-        hold(self.check, self.noun, self.subject)
+        finding = examine(self.check, self.noun, self.subject)
+        self.lacking = finding.lacking
+        tell(self.check, finding)
 
     def reportinfo(self) -> tuple[str, None, str]:
         return "neuco", None, self.name

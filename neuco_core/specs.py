@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 KINDS = ("regression", "classification")
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
+FITTED = "self"  # in Method.pretraining: it learns from the samples that it encodes, without their labels
 DEFAULT_METRIC = {"regression": "r2", "classification": "f1"}
 SCALARS = (str, int, float, bool)
 
@@ -76,6 +77,20 @@ class Content(Spec):
         v.check_text(self, "license", "citation")
         v.freeze_strings(self, "tags")
 
+    @property
+    def label(self) -> str:
+        """The name in keys and tables: ``x@2``, and of version 1 the id alone."""
+        return versioned_id(self.id, self.version)
+
+
+def versioned_id(spec_id: str, version: int) -> str:
+    return spec_id if version == 1 else f"{spec_id}@{version}"
+
+
+def exact(label: str) -> str:
+    """A label for a look-up: of version 1, too, since the id alone would give the newest."""
+    return label if "@" in label else f"{label}@1"
+
 
 def _scheme(url: str) -> str:
     try:
@@ -101,9 +116,9 @@ class Remote:
     def __post_init__(self) -> None:
         v.freeze_strings(self, "mirrors")
         for url in (self.url, *self.mirrors):
-            if not isinstance(url, str) or _scheme(url) not in SCHEMES or not url.partition("://")[2]:
+            if not v.is_text(url) or _scheme(url) not in SCHEMES or not url.partition("://")[2]:
                 raise v.fail(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
-        if self.sha256 is not None and not (isinstance(self.sha256, str) and v.SHA256.fullmatch(self.sha256)):
+        if self.sha256 is not None and not (v.is_text(self.sha256) and v.SHA256.fullmatch(self.sha256)):
             raise v.fail(self, "sha256", self.sha256, "64 lower-case hexadecimal digits, or None while unverified")
         v.check_int(self, "size", 0, optional=True)
 
@@ -134,21 +149,35 @@ class Baseline:
         v.check_text(self, "protocol", "source")
 
 
+LONGEST_DATASET = 60  # of the 64 characters of an id
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dataset(Content):
-    """A set of samples with their inputs. ``bands`` are named ``modality/BAND``; ``cubes`` opens the inputs."""
+    """A set of samples with their inputs. ``bands`` are named ``modality/BAND``; ``cubes`` opens the inputs.
+
+    ``protocol`` is how its tasks are scored unless a suite or a reader says otherwise (``neuco-2025`` if empty): the
+    one by which their baselines were measured. ``related`` names datasets that may share samples with it: a method
+    that was trained on one of them is marked on boards, as one that was trained on the dataset itself.
+    """
 
     bands: tuple[str, ...] = ()
     seasons: tuple[str, ...] = ()
     cubes: Callable[[], CubeSource] | None = None
     synthetic: bool = False
+    protocol: str = ""
+    related: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if len(self.id) > LONGEST_DATASET:
+            raise v.fail(self, "id", self.id, f"at most {LONGEST_DATASET} characters: its living suite is all-ID")
         v.freeze_strings(self, "bands")
         v.freeze_strings(self, "seasons")
         v.check_callable(self, "cubes")
         v.check_bool(self, "synthetic")
+        v.check_text(self, "protocol")
+        v.freeze_strings(self, "related")
 
     def open(self, sample_id: str) -> xarray.DataArray:
         """One sample as (season, band, y, x) with named seasons, bands and modalities."""
@@ -205,7 +234,14 @@ class Method(Content):
     """Where embeddings come from: ``files`` by dataset id, or an ``encoder`` that is run on cubes.
 
     ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
-    ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them.
+    ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them; ``weights``
+    are files that it is given as paths, each as the argument of its name. ``uses_ids`` declares that its numbers depend
+    on the names of samples, which those of any other method must not.
+
+    The last four are facts for readers and change no score; what is not known stays ``None``, or empty.
+    ``pretraining`` names the data that it was trained on, by the id of a dataset here or by its usual name: ``()`` for
+    none, ``"self"`` for the samples that it encodes. ``n_parameters`` counts what was learned and is used;
+    ``confirmed`` says whether the model's author has confirmed this implementation.
     """
 
     files: Mapping[str, Remote] = field(default_factory=dict)
@@ -213,8 +249,14 @@ class Method(Content):
     params: Mapping[str, Any] = field(default_factory=dict)
     bands: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
+    weights: Mapping[str, Remote] = field(default_factory=dict)
     dim: int | None = None
     baseline: bool = False
+    uses_ids: bool = False
+    pretraining: tuple[str, ...] | None = None
+    n_parameters: int | None = None
+    preprocessing: str = ""
+    confirmed: bool | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -225,8 +267,19 @@ class Method(Content):
         v.freeze_mapping(self, "params", SCALARS)
         v.freeze_strings(self, "bands")
         v.freeze_strings(self, "requires")
+        v.freeze_mapping(self, "weights", Remote)
+        if self.weights and (self.files or not all(name.isidentifier() for name in self.weights)):
+            raise v.fail(self, "weights", dict(self.weights), "files of an encoder, by the names of its arguments")
+        if not self.weights.keys().isdisjoint(self.params):
+            raise v.fail(self, "weights", dict(self.weights), "other names than those of params")
         v.check_int(self, "dim", 1, optional=True)
         v.check_bool(self, "baseline")
+        v.check_bool(self, "uses_ids")
+        if self.pretraining is not None:
+            v.freeze_strings(self, "pretraining")
+        v.check_int(self, "n_parameters", 0, optional=True)
+        v.check_text(self, "preprocessing")
+        v.check_instance(self, "confirmed", bool, optional=True)
 
     def embeddings(self, dataset: str, **params: Any) -> Embeddings:
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
@@ -323,13 +376,17 @@ class BoardKind(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class Suite(Spec):
-    """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``."""
+    """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``.
+
+    A ``living`` suite is not frozen: publishing writes it anew from what is registered.
+    """
 
     tasks: Mapping[str, int]
     protocol: str = "neuco-2025"
     version: int = 1
     kind: str = "neuco"
     options: Mapping[str, Any] = field(default_factory=dict)
+    living: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -343,6 +400,7 @@ class Suite(Spec):
         v.check_int(self, "version", 1)
         v.check_id(self, "kind")
         v.freeze_mapping(self, "options", SCALARS)
+        v.check_bool(self, "living")
 
 
 def to_json(value: object) -> Any:

@@ -17,18 +17,20 @@ import hashlib
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
+from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
 from neuco_core.encode.run import one_thread
 from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
+from neuco_core.plugins.code import StandIn
 from neuco_core.specs import Dataset, Method, Task
 
 if TYPE_CHECKING:
-    from neuco_core.contract.contract import Check
+    from neuco_core.contract.contract import Check, Finding
     from neuco_core.contract.subjects import Subject
 
 SSL4EO_BANDS = tuple(PUBLISHED_STATISTICS)
@@ -67,7 +69,8 @@ class TinyCubes:
         return other
 
     def dataset(self, name: str = "tiny") -> Dataset:
-        return Dataset(id=name, bands=self.bands, seasons=self.seasons, cubes=lambda: self, synthetic=True)
+        cubes = StandIn(f"tiny cubes of {self.size} pixels", lambda: self)  # their version tells others apart
+        return Dataset(id=name, bands=self.bands, seasons=self.seasons, cubes=cubes, synthetic=True)
 
     def _one(self, name: str) -> np.ndarray:
         random = np.random.default_rng(int(name, 16))
@@ -78,7 +81,7 @@ class TinyCubes:
         return np.asarray(values * pairs[:, 1, None, None] + pairs[:, 0, None, None], dtype=np.float32)
 
 
-def encode_all(factory: Callable[[], Any], source: TinyCubes, batch_size: int = 64) -> np.ndarray:
+def encode_all(factory: Callable[[], Any], source: CubeSource, batch_size: int = 64) -> np.ndarray:
     """Fit the encoder if it can be fitted, and encode all samples: rows in the order of the sorted ids."""
     ids = source.ids()
     parts = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
@@ -90,8 +93,11 @@ def encode_all(factory: Callable[[], Any], source: TinyCubes, batch_size: int = 
     return np.asarray(values[np.argsort(ids)])
 
 
-def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None) -> np.ndarray:
-    """Check what every encoder promises and return its values; the first broken promise is a ``PluginError``."""
+def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None, *, uses_ids: bool = False) -> np.ndarray:
+    """Check what every encoder promises and return its values; the first broken promise is a ``PluginError``.
+
+    ``uses_ids`` is what the method declares: only then may values depend on the names of samples.
+    """
     source = source or TinyCubes()
     values = encode_all(factory, source)
     _promise(values.dtype == np.float32, "float32 values", values.dtype)
@@ -99,10 +105,12 @@ def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None) -
     _promise(1 <= values.shape[1] <= MAX_DIM, f"1 to {MAX_DIM} values", values.shape[1])
     _promise(bool(np.isfinite(values).all()), "finite values", "NaN or infinity")
     _promise(len(np.unique(values, axis=0)) == len(values), "different rows for different samples", "equal rows")
+    renamed = source if uses_ids else Renamed(source)
     for what, again in (
         ("when it runs again", encode_all(factory, source)),
         ("with another batch size", encode_all(factory, source, batch_size=5)),
         ("when the samples come in another order", encode_all(factory, source.shuffled())),
+        ("when the samples have other names", encode_all(factory, renamed)),
     ):
         _promise(np.array_equal(values, again), f"the same values {what}", "different values")
     return values
@@ -130,15 +138,29 @@ def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[
 
 
 def hold(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> None:
-    """Run one check as a test: it passes, fails with reason and cure, or is skipped with the reason."""
+    """Run one check as a test: it passes, fails with reason and cure, or is skipped with the reason.
+
+    A skip never turns a run red, as what is missing is nobody's fault; `neuco check` and `pytest --neuco` end with 8.
+    """
+    tell(item, examine(item, noun, name, allow_unpinned=allow_unpinned))
+
+
+def examine(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> Finding:
+    """What one check finds."""
+    from neuco_core.contract.contract import run_check
+
+    return run_check(item, _subject(noun, name), allow_unpinned=allow_unpinned)
+
+
+def tell(item: Check, finding: Finding) -> None:
+    """A finding as the outcome of a test."""
     import pytest
 
-    from neuco_core.contract.contract import FAILED, SKIPPED, run_check
+    from neuco_core.contract.contract import FAILED, SKIPPED
 
-    finding = run_check(item, _subject(noun, name), allow_unpinned=allow_unpinned)
     if finding.status == SKIPPED:
         # Justified: the finding says why there is nothing to check on this machine or for this subject.
-        pytest.skip(finding.detail)
+        pytest.skip(f"no evidence for an essential check: {finding.detail}" if finding.lacking else finding.detail)
     if finding.status == FAILED:
         pytest.fail(f"{finding.detail}\nwhy: {item.reason}\ncure: {item.cure}", pytrace=False)
 
@@ -152,3 +174,11 @@ def _subject(noun: str, name: str) -> Subject:
     if noun == "task":
         return TaskSubject(catalog().load(Task, name))
     return MethodSubject(catalog().load(Method, name))
+
+
+def needs(*packages: str) -> Any:
+    """``pytestmark = needs("timm")`` skips tests where packages that their plugin locks are not installed."""
+    import pytest
+
+    lacking = [name for name in packages if not any(metadata.distributions(name=name))]
+    return pytest.mark.skipif(bool(lacking), reason=f"not installed: {', '.join(lacking)}; see requirements.txt")

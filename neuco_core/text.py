@@ -13,9 +13,12 @@ def clean(text: str) -> str:
 
 
 def one_line(text: str, longest: int = 2000) -> str:
-    """The same on one line, cut if it is too long."""
+    """The same on one line; of one that is too long the middle is cut: what it is about comes first, why comes last."""
     text = clean(" ".join(text.split()))
-    return text if len(text) <= longest else text[: longest - 1] + "…"
+    if len(text) <= longest:
+        return text
+    start = longest // 3
+    return f"{text[:start]}…{text[start + 1 - longest :]}"
 
 
 def shorten(value: object, longest: int = 80) -> str:

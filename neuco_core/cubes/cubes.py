@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -61,7 +61,11 @@ class CubeBatch:
 
 
 class CubeSource(Protocol):
-    """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change."""
+    """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change, and only then.
+
+    A source of files may also have ``damaged()``: it reads every byte, and gives each file with what is wrong with it
+    or "". ``neuco data verify DATASET`` calls it, and reads every sample of a source that has none.
+    """
 
     @property
     def version(self) -> str: ...
@@ -77,6 +81,23 @@ class CubeSource(Protocol):
     def read(self, ids: Sequence[str]) -> CubeBatch: ...
 
 
+class Renamed:
+    """A dataset's cubes under names that say nothing but their order, by which an encoder may learn."""
+
+    def __init__(self, source: CubeSource) -> None:
+        self.source = source
+        self.version, self.bands, self.seasons = source.version, source.bands, source.seasons
+        names = {sample: f"sample-{number:08d}" for number, sample in enumerate(sorted(source.ids()))}
+        self._ids = tuple(names[sample] for sample in source.ids())
+        self._samples = {name: sample for sample, name in names.items()}
+
+    def ids(self) -> tuple[str, ...]:
+        return self._ids
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        return replace(self.source.read([self._samples[name] for name in ids]), ids=tuple(ids))
+
+
 def batches(source: CubeSource, size: int, ids: Iterable[str] | None = None) -> Iterator[CubeBatch]:
     """The samples of a source (or those named), ``size`` at a time, the last batch with what is left."""
     if size < 1:
@@ -86,18 +107,34 @@ def batches(source: CubeSource, size: int, ids: Iterable[str] | None = None) -> 
         yield source.read(names[start : start + size])
 
 
+def damaged(source: CubeSource) -> Iterator[tuple[str, str]]:
+    """Read all of a source: each file, or each sample of a source without files, and what is wrong with it or ""."""
+    files = getattr(source, "damaged", None)
+    if files is not None:
+        yield from ((str(path), reason) for path, reason in files())
+        return
+    for name in source.ids():
+        try:
+            source.read([name])
+        except DataError as error:
+            yield name, str(error)
+        else:
+            yield name, ""
+
+
 def open_sample(dataset: Dataset, sample_id: str) -> xarray.DataArray:
     """One sample as (season, band, y, x)."""
-    return _source(dataset).read([sample_id]).xarray().isel(id=0)
+    return source_of(dataset).read([sample_id]).xarray().isel(id=0)
 
 
 def iterate(dataset: Dataset) -> Iterator[xarray.DataArray]:
     """Every sample of a dataset in turn, as ``open_sample`` gives it."""
-    for batch in batches(_source(dataset), 1):
+    for batch in batches(source_of(dataset), 1):
         yield batch.xarray().isel(id=0)
 
 
-def _source(dataset: Dataset) -> CubeSource:
+def source_of(dataset: Dataset) -> CubeSource:
+    """The dataset's cubes, opened."""
     if dataset.cubes is None:
         raise DataError(f"the dataset {dataset.id!r} declares no cubes", hint="Only its labels can be loaded")
     return dataset.cubes()

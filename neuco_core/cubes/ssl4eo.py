@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,11 @@ from typing import Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.zips import Directories, damage
 from neuco_core.errors import DataError, DependencyError, UsageError
+from neuco_core.tables.limits import check_unpacked, check_zip
 from neuco_core.tables.rows import clean_id, shown
+from neuco_core.versions import versioned
 
 SEASONS = ("spring", "summer", "fall", "winter")
 L1C = ("B01", "B02", "B03", "B04", "B05", "B06", "B07", "B08", "B8A", "B09", "B10", "B11", "B12")
@@ -27,6 +32,7 @@ SUFFIX = ".zarr.zip"
 log = logging.getLogger(__name__)
 
 
+@versioned(1)
 class SSL4EOCubes:
     """A folder of cubes. Samples that lack a modality are left out and counted in ``left_out``.
 
@@ -53,13 +59,20 @@ class SSL4EOCubes:
 
     @cached_property
     def version(self) -> str:
-        """Of the options and the names, sizes and times of all files; hashing all their bytes would take hours."""
+        """Of the options, the ids and what the directory of each file lists; the same for every copy of the data."""
         digest = hashlib.sha256(repr((self.shift, self.bands, self.seasons)).encode())
-        for files in self._files.values():
-            for name, path in sorted(files.items()):
-                status = path.stat()
-                digest.update(repr((name, status.st_size, status.st_mtime_ns)).encode())
+        digest.update(repr(self.ids()).encode())
+        for content in Directories(self.root).contents(self._paths()):
+            digest.update(content.encode())
         return digest.hexdigest()[:16]
+
+    def damaged(self) -> Iterator[tuple[Path, str]]:
+        """Read every byte: each file, and what is wrong with it or ""."""
+        return ((path, damage(path)) for path in self._paths())
+
+    def _paths(self) -> list[Path]:
+        """The files of all samples, in an order that no place or time decides."""
+        return [files[name] for files in self._files.values() for name in self.ids()]
 
     @cached_property
     def _files(self) -> dict[str, dict[str, Path]]:
@@ -114,8 +127,9 @@ class SSL4EOCubes:
         """Looks into each folder, so that one sample can be opened without listing all of them."""
         for folder in self._folders[modality]:
             path = folder / (name + SUFFIX)
-            if Path(name).name == name and path.is_file():
-                return path
+            with suppress(OSError):  # an id may be too long for the name of a file
+                if Path(name).name == name and path.is_file():
+                    return path
         raise DataError(f"no sample {shown([name])} in {modality}", where=self.root / modality)
 
 
@@ -139,6 +153,8 @@ def _zips(folders: Sequence[Path], base: Path) -> Iterator[tuple[str, Path]]:
             name = clean_id(path.name)
             if name in seen:
                 raise DataError(f"duplicate sample {name!r}", where=base, got=f"{seen[name]} and {path}")
+            if not path.is_file():
+                raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
             seen[name] = path
             yield name, path
 
@@ -151,11 +167,16 @@ def _read_zarr(path: Path, bands: Sequence[str], seasons: Sequence[int]) -> np.n
     except ImportError as error:
         raise DependencyError("cubes need zarr", hint="Run `pip install 'neuco[cubes]'`") from error
     try:
+        check_zip(path)
         with ZipStore(str(path), mode="r") as store:
             array: Any = open_group(store, mode="r")["bands"]
             shape = tuple(array.shape)
+            for cells in (shape, array.chunks):  # a chunk is unpacked whole, even where the array ends
+                check_unpacked(math.prod(cells) * max(array.dtype.itemsize, 4), path)
             if len(shape) == 5 and shape[:3] == (1, len(SEASONS), len(bands)):
                 return np.stack([np.asarray(array[0, season], dtype=np.float32) for season in seasons])
+    except DataError:
+        raise
     except Exception as error:  # the libraries raise whatever their parts raise: zip, zlib, blosc, JSON, …
         words = " ".join(str(error).split()) or type(error).__name__
         raise DataError(f"damaged cube: {words}", where=path, hint="Download it again") from error

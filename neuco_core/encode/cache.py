@@ -1,10 +1,16 @@
-"""Embeddings that an encoder made, kept under a name that says from what: data, method, parameters and code."""
+"""Embeddings that an encoder made, kept under a name that says from what: data, method, parameters and code.
+
+Each file carries a seal: a hash of its key, its ids and its values. So a file that was damaged, cut off, or put in
+another one's place is noticed and made again. A seal is no signature: who replaces a file on purpose can make the
+seal, too. Therefore a run also compares with the hashes in records (``known``), and ``neuco verify`` reads no cache.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import io
 import json
+import logging
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,80 +18,104 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.env import installed_version
+from neuco_core.encode.weights import weight_hashes
+from neuco_core.env import installed_version, requirement_name
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
 from neuco_core.plugins.code import code_key, home_of
+from neuco_core.tables.embeddings import content_hash
 
 if TYPE_CHECKING:
     from neuco_core.cubes.cubes import CubeSource
     from neuco_core.specs import Dataset, Method
 
-LAYOUT = 2
+LAYOUT = 4
+log = logging.getLogger(__name__)
 
 
 class EncodeCache:
     """The finished embeddings ``<key>.npz`` of one run, and beside it a folder with the chunks done so far."""
 
     def __init__(self, folder: Path, key: str) -> None:
+        self.key = key
         self.path = folder / f"{key}.npz"
         self.chunks = folder / key
+        self.was_read = False
+        self._writable = True
 
     def load(self, ids: tuple[str, ...]) -> np.ndarray | None:
         """The finished values; a damaged file counts as none and is made again."""
-        return _read(self.path, ids)
+        return self._read(self.path, ids)
 
     def load_chunk(self, start: int, ids: tuple[str, ...]) -> np.ndarray | None:
-        return _read(self._chunk(start), ids)
+        return self._read(self._chunk(start), ids)
 
     def save_chunk(self, start: int, ids: tuple[str, ...], values: np.ndarray) -> None:
-        write_atomic(self._chunk(start), _pack(ids, values))
+        self._write(self._chunk(start), ids, values)
 
     def finish(self, ids: tuple[str, ...], values: np.ndarray) -> None:
-        write_atomic(self.path, _pack(ids, values))
+        self._write(self.path, ids, values)
         shutil.rmtree(self.chunks, ignore_errors=True)
 
     def _chunk(self, start: int) -> Path:
         return self.chunks / f"{start:07d}.npz"
 
+    def _seal(self, ids: tuple[str, ...], values: np.ndarray) -> str:
+        return hashlib.sha256(f"{self.key} {content_hash(ids, values)}".encode()).hexdigest()
 
-def open_cache(method: Method, dataset: Dataset, source: CubeSource, params: Mapping[str, Any]) -> EncodeCache | None:
-    """The place for this run, or None if the encoder's code cannot be found, e.g. typed into a session."""
-    code = code_key(method.encoder, home_of(method), files=True)
-    if code is None:
+    def _write(self, path: Path, ids: tuple[str, ...], values: np.ndarray) -> None:
+        """Keep some rows. A full or read-only disk is no fault of the method: the run goes on without a cache."""
+        if not self._writable:
+            return
+        values = np.ascontiguousarray(values, dtype=np.float32)
+        buffer = io.BytesIO()
+        np.savez(buffer, seal=np.array(self._seal(ids, values)), values=values)
+        try:
+            write_atomic(path, buffer.getvalue())
+        except OSError as error:
+            self._writable = False
+            reason = error.strerror or str(error)
+            log.warning("embeddings cannot be kept in %s: %s. Going on without", path.parent, reason)
+
+    def _read(self, path: Path, ids: tuple[str, ...]) -> np.ndarray | None:
+        try:
+            # Opened here: numpy leaves a file open that it cannot read.
+            with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+                seal, values = str(archive["seal"]), archive["values"]
+            intact = values.dtype == np.float32 and values.ndim == 2 and seal == self._seal(ids, values)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        except Exception:  # a broken zip shows itself in many ways; all of them mean: make it again
+            intact = False
+        if not intact:
+            log.warning("damaged embeddings in the cache are made again: %s", path)
+            return None
+        self.was_read = True
+        return np.asarray(values)
+
+
+def open_cache(
+    method: Method, dataset: Dataset, source: CubeSource, params: Mapping[str, Any], run: Path | None = None
+) -> EncodeCache | None:
+    """The place for these embeddings, or None if code that makes them cannot be found, e.g. typed into a session.
+
+    ``run`` is a folder of one run that starts empty: its workers share what one of them made, and nobody else does.
+    """
+    place = Path("encoded", method.id, dataset.id)
+    if run is not None:
+        return EncodeCache(run / place, "run")
+    code = code_key(method.encoder, home_of(method), files="all")
+    cubes = code_key(dataset.cubes, home_of(dataset), files="named")
+    if code is None or cubes is None:
         return None
     identity = {
         "layout": LAYOUT,
-        "dataset": [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)],
+        "dataset": [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons), cubes],
         "method": [method.id, method.version],
         "params": dict(params),
         "code": code,
-        "packages": {name: installed_version(name) for name in ("numpy", *method.requires)},
+        "packages": {name: installed_version(name) for name in {"numpy", *map(requirement_name, method.requires)}},
+        **({"weights": weight_hashes(method)} if method.weights else {}),
     }
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
-    key = hashlib.sha256(text.encode()).hexdigest()[:32]
-    return EncodeCache(cache_dir() / "encoded" / method.id / dataset.id, key)
-
-
-def _pack(ids: tuple[str, ...], values: np.ndarray) -> bytes:
-    buffer = io.BytesIO()
-    np.savez(buffer, ids=_id_hash(ids), values=np.ascontiguousarray(values, dtype=np.float32))
-    return buffer.getvalue()
-
-
-def _read(path: Path, ids: tuple[str, ...]) -> np.ndarray | None:
-    try:
-        # Opened here: numpy leaves a file open that it cannot read.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            stored, values = archive["ids"], archive["values"]
-    except FileNotFoundError:
-        return None
-    except Exception:  # a broken zip shows itself in many ways; all of them mean: make it again
-        return None
-    if not np.array_equal(stored, _id_hash(ids)) or values.ndim != 2 or len(values) != len(ids):
-        return None
-    return np.asarray(values, dtype=np.float32)
-
-
-def _id_hash(ids: tuple[str, ...]) -> np.ndarray:
-    return np.frombuffer(hashlib.sha256("\0".join(ids).encode()).digest(), dtype=np.uint8)
+    return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32])

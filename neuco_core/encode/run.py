@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from importlib import metadata
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.encode.cache import EncodeCache, open_cache
+from neuco_core.encode.lock import check_lock
+from neuco_core.encode.weights import weight_files
 from neuco_core.encoders import MAX_DIM
+from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
+from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.source import compiled_apart
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.text import join_names
 from neuco_core.versions import versioned
@@ -25,7 +34,22 @@ if TYPE_CHECKING:
 Progress: TypeAlias = bool | Callable[[int, int], None] | None
 BATCH = 64
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
+log = logging.getLogger(__name__)
 GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs only the one for the task at hand
+
+
+@dataclass
+class Clock:
+    """How many samples were encoded, and in how many seconds: reading counts, what an encoder learns first does not."""
+
+    samples: int = 0
+    seconds: float = 0.0
+
+    @contextmanager
+    def measure(self, samples: int) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.samples, self.seconds = self.samples + samples, self.seconds + time.perf_counter() - start
 
 
 def method_embeddings(
@@ -36,17 +60,23 @@ def method_embeddings(
     batch_size: int = BATCH,
     progress: Progress = None,
     cached: bool = True,
+    run: Path | None = None,
+    known: Collection[str] = (),
+    clock: Clock | None = None,
 ) -> Embeddings:
-    """The embeddings of a dataset. ``cached=False`` makes them anew.
+    """The embeddings of a dataset. ``cached=False`` makes them anew; a ``run`` makes them once in its own folder.
 
     ``progress=None`` shows a bar on a terminal; a function is called with the numbers of samples done and to do.
+    ``known`` are content hashes on record: what a cache holds is believed only if it has one of them. ``clock`` counts
+    the samples that were encoded, and the seconds.
     """
     if method.files:
         return _from_file(method, dataset_id, params)
     from neuco_core.plugins.catalog import load_dataset
 
     dataset = load_dataset(dataset_id)
-    return encode_dataset(method, dataset, params, batch_size=batch_size, progress=progress, cached=cached)
+    choice: dict[str, Any] = {"progress": progress, "cached": cached, "run": run, "known": known, "clock": clock}
+    return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
 def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
@@ -72,26 +102,42 @@ def encode_dataset(
     batch_size: int = BATCH,
     progress: Progress = None,
     cached: bool = True,
+    run: Path | None = None,
+    known: Collection[str] = (),
+    learn: CubeSource | None = None,
+    clock: Clock | None = None,
 ) -> Embeddings:
-    """Run a method's encoder on all samples of a dataset, or take what an earlier run has left."""
+    """Run a method's encoder on all samples of a dataset, or take what an earlier run has left.
+
+    ``learn`` is what it learns from, if that is not the dataset itself.
+    """
     if batch_size < 1:
         raise UsageError("bad batch size", expected="at least 1", got=batch_size)
     params = full_params(method, params)
     source = open_cubes(method, dataset)
     ids = tuple(source.ids())
-    cache = open_cache(method, dataset, source, params) if cached else None
+    cache = open_cache(method, dataset, source, params, run) if cached else None
     values = cache.load(ids) if cache else None
     if values is None:
-        values = _run(method, source, ids, params, cache, batch_size, progress)
+        values = _run(method, source, ids, params, cache, batch_size, progress, learn, clock)
         if cache:
             cache.finish(ids, values)
-    return make_embeddings(ids, values)
+    embeddings = make_embeddings(ids, values)
+    if cache and cache.was_read and known and embeddings.sha256 not in known:
+        log.warning("cached embeddings of %s on %s are not those on record: made again", method.id, dataset.id)
+        values = _run(method, source, ids, params, None, batch_size, progress)
+        cache.finish(ids, values)
+        embeddings = make_embeddings(ids, values)
+    return embeddings
 
 
 def check_packages(method: Method) -> None:
     """Raise an error with the pip command if a package that the method requires is not installed."""
+    if isinstance(method.encoder, StandIn):
+        return  # it ran elsewhere, where they are
+    check_lock(method)
     for requirement in method.requires:
-        name = _name(requirement)
+        name = requirement_name(requirement)
         try:
             metadata.version(name)
         except metadata.PackageNotFoundError:
@@ -107,14 +153,9 @@ def extra_of(package: str) -> str | None:
     for requirement in metadata.requires("neuco") or []:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"]([\w-]+)", condition)
-        if extra and _name(name) == _name(package) and extra[1] not in GATHERED:
+        if extra and requirement_name(name) == requirement_name(package) and extra[1] not in GATHERED:
             extras.append(extra[1])
-    return _name(package) if _name(package) in extras else next(iter(extras), None)
-
-
-def _name(requirement: str) -> str:
-    """The package's name in its one normal form."""
-    return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;\[(]", requirement.strip(), maxsplit=1)[0]).lower()
+    return requirement_name(package) if requirement_name(package) in extras else next(iter(extras), None)
 
 
 def factory(method: Method) -> Callable[..., Any]:
@@ -129,14 +170,21 @@ def full_params(method: Method, params: Mapping[str, Any]) -> dict[str, Any]:
     merged = {**method.params, **params}
     signature = inspect.signature(factory(method))
     try:
-        signature.bind(**merged)
+        signature.bind(**merged, **method.weights)
     except TypeError:
-        known = ", ".join(signature.parameters) or "none"
-        unknown = [name for name in merged if name not in signature.parameters]
+        known = ", ".join(name for name in signature.parameters if name not in method.weights) or "none"
+        unknown = [name for name in merged if name not in signature.parameters or name in method.weights]
+        unknown += [name for name in method.weights if name not in signature.parameters]
         raise UsageError(f"method {method.id!r} has no parameter {join_names(unknown)}; it has: {known}") from None
     for name, value in params.items():
         _check_type(method, name, value)
     return merged
+
+
+def make_encoder(method: Method, params: Mapping[str, Any]) -> Any:
+    """The method's encoder, with all its parameters (see ``full_params``) and its weights."""
+    weights = {} if isinstance(method.encoder, StandIn) else weight_files(method)
+    return factory(method)(**params, **weights)
 
 
 def _check_type(method: Method, name: str, value: object) -> None:
@@ -183,18 +231,22 @@ def _run(
     cache: EncodeCache | None,
     batch_size: int,
     progress: Progress,
+    learn: CubeSource | None = None,
+    clock: Clock | None = None,
 ) -> np.ndarray:
     if not ids:
         raise DataError(f"the cubes for method {method.id!r} hold no sample")
     done: list[np.ndarray] = []
-    with one_thread("torch" in method.requires), _bar(method.id, len(ids), progress) as advance:
+    torch_too = "torch" in map(requirement_name, method.requires)
+    with one_thread(torch_too), compiled_apart(), _bar(method.id, len(ids), progress) as advance:
         encoder = None
         for start in range(0, len(ids), CHUNK):
             part = ids[start : start + CHUNK]
             values = cache.load_chunk(start, part) if cache else None
             if values is None:
-                encoder = encoder or _ready(method, source, params)
-                values = _chunk(method, encoder, source, part, batch_size, advance)
+                encoder = encoder or _ready(method, learn or source, params)
+                with clock.measure(len(part)) if clock else nullcontext():
+                    values = _chunk(method, encoder, source, part, batch_size, advance)
                 if cache:
                     cache.save_chunk(start, part, values)
             else:
@@ -205,7 +257,7 @@ def _run(
 
 def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
     with _blame(method):
-        encoder = factory(method)(**params)
+        encoder = make_encoder(method, params)
         if hasattr(encoder, "fit"):
             encoder.fit(source)
         return encoder

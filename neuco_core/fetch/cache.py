@@ -89,7 +89,8 @@ def leftovers() -> list[Path]:
 
 def discard(item: Entry) -> None:
     """Remove a file from the cache; another process may have done it already."""
-    item.path.unlink(missing_ok=True)
+    with writing(item.path.parent):
+        item.path.unlink(missing_ok=True)
     tidy(item.path.parent)
 
 
@@ -106,25 +107,35 @@ def scratch() -> Iterator[Path]:
     """A temporary folder on the same disk as the cache, removed whatever happens."""
     root = cache_dir() / "tmp"
     _make(root)
-    with tempfile.TemporaryDirectory(prefix="fetch-", dir=root) as name:
+    with writing(root):
+        folder = tempfile.TemporaryDirectory(prefix="fetch-", dir=root)
+    with folder as name:
         yield Path(name)
 
 
-def _make(folder: Path) -> None:
-    """Make a folder that must be writable."""
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Name the folder where this machine cannot write: it is full, read-only, or somebody else's."""
     try:
+        yield
+    except OSError as error:
+        hint = "Free some space, or set NEUCO_CACHE (for pins and links NEUCO_CONFIG) to a folder of yours elsewhere"
+        raise DataError(f"cannot be written: {error.strerror or error}", where=folder, hint=hint) from error
+
+
+def _make(folder: Path) -> None:
+    """Make a folder that must be writable, and say now if it is not: what is stored later may have taken hours."""
+    with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        hint = "Set NEUCO_CACHE (or, for pins and links, NEUCO_CONFIG) to a folder of yours"
-        raise DataError(f"not writable: {error.strerror or error}", where=folder, hint=hint) from error
+            raise PermissionError(errno.EACCES, "read-only, or somebody else's")
 
 
 def store(source: Path, target: Entry) -> Path:
     """Move a verified file to its place."""
-    target.path.parent.mkdir(parents=True, exist_ok=True)
-    source.replace(target.path)
+    with writing(target.path.parent):
+        target.path.parent.mkdir(parents=True, exist_ok=True)
+        source.replace(target.path)
     return target.path
 
 

@@ -9,10 +9,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from neuco_core._validate import ID
-from neuco_core.errors import DataError, UsageError
-from neuco_core.fetch.cache import config_dir, exclusive
-from neuco_core.files import write_atomic
+from neuco_core.errors import DataError, UnpinnedError, UsageError
+from neuco_core.fetch.cache import config_dir, exclusive, writing
+from neuco_core.files import read_limited, write_atomic
 from neuco_core.specs import Remote
+
+LARGEST = 10_000_000  # bytes
 
 
 def links_file() -> Path:
@@ -20,7 +22,7 @@ def links_file() -> Path:
 
 
 def variable(dataset_id: str) -> str:
-    """The environment variable that points to a dataset's local copy."""
+    """The environment variable that points to a dataset's local copy; ids that share one cannot both be registered."""
     return "NEUCO_DATASET_" + dataset_id.upper().replace("-", "_")
 
 
@@ -58,7 +60,7 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
     if path is None and pin is None:
         hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
         hint += f"`neuco data pin {task_of(remote) or 'TASK'}` to fetch and pin it"
-        raise DataError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
+        raise UnpinnedError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
     return path
 
 
@@ -82,11 +84,12 @@ def read_links() -> dict[str, str]:
     """All links by dataset id."""
     path = links_file()
     try:
-        links = json.loads(path.read_text(encoding="utf-8"))
+        links = json.loads(read_limited(path, LARGEST))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise DataError(f"the links file cannot be read: {error}", where=path, hint="Repair or delete it") from error
+    except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
+        said = error.what if isinstance(error, DataError) else error
+        raise DataError(f"the links file cannot be read: {said}", where=path, hint="Repair or delete it") from error
     if not isinstance(links, dict) or not all(isinstance(value, str) for value in links.values()):
         raise DataError("bad links file", where=path, expected="dataset ids mapped to folders", hint="Delete it")
     return links
@@ -116,4 +119,5 @@ def remove_link(dataset_id: str) -> bool:
 
 def _write_links(links: dict[str, str]) -> None:
     text = json.dumps(links, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-    write_atomic(links_file(), (text + "\n").encode())
+    with writing(links_file().parent):
+        write_atomic(links_file(), (text + "\n").encode())

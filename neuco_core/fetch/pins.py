@@ -15,11 +15,12 @@ from pathlib import Path
 from neuco_core import paths
 from neuco_core._validate import SHA256
 from neuco_core.errors import DataError, UnpinnedError
-from neuco_core.fetch.cache import config_dir, exclusive
-from neuco_core.files import write_atomic
+from neuco_core.fetch.cache import config_dir, exclusive, writing
+from neuco_core.files import read_limited, write_atomic
 from neuco_core.specs import Remote
 
 SCHEMA = 1
+LARGEST = 10_000_000  # bytes
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
 
@@ -69,8 +70,8 @@ def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``, but an unpinned source is an error that names the command to run."""
     pin = find_pin(remote)
     if pin is None:
-        task = task_of(remote)
-        hint = f"Run `neuco data pin {task}` to fetch, inspect and pin it" if task else UNREGISTERED
+        owner = task_of(remote) or _method_of(remote)
+        hint = f"Run `neuco data pin {owner}` to fetch, inspect and pin it" if owner else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin
@@ -83,14 +84,22 @@ def task_of(remote: Remote) -> str | None:
     return next((task.id for task in list_tasks() if task.source == remote), None)
 
 
+def _method_of(remote: Remote) -> str:
+    """The same for weights of a method, as an option."""
+    from neuco_core.plugins.catalog import list_methods
+
+    return next((f"--method {method.id}" for method in list_methods() if remote in method.weights.values()), "")
+
+
 def read_pins(path: Path) -> dict[str, Pin]:
     """The pins of a file by address; no file, no pins."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_limited(path, LARGEST))
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
-        raise DataError(f"the pins cannot be read: {error}", where=path, hint="Repair or delete the file") from error
+    except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
+        said = error.what if isinstance(error, DataError) else error
+        raise DataError(f"the pins cannot be read: {said}", where=path, hint="Repair or delete the file") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("pins"), dict):
         raise DataError("bad pins file", where=path, expected=f'an object with "schema": {SCHEMA} and "pins"')
     return {url: _pin(path, url, value) for url, value in content["pins"].items()}
@@ -113,5 +122,6 @@ def write_pin(url: str, sha256: str, size: int) -> Path:
         values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
         content = {"pins": values, "schema": SCHEMA}
         text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-        write_atomic(path, (text + "\n").encode())
+        with writing(path.parent):
+            write_atomic(path, (text + "\n").encode())
     return path

@@ -15,12 +15,17 @@ GIB = 1 << 30
 
 @dataclass(frozen=True)
 class Settings:
-    """``timeout`` is for connecting and for each wait for data, in seconds; ``retries`` come after the first try."""
+    """``timeout`` is for connecting and for each wait for data, in seconds; ``retries`` come after the first try.
+
+    A download with all its tries may take ``deadline`` seconds, and one more for each ``min_speed`` bytes received.
+    """
 
     offline: bool = False
     timeout: float = 30.0
     retries: int = 3
     backoff: float = 0.5
+    deadline: float = 600.0
+    min_speed: float = 10_000.0
     max_bytes: int = 4 * GIB
     hf_endpoint: str = "https://huggingface.co"
 
@@ -32,6 +37,8 @@ class Settings:
             timeout=_number(values, "NEUCO_TIMEOUT", cls.timeout, above=0),
             retries=int(_number(values, "NEUCO_RETRIES", cls.retries, above=-1)),
             backoff=_number(values, "NEUCO_BACKOFF", cls.backoff, above=-1),
+            deadline=_number(values, "NEUCO_DEADLINE", cls.deadline, above=0),
+            min_speed=_number(values, "NEUCO_MIN_SPEED", cls.min_speed, above=0),
             max_bytes=int(_number(values, "NEUCO_MAX_BYTES", cls.max_bytes, above=0)),
             hf_endpoint=(values.get("HF_ENDPOINT") or cls.hf_endpoint).rstrip("/"),
         )

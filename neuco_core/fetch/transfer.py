@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -12,8 +13,10 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from neuco_core.errors import ChecksumError, DataError, FetchError
+from neuco_core.fetch.cache import writing
 from neuco_core.fetch.settings import Settings
 
+LOOK_SECONDS = 0.1
 MIB = 1 << 20
 CHUNK = 1 << 16  # what is lost at most when a connection breaks off
 
@@ -33,10 +36,12 @@ class Sink:
         self.path, self.url = path, url
         self.size, self.limit = size, limit
         self.received = 0
+        self.total = 0  # of all tries, also of what was thrown away
         self.validator = ""  # ETag or date of what was received, so that two versions are never glued together
         self.resumed = False
         self._bar = bar
-        self._file = path.open("wb")
+        with writing(path.parent):
+            self._file = path.open("wb")
 
     def start(self, *, offset: int, length: int | None, validator: str) -> None:
         """Called by a transport when it knows what it is going to deliver."""
@@ -64,12 +69,11 @@ class Sink:
     def write(self, chunk: bytes) -> int:
         if self.received + len(chunk) > self.limit:
             self._check_total(self.received + len(chunk))
-        try:
+        with writing(self.path.parent):
             self._file.write(chunk)
             self._file.flush()
-        except OSError as error:
-            raise _cannot_write(self.path, error) from error
         self.received += len(chunk)
+        self.total += len(chunk)
         if self._bar is not None:
             self._bar.update(len(chunk))
         return len(chunk)
@@ -121,8 +125,37 @@ def download(url: str, path: Path, settings: Settings, *, size: int | None, prog
         _progress_bar(path.name, progress) as bar,
         Sink(path, url, size=size, limit=settings.max_bytes if size is None else size, bar=bar) as sink,
     ):
-        _with_retries(transport_of(url), url, sink, settings)
+        in_time(lambda: _with_retries(transport_of(url), url, sink, settings), sink, settings)
         return sink.resumed
+
+
+def in_time(fill: Callable[[], None], sink: Sink, settings: Settings) -> None:
+    """Fill a sink in a thread, and stop waiting for it when it takes too long.
+
+    A timeout does not help: a server that sends a byte now and then keeps each wait short, and no call returns.
+    """
+    failures: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            fill()
+        except BaseException as error:
+            failures.append(error)
+
+    thread, start = threading.Thread(target=run, daemon=True), time.monotonic()
+    thread.start()
+    while thread.is_alive():
+        thread.join(LOOK_SECONDS)
+        seconds = time.monotonic() - start
+        if thread.is_alive() and seconds > settings.deadline + sink.total / settings.min_speed:
+            raise FetchError(
+                f"the download is too slow: {sink.total} bytes in {seconds:.0f} seconds",
+                where=shown(sink.url),
+                expected=f"{settings.min_speed:g} bytes per second after the first {settings.deadline:g} seconds",
+                hint="Declare a mirror, or set NEUCO_DEADLINE or NEUCO_MIN_SPEED",
+            )
+    for error in failures:
+        raise error
 
 
 def transport_of(url: str) -> Transport:
@@ -154,10 +187,10 @@ def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings
             time.sleep(max(error.wait, settings.backoff * 2 ** (tries - 1)))
 
 
-def _giving_up(error: TransientError, url: str, tries: int, furthest: int) -> FetchError:
+def _giving_up(error: TransientError, url: str, tries: int, furthest: int) -> TransientError:
     what = f"the download stopped after {furthest} bytes: {error.what}" if furthest else error.what
     what += f" (tried {tries} times)" if tries > 1 else ""
-    return FetchError(what, where=shown(url), hint=error.hint or "Try again later, or declare a mirror")
+    return TransientError(what, where=shown(url), hint=error.hint or "Try again later, or declare a mirror")
 
 
 @contextmanager
@@ -171,11 +204,6 @@ def _progress_bar(name: str, progress: bool | None) -> Iterator[Any]:
 
     with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
         yield bar
-
-
-def _cannot_write(path: Path, error: OSError) -> DataError:
-    hint = "Free some space, or set NEUCO_CACHE to a folder on another disk"
-    return DataError(f"the file cannot be written: {error.strerror or error}", where=path, hint=hint)
 
 
 def shown(url: str) -> str:

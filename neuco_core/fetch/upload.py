@@ -15,7 +15,7 @@ from neuco_core.fetch.fetch import verify
 from neuco_core.fetch.pins import Pin
 from neuco_core.fetch.s3 import Location, explain, make_client, parse_s3, read_s3
 from neuco_core.fetch.settings import GIB, Settings
-from neuco_core.fetch.transfer import Sink
+from neuco_core.fetch.transfer import Sink, in_time
 from neuco_core.specs import Remote
 
 LARGEST = 5 * GIB  # what S3 takes in one request; only one request can carry the file's own sha256
@@ -58,6 +58,12 @@ def _location(path: Path, target: str) -> Location:
         raise UsageError("no such file", where=path)
     if path.stat().st_size > LARGEST:
         raise UsageError("the file is too large for one upload", where=path, expected=f"up to {LARGEST} bytes")
+    if target.startswith("hf://"):
+        hint = (
+            "Use their own tool, `hf upload OWNER/NAME FILE --repo-type dataset`; the file is then "
+            "hf://datasets/OWNER/NAME@COMMIT/FILE, which `neuco new` and `Remote` take"
+        )
+        raise UsageError("uploads to Hugging Face are not ours to make", got=repr(target), hint=hint)
     if not target.startswith("s3://"):
         raise UsageError("bad target", expected="s3://bucket/prefix/ or s3://bucket/key", got=repr(target))
     bucket, _, key = target.removeprefix("s3://").partition("/")
@@ -117,7 +123,7 @@ def _prove_public(url: str, pin: Pin, settings: Settings) -> None:
         path = Path(folder) / "read-back"
         try:
             with Sink(path, url, size=pin.size, limit=pin.size or settings.max_bytes) as sink:
-                read_s3(url, sink, settings, anonymous=True)
+                in_time(lambda: read_s3(url, sink, settings, anonymous=True), sink, settings)
         except FetchError as error:
             what = f"the file is stored, but others cannot read it: {error.what}"
             raise FetchError(what, where=url, hint=POLICY) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from operator import itemgetter
 from pathlib import Path
 
 from neuco_core.fetch.cache import cache_dir, entries, leftovers, tidy
@@ -14,10 +15,14 @@ QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
 def users() -> dict[str, list[str]]:
     """The tasks and methods that use a file, by its sha256."""
-    from neuco_core.plugins.catalog import list_methods, list_tasks
+    from neuco_core.plugins.catalog import catalog
+    from neuco_core.specs import Method, Task
 
-    sources = [(task.id, task.source) for task in list_tasks()]
-    sources += [(method.id, remote) for method in list_methods() for remote in method.files.values()]
+    specs = [spec for plugin in catalog().plugins.survey()[0] for _, spec in plugin.specs]  # in all their versions
+    sources = [(task.label, task.source) for task in specs if isinstance(task, Task)]
+    methods = [spec for spec in specs if isinstance(spec, Method)]
+    sources += [(m.label, remote) for m in methods for remote in (*m.files.values(), *m.weights.values())]
+    sources.sort(key=itemgetter(0))
     names: dict[str, list[str]] = {}
     for name, remote in sources:
         pin = find_pin(remote)
@@ -31,7 +36,7 @@ def prunable(*, everything: bool = False) -> list[Path]:
     used = {} if everything else users()
     unused = [item.path for item in entries() if item.sha256 not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
-    made = sorted((cache_dir() / "encoded").rglob("*")) if everything else []
+    made = [path for name in ("encoded", "cubes") for path in sorted((cache_dir() / name).rglob("*")) if everything]
     return [*unused, *dead, *(path for path in made if path.is_file())]
 
 

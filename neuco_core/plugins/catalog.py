@@ -11,16 +11,33 @@ from typing import TypeVar
 
 from neuco_core import paths
 from neuco_core.env import switched_on
-from neuco_core.errors import PluginError, SpecError, UnknownIdError, UsageError
+from neuco_core.errors import DataError, NeucoError, PluginError, SpecError, UnknownIdError, UsageError
+from neuco_core.files import read_limited
 from neuco_core.plugins.discovery import NOUNS, BrokenPlugin
 from neuco_core.plugins.loading import Plugins
+from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol
 from neuco_core.protocol import PROTOCOLS as PROTOCOLS  # noqa: PLC0414 - protocols are looked up here, too
-from neuco_core.protocol import Protocol
 from neuco_core.protocol import load_protocol as load_protocol  # noqa: PLC0414
-from neuco_core.specs import KINDS, BoardKind, Content, Dataset, Method, Metric, Probe, Spec, Splitter, Suite, Task
+from neuco_core.specs import (
+    KINDS,
+    BoardKind,
+    Content,
+    Dataset,
+    Method,
+    Metric,
+    Origin,
+    Probe,
+    Spec,
+    Splitter,
+    Suite,
+    Task,
+    exact,
+)
 from neuco_core.text import counted
 
 S = TypeVar("S", bound=Spec)
+LARGEST_SUITE = 1_000_000  # bytes
+LIVING = "all-"  # living suites are named so: a pull request may touch no file of that name
 NOUN_OF = {cls: noun for noun, cls in NOUNS.items()}
 C = TypeVar("C", bound=Content)
 
@@ -33,11 +50,12 @@ class Catalog:
         self._registry = registry
 
     def load(self, cls: type[S], spec_id: str) -> S:
-        """The spec with this id; imports only the plugins that may hold it."""
+        """The newest spec with this id, or of ``id@2`` that version; imports only the plugins that may hold it."""
         noun = NOUN_OF[cls]
         spec = self.plugins.find(noun, spec_id)
         if spec is None:
-            raise UnknownIdError(noun, spec_id, self.all(cls), self._broken_hint(noun))
+            known = self.plugins.versions(noun, spec_id) if "@" in spec_id else ()
+            raise UnknownIdError(noun, spec_id, known or self.all(cls), self._broken_hint(noun))
         if not isinstance(spec, cls):  # the plugin manager checks this; the type checker cannot know
             raise PluginError(f"{spec_id!r} is not a {noun}", where=spec.origin)
         return spec
@@ -72,14 +90,20 @@ class Catalog:
             raise UsageError("no such kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
         if dataset is not None:
             self.load(Dataset, dataset)
-        tasks = self.suite_tasks(self.suite(suite)) if suite is not None else list(self.all(Task).values())
-        chosen = _select(tasks, "task", ids, tag, self.all(Task), self._broken_hint("task"))
+        tasks, versions = self.all(Task), self._versions(Task, ids)
+        pool = self.suite_tasks(self.suite(suite)) if suite is not None else [*tasks.values(), *versions]
+        chosen = _select(pool, "task", ids, tag, tasks, self._broken_hint("task"))
         return [task for task in chosen if kind in (None, task.kind) and dataset in (None, task.dataset)]
 
     def methods(self, *ids: str, tag: str | Iterable[str] = ()) -> list[Method]:
         """Methods by id or pattern (any of them) and tag (all of them)."""
         methods = self.all(Method)
-        return _select(methods.values(), "method", ids, tag, methods, self._broken_hint("method"))
+        pool = [*methods.values(), *self._versions(Method, ids)]
+        return _select(pool, "method", ids, tag, methods, self._broken_hint("method"))
+
+    def _versions(self, cls: type[S], ids: Iterable[str]) -> list[S]:
+        """Those that are asked for by version, ``x@1``; each must be there."""
+        return [self.load(cls, ref) for ref in ids if "@" in ref]
 
     def suites(self) -> dict[str, Suite]:
         """All suites by id; a bad file is an error: callers that need every suite must not silently miss one."""
@@ -95,7 +119,8 @@ class Catalog:
         files: dict[str, Path] = {}
         for layer in reversed(paths.layers(self._registry or paths.registry_dir())):
             files |= {path.stem: path for path in (layer / "suites").glob("*.toml")}
-        for path in (files[stem] for stem in sorted(files)):
+        # Living suites last: what a frozen one compares is what people look for.
+        for path in (files[stem] for stem in sorted(files, key=lambda stem: (stem.startswith(LIVING), stem))):
             try:
                 suites[path.stem] = read_suite(path)
             except SpecError as error:
@@ -112,17 +137,35 @@ class Catalog:
 
     def suite_tasks(self, suite: Suite) -> list[Task]:
         """The tasks of a suite, which must all be there in the version that the suite names."""
-        tasks = [self.load(Task, task_id) for task_id in suite.tasks]
-        for task in tasks:
-            if task.version != suite.tasks[task.id]:
-                raise PluginError(
-                    f"suite {suite.id!r} compares another version of task {task.id!r}",
-                    where=task.origin,
-                    expected=f"version {suite.tasks[task.id]}",
-                    got=task.version,
-                    hint="A suite is frozen: make a new suite, or install the version that it names",
-                )
-        return tasks
+        return [self._suite_task(suite, task_id, version) for task_id, version in suite.tasks.items()]
+
+    def _suite_task(self, suite: Suite, task_id: str, version: int) -> Task:
+        try:
+            newest = self.load(Task, task_id)
+        except UnknownIdError as error:
+            error.where = suite.origin
+            raise
+        task = self.plugins.find("task", f"{task_id}@{version}")
+        if not isinstance(task, Task):
+            raise PluginError(
+                f"task {task_id!r} ({newest.origin}) is not the version that suite {suite.id!r} compares",
+                where=suite.origin,
+                expected=f"version {version}",
+                got=newest.version,
+                hint="A suite is frozen: make a new suite, or register the version that it names beside the newest",
+            )
+        return task
+
+    def suite_problems(self) -> dict[str, NeucoError]:
+        """What is wrong with suites, by id: a bad file, or a task that is not there in the version that it names."""
+        suites, bad = self.survey_suites()
+        problems: dict[str, NeucoError] = dict(bad)
+        for suite in suites.values():
+            try:
+                self.suite_tasks(suite)
+            except NeucoError as error:
+                problems[suite.id] = error
+        return problems
 
     def _broken_hint(self, noun: str) -> str:
         count = len(self.plugins.collect(noun)[1])
@@ -135,31 +178,45 @@ def _select(
     """Those that match any of the patterns, if there are any, and have all the tags."""
     wanted = {tags} if isinstance(tags, str) else set(tags)
     patterns = tuple(ids)
-    for pattern in patterns:
+    for pattern in (pattern for pattern in patterns if "@" not in pattern):
         if not any(fnmatchcase(spec_id, pattern) for spec_id in known):
             raise UnknownIdError(noun, pattern, known, hint)
-    all_tags = {tag for spec in known.values() for tag in spec.tags}
+    specs = list({spec.label: spec for spec in specs}.values())
+    all_tags = {tag for spec in (*known.values(), *specs) for tag in spec.tags}
     for tag in sorted(wanted - all_tags):
         raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
-    matching = [spec for spec in specs if not patterns or any(fnmatchcase(spec.id, pattern) for pattern in patterns)]
-    return [spec for spec in matching if wanted <= set(spec.tags)]
+    return [spec for spec in specs if (not patterns or _fits(spec, patterns)) and wanted <= set(spec.tags)]
+
+
+def _fits(spec: Content, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
 
 
 def read_suite(path: Path) -> Suite:
     """Read one suite file; its name must be the suite's id."""
     try:
-        suite = Suite(**tomllib.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, OSError, SpecError) as error:
-        raise SpecError(f"not a suite: {error}", where=path, hint="See docs/plugins.md") from error
+        suite = Suite(**tomllib.loads(read_limited(path, LARGEST_SUITE).decode()))
+    except (ValueError, TypeError, OSError, RecursionError, MemoryError, NeucoError) as error:
+        # One bad file must harm no other suite, so it has one kind of error, however it is bad.
+        said = error.what if isinstance(error, DataError) else error
+        raise SpecError(f"not a suite: {said}", where=path, hint="See docs/plugins.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))
-    return suite
+    if suite.living and not suite.id.startswith(LIVING):
+        raise SpecError("only publishing writes living suites", where=path, expected=f"{LIVING}DATASET", got=suite.id)
+    return suite.stamped(Origin(suite.id, str(path)))
 
 
 @cache
 def catalog() -> Catalog:
     """The catalog of this process."""
     return Catalog()
+
+
+def name_of(noun: str, label: str) -> str:
+    """The name that a user gives to have this version: the id alone is the newest."""
+    known = catalog().plugins.versions(noun, label)
+    return exact(label) if known and known[-1] != exact(label) else label.partition("@")[0]
 
 
 def _loader(cls: type[S]) -> Callable[[str], S]:
@@ -179,6 +236,15 @@ load_metric = _loader(Metric)
 load_probe = _loader(Probe)
 load_splitter = _loader(Splitter)
 load_board = _loader(BoardKind)
+
+
+def task_protocol(task: Task) -> Protocol:
+    """How a task is scored unless somebody says otherwise: as its dataset says, so that baselines are comparable."""
+    try:
+        named = load_dataset(task.dataset).protocol
+    except UnknownIdError:  # the cell will fail with this reason
+        named = ""
+    return load_protocol(named or DEFAULT_PROTOCOL)
 
 
 def load_suite(suite_id: str) -> Suite:

@@ -8,6 +8,7 @@ import importlib.metadata
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +47,23 @@ class BrokenPlugin:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A plugin that was found and is not imported yet; ``names`` are the namespaces of its ids."""
+    """A plugin that is not imported yet; ``names`` are the namespaces of its ids.
+
+    ``package`` is the metadata folder of the installed package, which tells packages apart even where their entry
+    points are equal; it is "" for a directory.
+    """
 
     names: tuple[str, ...]
     module: str
     nouns: frozenset[str]
     source: str
     builtin: bool = False
+    package: str = ""
     entry_point: importlib.metadata.EntryPoint | None = None
 
     @property
     def name(self) -> str:
         return self.names[0]
-
-    def may_hold(self, noun: str, spec_id: str) -> bool:
-        return noun in self.nouns and (self.builtin or any(inside(spec_id, name) for name in self.names))
 
     def origin(self) -> Origin:
         dist = self.entry_point.dist if self.entry_point else None
@@ -69,8 +72,40 @@ class Candidate:
         return Origin(self.name, self.source, dist.name or "unknown", dist.version or "unknown")
 
 
+def alike(spec_id: str) -> str:
+    """What ids that differ only in ``-`` and ``_`` share; they are one id, as in the names of files and variables."""
+    return spec_id.replace("-", "_")
+
+
 def inside(spec_id: str, namespace: str) -> bool:
-    return spec_id == namespace or spec_id.startswith((namespace + "_", namespace + "-"))
+    return f"{alike(spec_id)}_".startswith(f"{alike(namespace)}_")
+
+
+def overlaps(candidates: Iterable[Candidate]) -> dict[Candidate, BrokenPlugin]:
+    """Plugins that claim ids of another package's plugin; directories are one package, which keeps its names.
+
+    Of two installed packages the one whose name lies inside the other's namespace is refused; with equal names, both.
+    """
+    by_name: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        for name in candidate.names:
+            by_name.setdefault(alike(name), []).append(candidate)
+    refused: dict[Candidate, BrokenPlugin] = {}
+    for name, inner_plugins in by_name.items():
+        words = name.split("_")
+        heads = ["_".join(words[:count]) for count in range(1, len(words) + 1)]
+        for outer, inner in product((item for head in heads for item in by_name.get(head, ())), inner_plugins):
+            if inner.package != outer.package and inner.nouns & outer.nouns:
+                loser = inner if inner.package else outer
+                refused.setdefault(loser, _overlap(loser, outer, inner))
+    return refused
+
+
+def _overlap(loser: Candidate, *both: Candidate) -> BrokenPlugin:
+    ordered = sorted(both, key=lambda item: (item.names, item.package))
+    owners = " and ".join(f"plugin {item.name!r} of {item.origin()}" for item in ordered)
+    text = f"{owners} claim the same ids: the plugin's name and all that begin with it; rename one of them"
+    return BrokenPlugin(loser.name, str(loser.origin()), "duplicate", text)
 
 
 def extended(own: Iterable[str], package: str) -> list[str]:
@@ -157,7 +192,8 @@ def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
         if bad:
             yield BrokenPlugin(bad[0], f"{folder}: {value}", "find", "the entry point's name must be an id")
             continue
-        yield Candidate(names, value, frozenset(noun for noun, _ in entries), value, entry_point=entries[0][1])
+        nouns = frozenset(noun for noun, _ in entries)
+        yield Candidate(names, value, nouns, value, package=str(folder), entry_point=entries[0][1])
 
 
 def _folder(entry: importlib.metadata.EntryPoint) -> object:

@@ -8,10 +8,8 @@ that both do are always noticed.
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import importlib.metadata
-import sys
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,12 +29,18 @@ from neuco_core.plugins.discovery import (
     NOUNS,
     BrokenPlugin,
     Candidate,
+    alike,
     find_in_tree,
     find_installed,
     inside,
     installed_entry_points,
+    overlaps,
 )
+from neuco_core.plugins.guard import Interrupted, plugin_code
+from neuco_core.plugins.source import compiled_apart, run_from_source
 from neuco_core.specs import Spec
+
+MOST_SPECS = 10_000  # of one plugin
 
 
 @dataclass(frozen=True)
@@ -60,18 +64,21 @@ class Plugins:
         self._builtin = builtin
         self._entry_points = entry_points
         self._loaded: dict[Candidate, Plugin | BrokenPlugin] = {}
+        self._answers: dict[tuple[str, str], tuple[list[Spec], list[BrokenPlugin]]] = {}
 
     @cached_property
-    def _found(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
+    def _discovered(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
         entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
         everything = [*find_in_tree(self._packages), *find_installed(entries), *unread]
         builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
         candidates = [item for item in everything if isinstance(item, Candidate)]
+        self._loaded.update(overlaps(candidates))  # decided before any import, so that no order of loading matters
+        run_from_source(item.module for item in candidates)
         return (*builtin, *candidates), tuple(item for item in everything if isinstance(item, BrokenPlugin))
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
-        return self._found[0]
+        return self._discovered[0]
 
     def load(self, candidate: Candidate) -> Plugin | BrokenPlugin:
         """Import one plugin and collect its specs; never raises for what the plugin does wrong."""
@@ -79,42 +86,94 @@ class Plugins:
             self._loaded[candidate] = _load(candidate)
         return self._loaded[candidate]
 
-    def find(self, noun: str, spec_id: str) -> Spec | None:
-        """The spec with this id; imports only the plugins that may hold it."""
-        results = [self.load(item) for item in self.candidates if item.may_hold(noun, spec_id)]
-        specs = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
-        if len(specs) > 1:
-            raise duplicate(noun, specs)
-        if specs:
-            return specs[0]
-        for item in results:
-            if isinstance(item, BrokenPlugin):
-                raise _cannot_load(noun, spec_id, item)
-        return None
+    def find(self, noun: str, ref: str) -> Spec | None:
+        """The spec with this id, in its newest version or, as ``id@2``, in that one.
+
+        Imports only the plugins that may hold it.
+        """
+        spec_id, at, version = ref.partition("@")
+        specs, broken = self._alike(noun, spec_id)
+        specs = [spec for spec in specs if spec.id == spec_id and (not at or version == str(_version(spec)))]
+        if not specs and broken:
+            raise _cannot_load(noun, spec_id, broken[0])
+        return max(specs, key=_version, default=None)
+
+    def find_alike(self, noun: str, spec_id: str) -> Spec | None:
+        """A spec with this id in any spelling: whoever it is, the id is taken."""
+        specs, broken = self._alike(noun, spec_id)
+        if not specs and broken:
+            raise _cannot_load(noun, spec_id, broken[0])
+        return max(specs, key=_version, default=None)
+
+    def versions(self, noun: str, ref: str) -> list[str]:
+        """All versions of an id, as ``id@1``, ``id@2``."""
+        specs, _ = self._alike(noun, ref.partition("@")[0])
+        return [f"{spec.id}@{_version(spec)}" for spec in sorted(specs, key=_version)]
+
+    def _alike(self, noun: str, spec_id: str) -> tuple[list[Spec], list[BrokenPlugin]]:
+        """All versions of an id in any spelling, and the broken plugins that may hold it; looked up once."""
+        place = noun, alike(spec_id)
+        if place not in self._answers:
+            results = [self.load(item) for item in self._holders(*place)]
+            specs = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
+            if _disputed(specs):
+                raise duplicate(noun, specs)
+            self._answers[place] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
+        return self._answers[place]
+
+    def _holders(self, noun: str, spec_id: str) -> list[Candidate]:
+        """The plugins that may hold an id, by the namespaces that it lies in: no look-up walks over all of them."""
+        words = alike(spec_id).split("_")
+        heads = ["", *("_".join(words[:count]) for count in range(1, len(words) + 1))]
+        places = {place: item for head in heads for place, item in self._namespaces.get(head, ())}
+        return [places[place] for place in sorted(places) if noun in places[place].nouns]
+
+    @cached_property
+    def _namespaces(self) -> dict[str, list[tuple[int, Candidate]]]:
+        """Plugins with their places among all, by the names that their ids begin with; neuco's own have any."""
+        by_name: dict[str, list[tuple[int, Candidate]]] = {}
+        for place, candidate in enumerate(self.candidates):
+            for name in ("",) if candidate.builtin else candidate.names:
+                by_name.setdefault(alike(name), []).append((place, candidate))
+        return by_name
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
-        """All specs of a noun by id, and the broken plugins. An id that is registered twice counts as broken."""
+        """The newest spec of each id, and the broken plugins. An id that is registered twice counts as broken."""
         plugins, broken = self.survey()
         by_id: dict[str, list[Spec]] = {}
         for plugin in plugins:
             for kind, spec in plugin.specs:
                 if kind == noun:
-                    by_id.setdefault(spec.id, []).append(spec)
-        for spec_id, specs in by_id.items():
-            if len(specs) > 1:
-                broken.append(BrokenPlugin(spec_id, _sources(specs), "duplicate", str(duplicate(noun, specs))))
-        return {key: specs[0] for key, specs in sorted(by_id.items()) if len(specs) == 1}, broken
+                    by_id.setdefault(alike(spec.id), []).append(spec)
+        for specs in by_id.values():
+            if _disputed(specs):
+                broken.append(BrokenPlugin(specs[0].id, _sources(specs), "duplicate", str(duplicate(noun, specs))))
+        newest = (max(specs, key=_version) for specs in by_id.values() if not _disputed(specs))
+        return {spec.id: spec for spec in sorted(newest, key=lambda spec: spec.id)}, broken
 
     def survey(self) -> tuple[list[Plugin], list[BrokenPlugin]]:
         """Every plugin that can be used, imported, and everything that cannot."""
         results = [self.load(candidate) for candidate in self.candidates]
-        broken = [*self._found[1], *(item for item in results if isinstance(item, BrokenPlugin))]
+        broken = [*self._discovered[1], *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
 
 
+def _version(spec: Spec) -> int:
+    """Only tasks, methods and datasets have versions; of anything else there is one."""
+    return int(getattr(spec, "version", 1))
+
+
+def _disputed(specs: Sequence[Spec]) -> bool:
+    """Whether an id is registered twice: versions of it may stand side by side, but only in one plugin."""
+    homes = {(spec.id, spec.origin) for spec in specs}
+    return len(homes) > 1 or len({_version(spec) for spec in specs}) < len(specs)
+
+
 def duplicate(noun: str, specs: Sequence[Spec]) -> DuplicateIdError:
+    ids = sorted({spec.id for spec in specs})
+    differ = f"{noun}s {' and '.join(map(repr, ids))} differ only in - and _, which are one id"
     return DuplicateIdError(
-        f"{noun} {specs[0].id!r} is registered {len(specs)} times",
+        differ if len(ids) > 1 else f"{noun} {ids[0]!r} is registered {len(specs)} times",
         where=_sources(specs),
         hint="Rename one of them or remove its plugin",
     )
@@ -132,14 +191,18 @@ def _sources(specs: Sequence[Spec]) -> str:
 
 
 def _with_id(plugin: Plugin, noun: str, spec_id: str) -> list[Spec]:
-    return [spec for kind, spec in plugin.specs if kind == noun and spec.id == spec_id]
+    """Those with this id in any spelling: of two that differ only in ``-`` and ``_``, neither may be taken."""
+    return [spec for kind, spec in plugin.specs if kind == noun and alike(spec.id) == alike(spec_id)]
 
 
 def say(error: BaseException) -> str:
     """An error in one line, even if its own ``__str__`` fails."""
     try:
-        return " ".join(f"{type(error).__name__}: {error}".split())
-    except Exception:
+        with plugin_code():
+            return " ".join(f"{type(error).__name__}: {error}".split())
+    except Interrupted:
+        raise
+    except BaseException:
         return f"{type(error).__name__}, without a message"
 
 
@@ -155,8 +218,7 @@ class _Misfit(Exception):
 def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
     stage = "import"
     try:
-        # What a plugin prints must not end up in the JSON that a program reads from us.
-        with contextlib.redirect_stdout(sys.stderr):
+        with plugin_code(), compiled_apart():
             entry = candidate.entry_point
             module = entry.load() if entry else importlib.import_module(candidate.module)
             stage = "register"
@@ -165,9 +227,10 @@ def _load(candidate: Candidate) -> Plugin | BrokenPlugin:
             specs = tuple(_collect(candidate, hooks))
     except _Misfit as error:
         return BrokenPlugin(candidate.name, str(candidate.origin()), error.stage, str(error), error.file)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # also SystemExit, and what test tools raise to skip a module
+    except Interrupted as error:
+        doing = "imported" if stage == "import" else "asked what it registers"
+        raise Interrupted(f"while plugin {candidate.name!r} ({candidate.origin()}) was being {doing}") from error
+    except BaseException as error:  # also SystemExit, KeyboardInterrupt, and what test tools raise to skip a module
         text = say(error)
         return BrokenPlugin(candidate.name, str(candidate.origin()), stage, text, _place(error, candidate))
     return Plugin(candidate, specs)
@@ -191,7 +254,7 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
 
 
 def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str]]) -> Iterator[tuple[str, Spec]]:
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, str, int]] = set()
     for hook, (caller, place) in hooks.items():
         noun = hook.removeprefix("neuco_").removesuffix("s")
         if noun not in NOUNS:  # commands are collected by the command line
@@ -200,9 +263,11 @@ def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str
             raise _Misfit(f"implements {hook} without an entry point in the group neuco.{noun}s", place)
         for spec in _yielded(hook, caller(), place):
             _check(candidate, noun, spec, place)
-            if (noun, spec.id) in seen:
+            if len(seen) == MOST_SPECS:
+                raise _Misfit(f"registers more than {MOST_SPECS} specs: does {hook} ever end?", place)
+            if (noun, spec.id, _version(spec)) in seen:
                 raise _Misfit(f"{noun} {spec.id!r} is registered twice by {place}", place, "duplicate")
-            seen.add((noun, spec.id))
+            seen.add((noun, spec.id, _version(spec)))
             yield noun, spec.stamped(candidate.origin())
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,66 +17,97 @@ from neuco_core.specs import Method, Remote, Task
 
 @dataclass(frozen=True)
 class EmbeddingsFile:
-    """A file as a method of one dataset; ``left_out`` says of tasks why it has nothing for them."""
+    """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them."""
 
     path: Path
     method: Method
     strict: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
 
 
 def open_file(
-    path: Path, tasks: Sequence[Task], *, name: str = "", strict: bool = False, shared: str = ""
+    path: Path,
+    tasks: Sequence[Task],
+    *,
+    name: str = "",
+    strict: bool = False,
+    shared: str = "",
+    several: bool = False,
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
     Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
     """
     from neuco_core.tables.embeddings import read_embeddings
 
     ids = frozenset(read_embeddings(path, strict=strict).ids)
-    counts = _labelled(ids, tasks, shared)
-    dataset = only_dataset(path, tasks, counts) or tasks[0].dataset
-    left_out = {task: f"no id of {path.name} has a label in it" for task, count in counts.items() if not count}
-    return EmbeddingsFile(path.absolute(), _method(path, name or method_id(path), dataset), strict, left_out)
+    labelled = _labelled(ids, tasks, shared)
+    datasets = _datasets(tasks, labelled)
+    overlap = [a & b for a, b in itertools.combinations(datasets.values(), 2)]
+    if not several or any(overlap):
+        only_dataset(path, tasks, {task: len(own) for task, own in labelled.items()})
+    left_out = {task: f"no id of {path.name} has a label in it" for task, own in labelled.items() if not own}
+    method = _method(path, name or method_id(path), [*datasets] or [tasks[0].dataset])
+    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids)
+
+
+def _datasets(tasks: Sequence[Task], labelled: Mapping[str, set[str]]) -> dict[str, set[str]]:
+    """By dataset, the samples of a file that have a label there."""
+    found: dict[str, set[str]] = {}
+    for task in tasks:
+        if own := labelled.get(task.label):
+            found.setdefault(task.dataset, set()).update(own)
+    return found
 
 
 def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> str:
     """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task."""
     fitting: dict[str, int] = {}
     for task in tasks:
-        if counts.get(task.id):
-            fitting[task.dataset] = max(fitting.get(task.dataset, 0), counts[task.id])
+        if counts.get(task.label):
+            fitting[task.dataset] = max(fitting.get(task.dataset, 0), counts[task.label])
     if len(fitting) > 1:
         got = ", ".join(f"{dataset} ({count} ids)" for dataset, count in sorted(fitting.items()))
         raise UsageError("the ids fit more than one dataset", where=path, got=got, hint="Say --dataset ID")
     return next(iter(fitting), "")
 
 
-def _labelled(ids: Collection[str], tasks: Sequence[Task], shared: str) -> dict[str, int]:
-    """By task, how many labelled samples the file holds; labels that cannot be had are left to the plan."""
+def _labelled(ids: Collection[str], tasks: Sequence[Task], shared: str) -> dict[str, set[str]]:
+    """By task, the labelled samples that the file holds; labels that cannot be had are left to the plan."""
     from neuco_core.runs.labels import run_labels
 
-    counts: dict[str, int] = {}
+    found: dict[str, set[str]] = {}
     for task in tasks:
         with suppress(NeucoError):
-            counts[task.id] = sum(sample in ids for sample in run_labels(task, shared).ids)
-    return counts
+            found[task.label] = {sample for sample in run_labels(task, shared).ids if sample in ids}
+    return found
 
 
 def method_id(path: Path) -> str:
     """An id from a file's name that no registered method has."""
     name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50] or "embeddings"
-    return name if catalog().plugins.find("method", name) is None else f"{name}-file"
+    return name if catalog().plugins.find_alike("method", name) is None else f"{name}-file"
 
 
-def _method(path: Path, name: str, dataset: str) -> Method:
-    taken = catalog().plugins.find("method", name)
+def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = ()) -> dict[Path, str]:
+    """A method id for each file that no other file, nor any of those ``taken``, has."""
+    names: dict[Path, str] = {}
+    for path in paths:
+        stem, used = name or method_id(path), {*taken, *names.values()}
+        others = (f"{stem}-{number}" for number in itertools.count(2))
+        names.setdefault(path, next(free for free in itertools.chain([stem], others) if free not in used))
+    return names
+
+
+def _method(path: Path, name: str, datasets: Sequence[str]) -> Method:
+    taken = catalog().plugins.find_alike("method", name)
     if taken is not None:
-        raise UsageError(f"there is a method {name!r} already", where=taken.origin, hint="Choose another --name")
+        raise UsageError(f"there is a method {taken.id!r} already", where=taken.origin, hint="Choose another --name")
     data = path.read_bytes()
     remote = Remote(path.absolute().as_uri(), hashlib.sha256(data).hexdigest(), len(data))
-    return Method(id=name, title=path.name, files={dataset: remote})
+    return Method(id=name, title=path.name, files=dict.fromkeys(datasets, remote))
 
 
 def unregistered(name: str, dataset: str) -> Method:

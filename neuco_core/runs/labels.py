@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -21,11 +22,12 @@ def run_labels(task: Task, folder: str) -> Labels:
     shared = Path(folder)
     if not folder or not shared.is_dir():  # e.g. a dask worker on another machine
         return task.labels()
-    with exclusive(shared / task.id):
-        path = shared / f"{task.id}.npz"
+    with exclusive(shared / task.label):
+        path = shared / f"{task.label}.npz"
         if not path.exists():
             labels = task.labels()
-            write_atomic(path, _pack(labels))
+            with suppress(OSError):  # a full disk: the others load them as well
+                write_atomic(path, _pack(labels))
             return labels
     return _unpack(path)
 

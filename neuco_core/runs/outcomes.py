@@ -11,7 +11,7 @@ from typing import Any
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_record
 from neuco_core.runs.plan import Plan, PlannedCell
-from neuco_core.specs import Task
+from neuco_core.specs import Task, exact
 
 
 @dataclass(frozen=True)
@@ -34,9 +34,7 @@ class Outcome:
     def to_json(self) -> dict[str, Any]:
         record = self.record
         return {
-            "method": self.cell.method.id,
-            "task": self.cell.task.id,
-            "state": self.cell.state,
+            **self.cell.to_json(),
             "status": self.status,
             "reason": self.reason,
             "record": record.to_json() if record else None,
@@ -51,7 +49,7 @@ def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[Outcome
 
 
 def _record(cell: PlannedCell, protocol: str, new: dict[Any, Record], registry: Path) -> Record | None:
-    key = cell.method.id, cell.task.id, protocol
+    key = cell.method.label, cell.task.label, protocol
     if key in new or cell.state not in ("cached", "failed"):
         return new.get(key)
     path = find_record(registry, *key)
@@ -59,12 +57,11 @@ def _record(cell: PlannedCell, protocol: str, new: dict[Any, Record], registry: 
 
 
 def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
-    """The task's expected score; whether it is met can be said only of the same method and protocol."""
+    """The task's expected score, if it is of the record's protocol; whether it is met is said of its method alone."""
     expected = task.baseline
-    if expected is None:
+    if expected is None or expected.protocol != record.protocol:
         return None
-    same = expected.method == record.method and expected.protocol == record.protocol
-    known = same and record.mean is not None and math.isfinite(record.mean)
+    known = expected.method == record.method and record.mean is not None and math.isfinite(record.mean)
     return {
         "method": expected.method,
         "score": expected.score,
@@ -76,8 +73,9 @@ def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
 
 def verdict(results: Sequence[Outcome], asked: Collection[str] = ()) -> str:
     """Why the whole is a failure, or "": a task asked for by its id that has no score, or no score at all."""
-    scored = {outcome.cell.task.id for outcome in results if outcome.status == "ok"}
-    missed = sorted({outcome.cell.task.id for outcome in results} & set(asked) - scored)
+    scored = {outcome.cell.task.label for outcome in results if outcome.status == "ok"}
+    tasks = {outcome.cell.task.label: outcome.cell.task.id for outcome in results}
+    missed = sorted(label for label in tasks.keys() - scored if {tasks[label], exact(label)} & set(asked))
     if missed:
         return f"{len(missed)} of the tasks asked for could not be scored: {', '.join(missed)}"
     return "" if scored else "nothing could be scored"

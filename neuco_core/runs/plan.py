@@ -12,7 +12,7 @@ from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Identity, contradictions, differences
 from neuco_core.records.model import CLAIMS, Key, Record, Scalar
-from neuco_core.records.store import Head, read_heads, record_name
+from neuco_core.records.store import Head, folder_name, read_heads, record_name
 from neuco_core.runs.files import EmbeddingsFile, unregistered
 from neuco_core.specs import Method, Task
 
@@ -22,7 +22,7 @@ STATES = {
     "stale": "its record no longer holds: an input changed since, or the file was edited",
     "retry": "failed before, and is tried again",
     "fresh": "scored before, and run again because of --fresh",
-    "cached": "scored, and nothing changed since",
+    "cached": "scored, and no change found since",
     "failed": "failed before with the same inputs; --retry tries again",
     "skipped": "cannot be scored here, with the reason",
     "not-applicable": "the method has nothing for this task's dataset",
@@ -32,7 +32,10 @@ TO_RUN = frozenset(("new", "stale", "retry", "fresh"))
 
 @dataclass(frozen=True)
 class PlannedCell:
-    """One method on one task, and what is to be done about it. ``inputs`` lack the contents' hashes."""
+    """One method on one task, and what is to be done about it. ``inputs`` lack the contents' hashes.
+
+    ``known`` are the hashes of embeddings in records made from the same code and data, under any protocol.
+    """
 
     method: Method
     task: Task
@@ -41,21 +44,24 @@ class PlannedCell:
     inputs: Mapping[str, Scalar]
     head: Head | None = None
     file: EmbeddingsFile | None = None
+    known: tuple[str, ...] = ()
 
     @property
     def to_run(self) -> bool:
         return self.state in TO_RUN
 
     def to_json(self) -> dict[str, Any]:
-        return {"method": self.method.id, "task": self.task.id, "state": self.state, "reason": self.reason}
+        place = {"method": self.method.label, "task": self.task.label, "protocol": self.inputs["protocol"]}
+        return {**place, "state": self.state, "reason": self.reason}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All cells in the order of methods, datasets and tasks."""
+    """All cells in the order of methods, datasets and tasks; ``fresh``: embeddings are made again, too."""
 
     protocol: Protocol
     cells: tuple[PlannedCell, ...]
+    fresh: bool = False
 
     @property
     def counts(self) -> dict[str, int]:
@@ -65,10 +71,6 @@ class Plan:
     @property
     def work(self) -> list[PlannedCell]:
         return [cell for cell in self.cells if cell.to_run]
-
-    def to_json(self) -> dict[str, Any]:
-        cells = [cell.to_json() for cell in self.cells]
-        return {"protocol": self.protocol.name, "counts": self.counts, "cells": cells}
 
 
 def make_plan(
@@ -84,11 +86,11 @@ def make_plan(
 ) -> Plan:
     """Compare what is registered with the records. Of ``files`` there are records only if they are saved."""
     planner = Planner(protocol, read_heads(registry), retry=retry, fresh=fresh)
-    ordered = sorted(tasks, key=lambda task: (task.dataset, task.id))
+    ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
     cells = [planner.cell(method, task) for method in methods for task in ordered]
     planner = Planner(protocol, planner.heads if save else {}, retry=retry, fresh=fresh)
     cells += [planner.file_cell(file, task) for file in files for task in ordered]
-    return Plan(protocol, tuple(cells))
+    return Plan(protocol, tuple(cells), fresh)
 
 
 class Planner:
@@ -104,7 +106,11 @@ class Planner:
     ) -> None:
         self.protocol, self.heads, self.retry, self.fresh = protocol, heads, retry, fresh
         self.identity = Identity(protocol)
-        self._why_not: dict[tuple[str, str], str] = {}
+        self._why_not = _WhyNot()
+        self._known: dict[Scalar, set[str]] = {}
+        for head in heads.values():
+            if head.status == "ok":
+                self._known.setdefault(head.inputs["embeddings_from"], set()).add(str(head.inputs["embeddings"]))
 
     def file_cell(self, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file on a task: one that shares no id with the labels has nothing for it."""
@@ -112,25 +118,25 @@ class Planner:
         missing = self.identity.labels(task).missing
         if missing:  # whether the file has something for these labels cannot be known
             return replace(cell, state="skipped", reason=missing)
-        why_not = file.left_out.get(task.id, "")
+        why_not = file.left_out.get(task.label, "")
         return replace(cell, state="not-applicable", reason=why_not) if why_not else cell
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
-        head = self.heads.get((method.id, record_name(task.id, self.protocol.name)))
+        head = self.heads.get((folder_name(method.label), record_name(task.label, self.protocol.name)))
         inputs = self.identity.inputs(method, task)
-        why_not = self._not_applicable(method, task)
+        why_not = self._why_not(method, task)
         if why_not:
             inputs["embeddings_from"] = None
             return PlannedCell(method, task, "not-applicable", why_not, inputs, head)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
         changes = _changes(head, inputs, self.identity.claims(method, task))
         state, reason = self._state(head, changes, missing)
-        return PlannedCell(method, task, state, reason, inputs, head)
+        known = tuple(sorted(self._known.get(inputs["embeddings_from"], ())))
+        return PlannedCell(method, task, state, reason, inputs, head, known=known)
 
     def _state(self, head: Head | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
         if head and head.status == "ok" and not changes and not self.fresh:
-            unsure = "what is not on this machine could not be compared: " + missing
-            return "cached", unsure if missing else ""
+            return "cached", f"could not be compared here: {missing}" if missing else ""
         if missing:
             return "skipped", missing
         if head is None or head.status in ("skipped", "not-applicable"):
@@ -141,16 +147,23 @@ class Planner:
             return "fresh", ""
         return "retry" if self.retry else "failed", f"{head.failure}: {head.reason}"
 
-    def _not_applicable(self, method: Method, task: Task) -> str:
-        place = method.id, task.dataset
-        if place not in self._why_not:
-            from neuco_core.runs.sources import MethodSource
 
+class _WhyNot:
+    """Why a method has nothing for a task's dataset, or ""; each pair of them is looked at once."""
+
+    def __init__(self) -> None:
+        self._reasons: dict[tuple[str, str], str] = {}
+
+    def __call__(self, method: Method, task: Task) -> str:
+        from neuco_core.runs.sources import MethodSource
+
+        place = method.label, task.dataset
+        if place not in self._reasons:
             try:
-                self._why_not[place] = MethodSource(method).why_not(task, None)
+                self._reasons[place] = MethodSource(method).why_not(task, None)
             except NeucoError:
-                self._why_not[place] = ""  # e.g. an unknown dataset: the cell will fail with the reason
-        return self._why_not[place]
+                self._reasons[place] = ""  # e.g. an unknown dataset: the cell will fail with the reason
+        return self._reasons[place]
 
 
 def _changes(head: Head | None, inputs: Mapping[str, Scalar], claims: Mapping[str, Scalar]) -> list[str]:
@@ -158,9 +171,7 @@ def _changes(head: Head | None, inputs: Mapping[str, Scalar], claims: Mapping[st
         return []
     if head.problem:
         return [head.problem]
-    # The usual case, decided without looking at single fields.
-    same = len(head.inputs) == len(inputs) + 2 and inputs.items() <= head.inputs.items()
-    changes = [] if same else differences(head.inputs, inputs)
+    changes = differences(head.inputs, inputs)
     return changes or (contradictions(head.claims, claims) if head.status == "ok" else [])
 
 
@@ -169,23 +180,32 @@ class Present:
 
     def __init__(self) -> None:
         self._identities: dict[str, Identity] = {}
+        self._why_not = _WhyNot()
 
     def why_stale(self, record: Record) -> str:
         """Why a record is no longer true: an input changed, its ids are gone, or it contradicts what is registered.
 
-        What cannot be compared on this machine, such as a dataset that is not here, does not make a record stale.
+        A score of a method that has nothing for the task's dataset cannot be true either. What cannot be compared on
+        this machine, such as a dataset that is not here, does not make a record stale.
         """
-        from neuco_core.plugins.catalog import catalog, load_method, load_protocol, load_task
+        from neuco_core.plugins.catalog import catalog, load_protocol, load_task
 
         try:
             if record.protocol not in self._identities:
                 self._identities[record.protocol] = Identity(load_protocol(record.protocol))
             identity = self._identities[record.protocol]
-            if not record.registered and catalog().plugins.find("method", record.method) is not None:
-                return f"made from a file, but {record.method!r} is a registered method now"
-            method = load_method(record.method) if record.registered else unregistered(record.method, record.dataset)
-            task = load_task(record.task)
-            changes = differences(record.inputs, identity.inputs(method, task))
+            taken = None if record.registered else catalog().plugins.find_alike("method", record.method)
+            if taken is not None:
+                return f"made from a file, but {taken.id!r} is a registered method now"
+            method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")
+            why_not = self._why_not(method, task) if record.ok else ""
+            if why_not:
+                return f"there is nothing to score: {why_not}"
+            now = identity.inputs(method, task)
+            if record.method_version < method.version:
+                # Its successor took the place of its code, so this is all that can be said of its embeddings.
+                now |= {"method_version": record.method_version, "embeddings_from": None}
+            changes = differences(record.inputs, now)
         except NeucoError as error:
             gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"
             return gone or str(error)
@@ -194,9 +214,37 @@ class Present:
             changes = contradictions(claimed, identity.claims(method, task))
         return "; ".join(changes)
 
+    def why_not_compared(self, record: Record) -> str:
+        """What this machine lacks to compare a record that is not stale; "" if all of it was compared."""
+        from neuco_core.plugins.catalog import load_task
 
-def stale_records(records: Iterable[Record]) -> dict[Key, str]:
+        identity, task = self._identities[record.protocol], load_task(f"{record.task}@{record.task_version}")
+        traces = [identity.labels(task)]
+        if record.registered and not self.is_replaced(record):
+            traces.append(identity.embeddings(self._method(record), record.dataset))
+        return next((trace.missing for trace in traces if trace.missing), "")
+
+    def is_replaced(self, record: Record) -> bool:
+        """Whether a later version of the method has taken the place of the record's, which cannot be run again."""
+        return record.registered and self._method(record).version > record.method_version
+
+    def _method(self, record: Record) -> Method:
+        """The method in the record's version, or the newest one if a later version has replaced that."""
+        from neuco_core.plugins.catalog import load_method
+
+        if not record.registered:
+            return unregistered(record.method, record.dataset)
+        try:
+            return load_method(f"{record.method}@{record.method_version}")
+        except UnknownIdError:
+            newest = load_method(record.method)
+            if record.method_version < newest.version:
+                return newest
+            raise
+
+
+def stale_records(records: Iterable[Record], present: Present | None = None) -> dict[Key, str]:
     """The records that are no longer true, each with the reason."""
-    present = Present()
+    present = present or Present()
     reasons = {record.key: present.why_stale(record) for record in records}
     return {key: reason for key, reason in reasons.items() if reason}

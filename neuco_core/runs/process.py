@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +15,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 
 from neuco_core.env import switched_on
+from neuco_core.plugins.source import new_scratch
 from neuco_core.runs.memory import family, over, processes
 from neuco_core.runs.steps import GIGABYTE, Result, Step, StepLimits, StepProgress, failure
 
@@ -22,6 +25,7 @@ LOOK_SECONDS = 0.05
 ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
+log = logging.getLogger(__name__)
 STOPPED = failure("crash", "it was stopped with its run")
 
 
@@ -35,6 +39,7 @@ class WorkerProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._commands = self._results = -1
         self._buffer = b""
+        self._scratch = ""
         self._ready = False
         self._deadline = 0.0
         self._stopped = False
@@ -81,12 +86,21 @@ class WorkerProcess:
 
     def _start(self) -> None:
         errors = None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL
+        self._scratch = new_scratch()
         child_reads, self._commands = os.pipe()
         self._results, child_writes = os.pipe()
         os.set_blocking(self._results, False)
         try:
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "neuco_core.runs.worker", str(child_reads), str(child_writes)],
+                [
+                    sys.executable,
+                    "-P",
+                    "-m",
+                    "neuco_core.runs.worker",
+                    str(child_reads),
+                    str(child_writes),
+                    self._scratch,
+                ],
                 pass_fds=(child_reads, child_writes),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -117,6 +131,8 @@ class WorkerProcess:
             if result["status"] == "progress":
                 if self.progress and self.step:
                     self.progress(self.step, result["share"])
+            elif result["status"] == "warning":
+                log.warning("%s", result["text"])
             elif result["status"] != "ready":
                 return result, ended
             else:
@@ -169,6 +185,7 @@ class WorkerProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(process.pid, signal.SIGKILL)
         self._process.wait()
+        shutil.rmtree(self._scratch, ignore_errors=True)
         os.close(self._commands)
         os.close(self._results)
         self._process, self._commands, self._results = None, -1, -1

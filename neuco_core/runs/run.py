@@ -26,13 +26,17 @@ from neuco_core.specs import Spec
 from neuco_core.text import one_line
 
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
+OTHER_EMBEDDINGS = (
+    "the embeddings of %s on %s are not those of the records made from the same code and data: those were made on "
+    "another machine, or are wrong; `neuco verify` tells"
+)
 MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
 log = logging.getLogger(__name__)
 
 
 @contextmanager
 def shared_folder() -> Iterator[str]:
-    """A folder for what the workers of one run share: labels, loaded once."""
+    """A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh."""
     with tempfile.TemporaryDirectory(prefix="neuco-run-", ignore_cleanup_errors=True) as folder:
         yield folder
 
@@ -56,18 +60,25 @@ def run_plan(
     if load_protocol(plan.protocol.name) != plan.protocol:
         hint = "Use Protocol.with_"
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
-    cells = {(cell.method.id, cell.task.id): cell for cell in plan.work}
+    cells = {(cell.method.label, cell.task.label): cell for cell in plan.work}
     kept = [cell for cell in plan.cells if save or cell.file is None]
+    told: set[tuple[str, str]] = set()
     with exclusive(registry) if kept else nullcontext():
         for cell in kept:
             if _says_why_not(cell):
                 save_record(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
-        for step, result in engine.run(groups_of(plan.work, threads, shared), limits):
+        for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh), limits):
             cell = cells[step.method, step.task]
             if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
                 result = failure("data", CHANGED)
+            place = step.method, step.dataset
+            if result["status"] == "ok" and cell.known and result["embeddings"] not in cell.known and place not in told:
+                log.warning(OTHER_EMBEDDINGS, *place)
+                told.add(place)
             record = make_record(cell, result, engine.name)
-            yield save_record(record, registry) if save or cell.file is None else record
+            # What this machine lacks says nothing about the method, and the next run shall try again.
+            kept_back = result.get("machine") or (cell.file is not None and not save)
+            yield record if kept_back else save_record(record, registry)
 
 
 def _says_why_not(cell: PlannedCell) -> bool:
@@ -76,12 +87,13 @@ def _says_why_not(cell: PlannedCell) -> bool:
     return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
 
 
-def groups_of(cells: Iterable[PlannedCell], threads: int = 1, shared: str = "") -> list[Group]:
+def groups_of(cells: Iterable[PlannedCell], threads: int = 1, shared: str = "", fresh: bool = False) -> list[Group]:
     """Cells that share embeddings, in the order of the plan."""
     steps: dict[tuple[str, str], list[Step]] = {}
     for cell in cells:
-        place, file = (cell.method.id, cell.task.dataset), cell.file
-        step = Step(*place, cell.task.id, str(cell.inputs["protocol"]), shared=shared, threads=threads)
+        place, file = (cell.method.label, cell.task.dataset), cell.file
+        step = Step(*place, cell.task.label, str(cell.inputs["protocol"]), known=cell.known)
+        step = replace(step, shared=shared, threads=threads, fresh=fresh)
         if file is not None:
             sha256 = str(cell.method.files[cell.task.dataset].sha256)
             step = replace(step, file=str(file.path), sha256=sha256, strict=file.strict)
@@ -108,7 +120,7 @@ def save_record(record: Record, registry: Path) -> Record:
     """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
     path = record_path(registry, *record.key)
     try:
-        if path.exists() and _same(path, record):
+        if _same(path, record):
             return record
         write_record(record, registry)
     except DataError as error:
@@ -124,10 +136,15 @@ def save_record(record: Record, registry: Path) -> Record:
 
 
 def _same(path: Path, record: Record) -> bool:
-    """Whether the file says the same but for its provenance: a score that was confirmed changes no file."""
+    """Whether the record there says the same but for its provenance: a score that was confirmed changes no file.
+
+    What it took to encode is kept once it was measured.
+    """
     try:
         there = read_record(path)
     except DataError:
+        return False
+    if "encoding" in record.provenance and "encoding" not in there.provenance:
         return False
     return replace_fields(there, provenance={}) == replace_fields(record, provenance={})
 

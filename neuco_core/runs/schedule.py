@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from neuco_core.runs.steps import Group, Result, Step
 
 
 @dataclass
 class _Open:
-    """A group with what is left of it. ``made``: its embeddings have been made once, so others may load them."""
+    """A group with what is left of it. ``made``: its embeddings have been made once, so others may load them.
+
+    ``encoding`` is what making them took; every score of theirs tells it, whichever worker computed it.
+    """
 
     group: Group
     left: deque[Step]
     made: bool = False
+    encoding: Mapping[str, Any] | None = None
 
 
 class Schedule:
@@ -51,10 +56,12 @@ class Schedule:
 
     def ended(self, step: Step, result: Result) -> Iterator[tuple[Step, Result]]:
         """The cells that are done because this step is."""
+        item = self._started[step.method, step.dataset]
         if step.task:
+            if item.encoding:
+                result = {**result, "provenance": {**result.get("provenance", {}), "encoding": item.encoding}}
             yield step, result
             return
-        item = self._started[step.method, step.dataset]
-        item.made = result["status"] == "ok"
+        item.made, item.encoding = result["status"] == "ok", result.get("encoding")
         while not item.made and item.left:  # without embeddings there is nothing to score
             yield item.left.popleft(), result

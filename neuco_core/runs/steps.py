@@ -19,7 +19,8 @@ class Step:
     """One thing for a worker: make a method's embeddings of a dataset, or (with a task) score them.
 
     ``file`` is the path of embeddings that no plugin registers, and ``method`` then only their name. ``shared`` is a
-    folder that the workers of a run share, ``threads`` how many splits a worker trains side by side.
+    folder that the workers of a run share, ``threads`` how many splits a worker trains side by side. With ``fresh``
+    embeddings are made in this run and not taken from the cache; ``known`` are hashes of them that are on record.
     """
 
     method: str
@@ -31,6 +32,8 @@ class Step:
     strict: bool = False
     shared: str = ""
     threads: int = 1
+    fresh: bool = False
+    known: Sequence[str] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import median
 from typing import Any
 
-from neuco_core.errors import UsageError
+from neuco_core.errors import NeucoError, UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
-from neuco_core.records.store import DEFAULT_PROTOCOL, find_record, read_head
+from neuco_core.records.store import find_record, read_head
 from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
 from neuco_core.runs.run import groups_of, make_record
 from neuco_core.runs.steps import EngineLike, StepLimits
-from neuco_core.specs import Method, Task
+from neuco_core.specs import Method, Task, exact
 
 # Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
 # processors and library versions round float32 differently, and training multiplies that.
@@ -58,11 +59,18 @@ class Verified:
 
 
 def verify_records(
-    files: Mapping[Path, Record], engine: EngineLike, limits: StepLimits, tolerance: float = TOLERANCE
+    files: Mapping[Path, Record],
+    engine: EngineLike,
+    limits: StepLimits,
+    tolerance: float = TOLERANCE,
+    *,
+    fresh: bool = True,
+    shared: str = "",
 ) -> Iterator[Verified]:
     """Score every record's cell anew, and compare each file of it with the record that this gives.
 
-    A record without a score, or that no longer holds, is not run.
+    Embeddings are made afresh, once for all records of a method and a dataset if the workers have a ``shared`` folder;
+    without ``fresh`` they may come from the cache. A record without a score, or that no longer holds, is not run.
     """
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError("bad tolerance", expected="a finite number of at least 0", got=tolerance)
@@ -75,20 +83,26 @@ def verify_records(
             yield Verified(record, "stale", reason, path=path)
         elif not record.registered:
             yield Verified(record, "not checked", "its file of embeddings is registered by no plugin", path=path)
+        elif present.is_replaced(record):
+            reason = f"version {record.method_version} of {record.method!r} is no longer registered"
+            yield Verified(record, "not checked", reason, path=path)
         else:
             waiting.setdefault(record.key, []).append((path, record))
     cells = {key: _cell(*key) for key in waiting}
-    for step, result in engine.run(groups_of(cells.values()), limits):
+    for step, result in engine.run(groups_of(cells.values(), shared=shared, fresh=fresh), limits):
         key = step.method, step.task, step.protocol
         new = make_record(cells[key], result, engine.name)
         for path, record in waiting[key]:
-            yield compare(record, new, tolerance, path=path, encoded=not cells[key].method.files)
+            check = compare(record, new, tolerance, path=path, encoded=not cells[key].method.files)
+            # The code may have been edited while it ran: then it is not the record's code that was run.
+            reason = Present().why_stale(record) if check.confirmed else ""
+            yield replace(check, verdict="stale", reason=reason) if reason else check
 
 
 def _cell(method: str, task: str, protocol: str) -> PlannedCell:
     from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 
-    return Planner(load_protocol(protocol), {}).cell(load_method(method), load_task(task))
+    return Planner(load_protocol(protocol), {}).cell(load_method(exact(method)), load_task(exact(task)))
 
 
 def compare(
@@ -108,7 +122,7 @@ def compare(
     largest = _largest(record.per_split, new.per_split)
     if isinstance(largest, str):
         wrong.append(f"per_split: {largest}")
-    elif largest > tolerance:
+    elif largest > tolerance * _scale(record.metric, new.per_split):
         wrong.append(f"per_split: {largest:.2g} apart")
     wrong += _other_metrics(record.metrics, new.metrics, tolerance)
     difference = None if isinstance(largest, str) else largest
@@ -127,7 +141,7 @@ def _changes(name: str, old: object, new: object) -> list[str]:
 
 
 def _other_metrics(old: Mapping[str, Splits], new: Mapping[str, Splits], tolerance: float) -> list[str]:
-    """Further metrics that differ. An error has the unit of its labels, so that a large one may differ by more."""
+    """Further metrics that differ."""
     wrong = []
     for name in sorted(old.keys() | new.keys()):
         if name not in old or name not in new:
@@ -136,9 +150,24 @@ def _other_metrics(old: Mapping[str, Splits], new: Mapping[str, Splits], toleran
         largest = _largest(old[name], new[name])
         if isinstance(largest, str):
             wrong.append(f"metrics.{name}: {largest}")
-        elif largest > tolerance * max([1.0, *(abs(value) for value in new[name] if value is not None)]):
+        elif largest > tolerance * _scale(name, new[name]):
             wrong.append(f"metrics.{name}: {largest:.2g} apart")
     return wrong
+
+
+def _scale(metric: str, values: Splits) -> float:
+    """What the tolerance is a part of: 1 for R², F1 and the like; an error in the labels' unit is its own measure.
+
+    Without this, an error of a millionth could be recorded as none at all, and be confirmed.
+    """
+    from neuco_core.plugins.catalog import load_metric
+
+    try:
+        bounded = load_metric(metric).upper is not None
+    except NeucoError:
+        bounded = True  # the stricter one, for what is small
+    # The median: one huge split must not make room for the others.
+    return 1.0 if bounded else median([abs(value) for value in values if value is not None] or [0.0])
 
 
 def _largest(old: Splits, new: Splits) -> float | str:
@@ -171,22 +200,24 @@ class Explanation:
 
 def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
     """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
-    path = find_record(registry, method.id, task.id, protocol.name)
-    heads = {(method.id, path.name): read_head(str(path))} if path else {}
+    from neuco_core.plugins.catalog import name_of, task_protocol
+
+    path = find_record(registry, method.label, task.label, protocol.name)
+    heads = {(path.parent.name, path.name): read_head(str(path))} if path else {}
     cell = Planner(protocol, heads).cell(method, task)
     then = cell.head.inputs if cell.head else {}
     names = sorted(then.keys() | cell.inputs.keys())
     words = ["neuco", "score"] + ["--retry"] * (cell.state == "failed")
-    words += ["--method", method.id, "--task", task.id]
-    words += ["--protocol", protocol.name] if protocol.name != DEFAULT_PROTOCOL else []
+    words += ["--method", name_of("method", method.label), "--task", name_of("task", task.label)]
+    words += ["--protocol", protocol.name] if protocol != task_protocol(task) else []
     if cell.state == "cached":
         words = ["neuco", "verify", str(path)]
     goes_on = cell.to_run or cell.state in ("failed", "cached")
     # A file that cannot be used is a matter of its own: no input needs to have changed.
     unusable = cell.head is not None and bool(cell.head.problem)
     return Explanation(
-        method.id,
-        task.id,
+        method.label,
+        task.label,
         protocol.name,
         cell.state,
         "there is a file, and it cannot be used" if unusable and cell.state == "stale" else STATES[cell.state],

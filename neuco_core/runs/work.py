@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import math
 import platform
 import sys
@@ -14,11 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuco_core import __version__
-from neuco_core.errors import DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.encode.run import Clock
+from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog
+from neuco_core.plugins.code import StandIn
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.labels import run_labels
 from neuco_core.runs.steps import Result, Step, failure
+from neuco_core.specs import exact
 from neuco_core.text import one_line
 
 if TYPE_CHECKING:
@@ -28,6 +32,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("numba", "numpy", "pandas", "scikit-learn", "torch")
 TELL_SECONDS = 0.2
+DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO))
+DENIED = frozenset((errno.EACCES, errno.EPERM))
 
 
 class Work:
@@ -52,28 +58,33 @@ class Work:
         return {**result, "provenance": {**environment(), **used}}
 
     def _embed(self, step: Step) -> Result:
-        return {"status": "ok", "dim": self._load_embeddings(step).dim}
+        clock = Clock()
+        result = {"status": "ok", "dim": self._load_embeddings(step, clock).dim}
+        if not clock.samples:  # from a file or a cache: nothing was measured
+            return result
+        cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
+        return {**result, "encoding": cost}
 
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score
 
-        task = catalog.load_task(step.task)
-        if task.id not in self._labels:
-            self._labels[task.id] = run_labels(task, step.shared)
-        labels, embeddings = self._labels[task.id], self._load_embeddings(step)
+        task = catalog.load_task(exact(step.task))
+        if task.label not in self._labels:
+            self._labels[task.label] = run_labels(task, step.shared)
+        labels, embeddings = self._labels[task.label], self._load_embeddings(step)
         options: dict[str, Any] = {"metric": task.metric, "threads": step.threads, "progress": self._shown()}
         outcome = score(embeddings, labels, step.protocol, **options)
         contents = {"labels": labels.sha256, "embeddings": embeddings.sha256, "dim": embeddings.dim}
         return {"status": "ok", **contents, **score_values(outcome)}
 
-    def _load_embeddings(self, step: Step) -> Embeddings:
-        place = replace(step.embedding, protocol="", shared="", threads=1)
+    def _load_embeddings(self, step: Step, clock: Clock | None = None) -> Embeddings:
+        place = replace(step.embedding, protocol="", shared="", threads=1, known=())
         if self._embeddings is None or self._embeddings[0] != place:
             self._embeddings = None  # let go of the old ones before making the new ones
-            self._embeddings = place, self._make_embeddings(step)
+            self._embeddings = place, self._make_embeddings(step, clock)
         return self._embeddings[1]
 
-    def _make_embeddings(self, step: Step) -> Embeddings:
+    def _make_embeddings(self, step: Step, clock: Clock | None) -> Embeddings:
         if step.file:
             from neuco_core.fetch.fetch import fetch
             from neuco_core.specs import Remote
@@ -83,7 +94,18 @@ class Work:
             return read_embeddings(path, strict=step.strict, dim=load_protocol(step.protocol).embedding_dim)
         from neuco_core.encode.run import method_embeddings
 
-        return method_embeddings(catalog.load_method(step.method), step.dataset, {}, progress=self._shown() or False)
+        shared = Path(step.shared) if step.shared and Path(step.shared).is_dir() else None
+        method = catalog.load_method(exact(step.method))
+        return method_embeddings(
+            method,
+            step.dataset,
+            {},
+            progress=self._shown() or False,
+            cached=not step.fresh or shared is not None,
+            run=shared if step.fresh else None,
+            known=step.known,
+            clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
+        )
 
     def _shown(self) -> Callable[[int, int], None] | None:
         """Tell the owner how far a step is, a few times per second at most."""
@@ -119,6 +141,8 @@ def _number(value: float) -> float | None:
 
 def explain_error(error: Exception) -> Result:
     """What an error means for a cell: a typed failure, or that it cannot be scored here."""
+    if _is_machines(error):
+        return {"status": "skipped", "reason": _clean(f"this machine cannot: {error}"), "machine": True}
     if isinstance(error, UnpinnedError | OfflineError):
         return {"status": "skipped", "reason": _clean(str(error))}
     if isinstance(error, MemoryError):
@@ -129,6 +153,19 @@ def explain_error(error: Exception) -> Result:
         return failure("method" if isinstance(error, PluginError) else "data", _clean(str(error)))
     last = traceback.extract_tb(error.__traceback__)[-1]
     return failure("method", _clean(f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"))
+
+
+def _is_machines(error: BaseException | None) -> bool:
+    """Whether a disk that is full or cannot be written is behind an error, whoever met it.
+
+    A file that may not be used is the machine's fault if neuco wanted it; a plugin may have asked for anything.
+    """
+    errors = DISK | DENIED if isinstance(error, DataError) else DISK
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in errors:
+            return True
+        error = error.__cause__
+    return False
 
 
 def _clean(text: str) -> str:

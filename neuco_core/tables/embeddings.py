@@ -12,6 +12,7 @@ import numpy as np
 
 from neuco_core.errors import DataError
 from neuco_core.tables import rows as _csv
+from neuco_core.tables.limits import MAX_COLUMNS
 
 
 @dataclass(frozen=True)
@@ -86,24 +87,29 @@ def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
     return clean
 
 
-def read_embeddings(path: str | Path, *, strict: bool = False, dim: int | None = None) -> Embeddings:
+def read_embeddings(
+    path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False
+) -> Embeddings:
     """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
 
     Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
     ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
+    Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant.
     """
     from neuco_core.tables import embeddings_csv, embeddings_files
 
     path = Path(path)
     if not path.is_file():
-        raise DataError("no such file", where=path)
+        raise DataError("not a regular file" if path.exists() else "no such file", where=path)
     readers = {
-        ".csv": embeddings_csv.read_csv,
         ".parquet": embeddings_files.read_parquet,
         ".npz": embeddings_files.read_npz,
         ".npy": embeddings_files.read_npy,
     }
-    return readers[_format(path)](path, strict, dim)
+    most, kind = min(dim or MAX_COLUMNS, MAX_COLUMNS), _format(path)
+    if kind == ".csv":
+        return embeddings_csv.read_csv(path, strict, most, gaps=gaps)
+    return readers[kind](path, strict, most)
 
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:

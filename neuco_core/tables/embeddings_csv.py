@@ -19,6 +19,7 @@ from neuco_core.errors import DataError
 from neuco_core.files import replacing
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
+from neuco_core.tables.limits import check_columns
 
 if TYPE_CHECKING:
     import pandas
@@ -47,10 +48,10 @@ class Layout:
         return tuple(name for place, name in enumerate(self.header) if place not in used)
 
 
-def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[str]:
+def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps: bool = False) -> list[str]:
     """Columns named 0 … N-1 or 1 … N in that order; if none is a number, all but ``id`` in file order."""
     digits = sorted((name for name in names if re.fullmatch("[0-9]+", name)), key=int)
-    if digits:
+    if digits and not gaps:
         numbers = [int(name) for name in digits]
         start = min(numbers[0], 1)
         wrong = next((n for n, number in enumerate(numbers, start) if n != number), None)
@@ -66,18 +67,21 @@ def value_columns(names: Sequence[str], where: object, dim: int | None) -> list[
             where=f"{where}, column {list(names).index('') + 1}",
             hint="Write the file without its row index",
         )
-    if dim is not None and len(columns) > dim:
-        raise DataError("too many value columns", where=where, expected=f"at most {dim}", got=len(columns))
+    if dim is not None:
+        check_columns(len(columns), where, dim, "value columns")
     return columns
 
 
-def read_csv(path: Path, strict: bool, dim: int | None) -> Embeddings:
+def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
     lines = _csv.scan(path)
     rows = _csv.read_rows(path)
     _, names = next(rows)
-    layout = Layout(tuple(names), tuple(names.index(name) for name in value_columns(names, path, dim)))
+    place_of = {name: place for place, name in enumerate(names)}
+    columns = value_columns(names, path, dim, gaps=gaps)
+    layout = Layout(tuple(names), tuple(place_of[name] for name in columns))
     if next(rows, None) is None:  # also sees to it that the first row has the header's width
         raise DataError("no rows below the header", where=path)
+    lines = min(lines, path.stat().st_size // len(names) + 1)  # a row has a separator for each column
     values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
     replaced: dict[str, int] = {}
     try:

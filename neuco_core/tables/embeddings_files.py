@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from neuco_core.files import replacing
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
 from neuco_core.tables.embeddings_csv import value_columns
+from neuco_core.tables.limits import check_array, check_columns, check_unpacked, check_zip
 
 ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
 
@@ -32,12 +34,25 @@ def _whole(path: Path, kind: str) -> Iterator[None]:
 
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
-    # Opened here, because np.load leaves a file open that turns out to be broken.
-    with _whole(path, "NPZ"), path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-        if not isinstance(arrays, np.lib.npyio.NpzFile) or not {"ids", "values"} <= set(arrays.files):
-            got = _csv.shown(getattr(arrays, "files", ["a single array"]))
-            raise DataError("not embeddings", where=path, expected="arrays named 'ids' and 'values'", got=got)
-        return _from_arrays(arrays["ids"], arrays["values"], path, strict, dim)
+    with _whole(path, "NPZ"):
+        check_zip(path)
+        with zipfile.ZipFile(path) as archive:
+            names = [name.removesuffix(".npy") for name in archive.namelist()]
+            if not {"ids", "values"} <= set(names):
+                expected = "arrays named 'ids' and 'values'"
+                raise DataError("not embeddings", where=path, expected=expected, got=_csv.shown(names))
+            ids, values = (_member(archive, f"{name}.npy", path) for name in ("ids", "values"))
+        return _from_arrays(ids, values, path, strict, dim)
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
+    with archive.open(name) as file:
+        return _array(file, archive.getinfo(name).file_size, path, f"{path}, {name}")
+
+
+def _array(file: IO[bytes], available: int, path: Path, where: object) -> np.ndarray:
+    check_unpacked(4 * check_array(file, available, where), path)  # small integers become float32
+    return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
 
 
 def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
@@ -47,7 +62,7 @@ def read_npy(path: Path, strict: bool, dim: int | None) -> Embeddings:
         hint = f"Write the ids, one per line, to {side.name}, or use NPZ with arrays ids and values"
         raise DataError("an NPY file has no ids", where=path, expected=f"a file {side}", hint=hint)
     with _whole(path, "NPY"), path.open("rb") as file:
-        values = np.lib.format.read_array(file, allow_pickle=False)
+        values = _array(file, path.stat().st_size, path, path)
     with _whole(side, "text"):
         ids = np.array(side.read_text(encoding="utf-8").splitlines(), dtype=str)
     return _from_arrays(ids, values, path, strict, dim)
@@ -63,27 +78,69 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
 
     ids: list[str | None] = []
     values = np.empty((0, 0), dtype=np.float32)
-    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False) as file:
-        names = _csv.check_header(file.schema_arrow.names, path)
+    characters = 0
+    with _whole(path, "Parquet"):
+        schema = pq.read_schema(path)
+        names = _csv.check_header(schema.names, path)
         columns = value_columns(names, path, dim)
-        _check_text(file.schema_arrow.field("id").type, path)
+        _check_types(schema, columns, path)
+    # As a dictionary, a long id that stands in many rows is held once.
+    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False, read_dictionary=["id"]) as file:
+        _check_declared(file.metadata, columns, path)
         for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
             block = _block(batch, columns, path)
             if not ids:
                 values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
             if block.shape[1] != values.shape[1]:
                 raise _lengths({block.shape[1], values.shape[1]}, path)
+            characters += _characters(batch["id"])
+            check_unpacked(characters, path)
             values[len(ids) : len(ids) + len(block)] = block
             ids += batch["id"].to_pylist()
     ignored = tuple(name for name in names if name not in {"id", *columns})
     return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, ignored)
 
 
-def _check_text(kind: Any, path: Path) -> None:
+def _check_types(schema: Any, columns: Sequence[str], path: Path) -> None:
+    """Before anything is read: text in the place of numbers may be of any length."""
     import pyarrow as pa
 
+    kind = _content(schema.field("id").type)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
         raise DataError("ids are not strings", where=f"{path}, column 'id'", expected="strings", got=kind)
+    for name in columns:
+        kind = _content(schema.field(name).type)
+        if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            raise DataError("values are not numbers", where=f"{path}, column {name!r}", got=f"type {kind}")
+
+
+def _content(kind: Any) -> Any:
+    """What lists and dictionaries hold."""
+    return _content(kind.value_type) if hasattr(kind, "value_type") else kind
+
+
+def _check_declared(metadata: Any, columns: Sequence[str], path: Path) -> None:
+    """Pages of repeated values are tiny whatever their number, so values are counted beside the bytes of pages."""
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    rows = sum(group.num_rows for group in groups)
+    if rows != metadata.num_rows:
+        raise DataError("row groups do not add up", where=path, expected=f"{metadata.num_rows} rows", got=rows)
+    values = rows * len(columns)
+    if len(columns) == 1:  # which may be of lists
+        place = next(n for n in range(metadata.num_columns) if _column(metadata, n) == columns[0])
+        values = sum(group.column(place).num_values for group in groups)
+    check_unpacked(max(8 * values, sum(group.total_byte_size for group in groups)), path)
+
+
+def _column(metadata: Any, place: int) -> str:
+    return str(metadata.schema.column(place).path).partition(".")[0]
+
+
+def _characters(ids: Any) -> int:
+    import pyarrow.compute as pc
+
+    lengths = pc.binary_length(getattr(ids, "dictionary", ids))
+    return pc.sum(lengths.take(ids.indices) if hasattr(ids, "indices") else lengths).as_py() or 0
 
 
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
@@ -131,8 +188,8 @@ def _from_arrays(
             expected="a one-dimensional array of text",
             got=f"{ids.dtype}, shape {ids.shape}",
         )
-    if dim is not None and values.ndim == 2 and values.shape[1] > dim:
-        raise DataError("too many value columns", where=path, expected=f"at most {dim}", got=values.shape[1])
+    if dim is not None and values.ndim == 2:
+        check_columns(values.shape[1], path, dim, "value columns")
     values = to_float32(_numeric(values, path))
     missing = int(np.isnan(values).sum())
     if missing and strict:

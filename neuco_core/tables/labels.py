@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.plugins.guard import Interrupted, plugin_code
+from neuco_core.plugins.loading import say
 from neuco_core.specs import KINDS
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.label_columns import Column, is_empty
@@ -92,12 +94,13 @@ def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str,
     import pandas as pd
 
     try:
-        table = loader(path)
-        return {str(name): [None if cell is pd.NA else cell for cell in table[name]] for name in table.keys()}  # noqa: SIM118
-    except NeucoError:
+        with plugin_code():
+            table = loader(path)
+            return {str(name): [None if cell is pd.NA else cell for cell in table[name]] for name in table.keys()}  # noqa: SIM118
+    except (NeucoError, Interrupted):
         raise
-    except (Exception, SystemExit) as error:
-        what = f"the loader of task {task!r} failed: {type(error).__name__}: {error}"
+    except BaseException as error:
+        what = f"the loader of task {task!r} failed: {say(error)}"
         raise DataError(what, where=path, expected="a mapping of columns, such as a DataFrame") from error
 
 

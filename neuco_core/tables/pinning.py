@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ from neuco_core.errors import DataError
 from neuco_core.fetch import cache
 from neuco_core.fetch.fetch import fetch, fetch_unverified, file_name, verify
 from neuco_core.fetch.pins import Pin, find_pin, pins_file, write_pin
-from neuco_core.specs import Remote, Task
+from neuco_core.specs import Method, Remote, Task
 
 if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
@@ -19,35 +21,53 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PinReport:
-    """What was found at a task's source. ``state`` is declared, pinned, unchanged or replaced."""
+    """What was found at a source. ``state`` is declared, pinned, unchanged or replaced; weights have no rows."""
 
     task: str
     state: str
     url: str
     sha256: str
     size: int
-    rows: int
-    dropped: int
-    lowest: float
-    highest: float
-    file: str
+    rows: int | None = None
+    dropped: int | None = None
+    lowest: float | None = None
+    highest: float | None = None
+    file: str = ""
 
 
 def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None) -> PinReport:
     """Fetch, read and pin the labels of a task. A pin that disagrees is an error unless ``replace`` is set."""
-    if task.source.sha256 is not None:
-        return _report(task, "declared", fetch(task.source, progress=progress), "")
-    known = find_pin(task.source)
+    return _pin(task.source, replace, progress, lambda *found: _report(task, *found))
+
+
+def pin_weights(method: Method, *, replace: bool = False, progress: bool | None = None) -> list[PinReport]:
+    """The same for the weights of a method, of which only hash and size are known."""
+    return [
+        _pin(remote, replace, progress, partial(_plain_report, f"{method.id}/{name}", remote))
+        for name, remote in method.weights.items()
+    ]
+
+
+def _pin(
+    source: Remote, replace: bool, progress: bool | None, look: Callable[[str, Path, str], PinReport]
+) -> PinReport:
+    if source.sha256 is not None:
+        return look("declared", fetch(source, progress=progress), "")
+    known = find_pin(source)
     with cache.scratch() as folder:
-        path = fetch_unverified(task.source, folder, progress=progress)
+        path = fetch_unverified(source, folder, progress=progress)
         if known is not None and not replace:
-            verify(path, known, task.source.url)
-        report = _report(task, _state(known, path), path, str(pins_file()))
+            verify(path, known, source.url)
+        report = look(_state(known, path), path, str(pins_file()))
         if report.state != "unchanged":
             write_pin(report.url, report.sha256, report.size)
         if path.parent == folder:
             cache.store(path, cache.entry(report.sha256, file_name(report.url)))
     return report
+
+
+def _plain_report(name: str, source: Remote, state: str, path: Path, file: str) -> PinReport:
+    return PinReport(name, state, source.url, cache.hash_file(path), path.stat().st_size, file=file)
 
 
 def _state(known: Pin | None, path: Path) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from neuco_core.errors import DataError
+from neuco_core.tables.limits import check_columns
 
 # What a file is not, by its first bytes; each has been handed in as a "CSV" somewhere.
 _MAGIC = {
@@ -43,7 +44,8 @@ def scan(path: Path) -> int:
                     raise DataError(f"not a CSV file but {what}", where=path)
             while block:
                 if b"\0" in block:
-                    raise DataError("not CSV: it has NUL bytes", where=f"{path}, after line {lines}", expected="UTF-8")
+                    line = lines + block.count(b"\n", 0, block.index(b"\0")) + 1
+                    raise DataError("not CSV: it has NUL bytes", where=f"{path}, line {line}", expected="text in UTF-8")
                 lines += block.count(b"\n")
                 if b"\r" in block:
                     lines += block.count(b"\r") - block.count(b"\r\n")
@@ -89,6 +91,7 @@ def check_header(header: Sequence[str], path: Path) -> list[str]:
     """The column names without the spaces around them; each once, and ``id`` among them."""
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
+    check_columns(len(header), path)
     names = [name.strip() for name in header]
     if "id" not in names:
         hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), "")

@@ -156,6 +156,9 @@ def test_the_version_follows_files_and_options(tmp_path: Path) -> None:
     assert SSL4EOCubes(tmp_path, seasons=["fall"]).version != version
     path = tmp_path / "data" / "s1" / "part-000000" / f"{ids[0]}.zarr.zip"
     os.utime(path, ns=(1, 1))
+    assert SSL4EOCubes(tmp_path).version == version
+    path.rename(path.with_name(f"{fake.sample_ids(3)[2]}.zarr.zip"))
+    assert SSL4EOCubes(tmp_path, modalities=["s1"]).version != SSL4EOCubes(tmp_path, modalities=["s2l1c"]).version
     assert SSL4EOCubes(tmp_path).version != version
 
 
@@ -184,9 +187,16 @@ def test_bad_folders_and_names(tmp_path: Path) -> None:
         SSL4EOCubes(tmp_path)
     ids = fake.write_folder(tmp_path, count=1, files=(), side=4)
     source = SSL4EOCubes(tmp_path)
-    for name in ("nobody", "../part-000000/" + ids[0], ""):
+    (tmp_path / "outside.zarr.zip").write_bytes(next((tmp_path / "data" / "s1").rglob("*.zip")).read_bytes())
+    away = ("../part-000000/" + ids[0], "../../../outside", str(tmp_path / "outside"), "..", "a\0b", "x" * 300)
+    for name in ("nobody", "", *away):
         with pytest.raises(DataError, match="no sample"):
             source.read([name])
+    dangling = tmp_path / "data" / "s1" / "part-000000" / "gone.zarr.zip"
+    dangling.symlink_to(tmp_path / "nowhere")
+    with pytest.raises(DataError, match=r"gone\.zarr\.zip: not a regular file, or a link to none"):
+        _ = SSL4EOCubes(tmp_path).version
+    dangling.unlink()
     with pytest.raises(UsageError, match="no samples to read"):
         source.read([])
     again = tmp_path / "data" / "s1" / "part-000001" / f"{ids[0]}.zarr.zip"

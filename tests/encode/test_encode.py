@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,29 +14,7 @@ from neuco_core.encode.run import CHUNK, encode_dataset, extra_of, method_embedd
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
-
-
-class Mean:
-    """Encoders of these tests: the mean of each band, with a note of what was asked of it."""
-
-    log: ClassVar[list[str]] = []
-
-    def __init__(self, scale: float = 1.0) -> None:
-        self.scale = scale
-
-    def fit(self, source: TinyCubes) -> None:
-        self.log.append("fit")
-
-    def encode(self, batch: CubeBatch) -> np.ndarray:
-        self.log.append(f"encode {len(batch.ids)}")
-        return np.asarray(batch.values.mean(axis=(1, 3, 4)) * self.scale, dtype=np.float32)
-
-
-def make(scale: float = 1.0) -> Mean:
-    return Mean(scale)
-
-
-MEAN = Method(id="mean", encoder=make, params={"scale": 1.0})
+from tests.encode.mean import MEAN, Mean, make
 
 
 @pytest.fixture(autouse=True)
@@ -228,6 +206,17 @@ def test_the_embedded_datasets_are_found_by_id() -> None:
 class Drifting(Mean):
     def encode(self, batch: CubeBatch) -> np.ndarray:
         return super().encode(batch) - np.float32(batch.values.mean())
+
+
+class Naming(Mean):
+    def encode(self, batch: CubeBatch) -> np.ndarray:
+        return super().encode(batch) + np.float32([[len(name)] for name in batch.ids])
+
+
+def test_the_check_finds_an_encoder_that_goes_by_names() -> None:
+    with pytest.raises(PluginError, match="when the samples have other names"):
+        check_encoder(Naming, cubes())
+    assert check_encoder(Naming, cubes(), uses_ids=True).shape == (10, 6)
 
 
 def test_the_check_finds_an_encoder_that_depends_on_the_batch() -> None:

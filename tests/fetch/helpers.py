@@ -14,7 +14,16 @@ BODY = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(100_000)
 
 
 UNSET = (
-    *("NEUCO_OFFLINE", "NEUCO_MAX_BYTES", "NEUCO_RETRIES", "HF_ENDPOINT", "AWS_PROFILE", "AWS_ENDPOINT_URL_S3"),
+    *(
+        "NEUCO_OFFLINE",
+        "NEUCO_MAX_BYTES",
+        "NEUCO_RETRIES",
+        "NEUCO_DEADLINE",
+        "NEUCO_MIN_SPEED",
+        "HF_ENDPOINT",
+        "AWS_PROFILE",
+        "AWS_ENDPOINT_URL_S3",
+    ),
     *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"),
     *("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),
 )

@@ -137,6 +137,28 @@ class Handler(BaseHTTPRequestHandler):
         """Takes the request and never answers."""
         self.server.released.wait(30)
 
+    def trickle(self, data: bytes) -> None:
+        """A byte now and then, so that nobody who waits for the next one waits long."""
+        for place in range(len(data)):
+            self.wfile.write(data[place : place + 1])
+            self.wfile.flush()
+            if self.server.released.wait(0.05):
+                return
+
+    def send_trickles(self) -> None:
+        self.head(200, len(BODY), ETag=ETAG)
+        self.trickle(BODY)
+
+    def send_trickles_headers(self) -> None:
+        self.trickle(b"HTTP/1.1 200 OK\r\nX-Endless: " + bytes(b"x" * 10_000))
+
+    def send_steady(self) -> None:
+        """In pieces, for longer than the deadline of the tests and faster than their slowest speed."""
+        self.head(200, len(BODY), ETag=ETAG)
+        for start in range(0, len(BODY), 200_000):
+            self.wfile.write(BODY[start : start + 200_000])
+            self.server.released.wait(0.04)
+
     def send_flaky(self) -> None:
         self.head(500, 0) if self.times("flaky") == 1 else self.whole()
 

@@ -64,6 +64,22 @@ def test_what_can_be_cured_is_cured(server: FileServer, cache: Path, behaviour: 
     assert len(server.http.requests) == before, "a file in the cache needs no server"
 
 
+@pytest.mark.parametrize("behaviour", ["trickles", "trickles-headers"])
+def test_a_server_that_sends_a_byte_now_and_then_does_not_keep_us_for_ever(
+    server: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
+) -> None:
+    monkeypatch.setenv("NEUCO_DEADLINE", "0.4")
+    with pytest.raises(
+        FetchError, match=r"too slow: \d+ bytes in 0 seconds; expected 10000 bytes per second"
+    ) as caught:
+        fetch(remote(server.url(behaviour)))
+    assert "set NEUCO_DEADLINE or NEUCO_MIN_SPEED" in str(caught.value)
+    assert files_below(cache) == []
+    path = fetch(remote(server.url(behaviour), mirrors=(server.url("steady"),)))
+    assert path.read_bytes() == BODY, "a mirror has a deadline of its own, and one that is fast enough may go on"
+    assert files_below(cache) == [str(path.relative_to(cache))]
+
+
 def test_the_same_address_works_again_when_the_server_is_repaired(
     server: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -257,7 +273,14 @@ def test_a_file_name_is_safe_whatever_the_address(url: str, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("NEUCO_TIMEOUT", "0"), ("NEUCO_RETRIES", "-1"), ("NEUCO_MAX_BYTES", "4GB"), ("NEUCO_TIMEOUT", "nan")],
+    [
+        ("NEUCO_TIMEOUT", "0"),
+        ("NEUCO_DEADLINE", "0"),
+        ("NEUCO_MIN_SPEED", "0"),
+        ("NEUCO_RETRIES", "-1"),
+        ("NEUCO_MAX_BYTES", "4GB"),
+        ("NEUCO_TIMEOUT", "nan"),
+    ],
 )
 def test_a_setting_that_makes_no_sense_is_named(name: str, value: str) -> None:
     with pytest.raises(UsageError, match=f"bad {name}; expected a number above .*got '{value}'"):

@@ -149,7 +149,7 @@ def test_a_linked_file_is_checked_when_its_hash_is_known(copy: Path) -> None:
         links.linked_file("soil", Remote(url))
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"soil": 3}', "\x00"])
+@pytest.mark.parametrize("content", ["", "[]", '{"soil": 3}', "\x00", "[" * 100_000])
 def test_a_damaged_links_file_is_named(copy: Path, content: str) -> None:
     links.links_file().parent.mkdir(parents=True)
     links.links_file().write_text(content)

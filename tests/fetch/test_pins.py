@@ -174,6 +174,8 @@ def test_pins_that_disagree_are_an_error_that_names_both(tmp_path: Path, registr
         "[]",
         '{"pins": {}}',
         '{"schema": 2, "pins": {}}',
+        "[" * 100_000,
+        " " * 10_000_001,
         '{"schema": 1, "pins": {"u": 3}}',
         '{"schema": 1, "pins": {"u": {"sha256": "ABC", "size": 1}}}',
         '{"schema": 1, "pins": {"u": {"sha256": "%s"}}}' % ("a" * 64),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -94,10 +95,32 @@ def test_a_bad_suite_file_is_refused_with_its_name(tmp_path: Path, text: str, ex
 
 
 def test_a_bad_suite_file_hurts_only_what_needs_it(catalog: Catalog, tree: Tree) -> None:
-    (tree.registry / "suites" / "rotten.toml").write_text("id = ")
+    folder = tree.registry / "suites"
+    (folder / "rotten.toml").write_text("id = ")
     assert [task.id for task in catalog.tasks(suite="small")] == ["soil_ph", "soil_sand"]
     good, bad = catalog.survey_suites()
     assert (list(good), list(bad)) == (["old", "small"], ["rotten"])
     for needs_it in (lambda: catalog.suite("rotten"), lambda: catalog.tasks(suite="rotten"), catalog.suites):
         with pytest.raises(SpecError, match=r"rotten\.toml: not a suite"):
             needs_it()
+    os.mkfifo(folder / "pipe.toml")
+    (folder / "deep.toml").write_text("id = " + "[" * 100_000)
+    (folder / "large.toml").write_text("#" * 1_000_001)
+    good, bad = catalog.survey_suites()
+    assert (list(good), list(bad)) == (["old", "small"], ["deep", "large", "pipe", "rotten"])
+    assert "not a suite: not a regular file" in str(bad["pipe"])
+    assert "not a suite: larger than 1000000 bytes" in str(bad["large"])
+
+
+def test_a_suite_whose_tasks_are_not_there_is_a_problem_that_names_file_task_and_version(
+    catalog: Catalog, tree: Tree
+) -> None:
+    folder = tree.registry / "suites"
+    (folder / "gone.toml").write_text('id = "gone"\n[tasks]\nclaay = 1\n')
+    (folder / "rotten.toml").write_text("id = ")
+    problems = {name: str(error) for name, error in catalog.suite_problems().items()}
+    assert sorted(problems) == ["gone", "old", "rotten"]
+    assert problems["gone"] == f"{folder / 'gone.toml'}: no task 'claay'. Run `neuco tasks`"
+    words = f"task 'soil_sand' ({tree.folder / 'soil'}) is not the version that suite 'old' compares"
+    assert problems["old"].startswith(f"{folder / 'old.toml'}: {words}; expected version 1, got 2. A suite is frozen")
+    assert problems["rotten"].startswith(f"{folder / 'rotten.toml'}: not a suite")

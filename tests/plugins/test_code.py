@@ -70,11 +70,14 @@ class Package:
         assert there in text
         self.write(file, text.replace(there, instead))
 
+    def rename(self, file: str, other: str) -> Path:
+        return (self.folder / file).rename(self.folder / other)
+
     def key(self, pick: Callable[[Any], Any] = lambda module: module.make, home: str = "") -> str | None:
         for name in [name for name in sys.modules if name.partition(".")[0] == self.name]:
             del sys.modules[name]
         importlib.invalidate_caches()
-        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), home, files=True)
+        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), home, files="all")
 
 
 @pytest.fixture
@@ -98,7 +101,7 @@ SAME: dict[str, Callable[[Package], None]] = {
     "a function's name": lambda p: p.edit("encoder.py", "helper(", "add_one("),
     "a class's name": lambda p: [p.edit(file, "Encoder", "Network") for file in ("encoder.py", "plugin.py")] and None,
     "a module's name": rename_module,
-    "a module that is never imported": lambda p: p.edit("unused.py", "1", "2"),
+    "words in a module that is never imported": lambda p: p.edit("unused.py", "NOTHING", "# a comment\nNOTHING"),
     "the tests": lambda p: p.write("test.py", "assert False"),
     "type hints": lambda p: p.edit("encoder.py", "def helper(x):", "def helper(x: int) -> int:"),
     "a licence": lambda p: p.write("LICENSE", "Words"),
@@ -108,6 +111,12 @@ SAME: dict[str, Callable[[Package], None]] = {
     "a card": lambda p: p.write("README.md", "# Words"),
 }
 OTHER: dict[str, Callable[[Package], None]] = {
+    "a module that is never imported": lambda p: p.edit("unused.py", "1", "2"),
+    "a module that is never imported, renamed": lambda p: p.rename("unused.py", "other.py") and None,
+    "a module in a folder without __init__.py": lambda p: p.write("space/inner.py", "SIZE = 1"),
+    "an extension module beside a module": lambda p: p.write("tables.abi3.so", "1"),
+    "a zip file of modules": lambda p: p.write("modules.zip", "1"),
+    "a conftest.py": lambda p: p.write("conftest.py", "import numpy; numpy.random.seed(1)"),
     "a number": lambda p: p.edit("encoder.py", "x + 1", "x + 2"),
     "an operator": lambda p: p.edit("encoder.py", "* FACTOR", "/ FACTOR"),
     "a constant in a second module": lambda p: p.edit("tables.py", "3", "4"),
@@ -119,6 +128,10 @@ OTHER: dict[str, Callable[[Package], None]] = {
     "a helper renamed with what it calls": lambda p: p.edit("encoder.py", "helper(1)", "np.max(1)"),
     "settings in a TOML file": lambda p: p.write("settings.toml", "size = 1"),
     "a file that is no Python": lambda p: p.write("tables.py", "OFFSET = = 3"),
+    "a file in a hidden folder": lambda p: p.write(".weights/w", "1"),
+    "a file that is called a licence": lambda p: p.write("LICENSE.bin", "1"),
+    "a file that is called Markdown": lambda p: p.write("weights.md", "1"),
+    "a module without source": lambda p: p.write("tables.pyc", "1"),
     "another tool of neuco": lambda p: p.edit("encoder.py", "resize", "shrink"),
 }
 
@@ -138,18 +151,251 @@ def test_what_may_change_a_number_changes_the_key(name: str, package: Package) -
     assert package.key() != before
 
 
-def test_an_import_by_a_computed_name_reaches_every_module(package: Package) -> None:
-    package.edit("encoder.py", "# a comment", "import importlib; importlib.import_module(NAME)")
+@pytest.mark.parametrize("line", ["import importlib; importlib.import_module(NAME)", "getattr(tables, NAME)"])
+def test_code_that_finds_things_by_name_may_find_the_tests(package: Package, line: str) -> None:
+    package.edit("encoder.py", "# a comment", line)
     before = package.key()
-    package.edit("unused.py", "1", "2")
+    package.write("test.py", "SIZE = 3")
     assert package.key() != before
 
 
-def test_reading_a_packaged_file_is_no_computed_import(package: Package) -> None:
-    package.edit("encoder.py", "# a comment", "from importlib import resources")
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from importlib import resources",
+        "from pathlib import Path; FOLDER = Path(__file__).resolve().parent / 'data'",
+        "import os; FOLDER = os.path.dirname(os.path.abspath(__file__))",
+        "weights.eval().type(int)",
+    ],
+)
+def test_the_usual_ways_to_read_a_file_see_no_names(package: Package, line: str) -> None:
+    package.edit("encoder.py", "# a comment", f"{line}  # a comment")
     before = package.key()
+    for name in ("a docstring", "a comment", "layout", "a function's name", "a class's name", "the tests", "a card"):
+        SAME[name](package)
+        assert package.key() == before, name
+
+
+# Code that can see the name of a function, of a class or of a module.
+SEEING = {
+    "its name": "helper.__name__",
+    "its qualified name": "helper.__qualname__",
+    "getattr": "getattr(tables, 'hel' + 'per')",
+    "globals": "globals()['hel' + 'per']",
+    "locals": "locals()",
+    "vars": "vars()",
+    "dir": "dir()",
+    "a dictionary": "tables.__dict__",
+    "sys.modules": "import sys; sys.modules",
+    "inspect": "import inspect",
+    "its class": "type(x)",
+    "its text": "len(repr(helper))",
+    "a formatted text": "f'{helper}'",
+    "the very name": "WHICH = 'helper'",
+    "the name in a path": "WHICH = 'encoder:helper'",
+    "a pickle": "import pickle",
+    "a pickle in an array": "np.load('x.npy', allow_pickle=True)",
+    "a star": "from math import *",
+    "an argument of that name": "(lambda helper: helper(x))(abs)",
+    "a method of that name": "class A:\n        def helper(self): pass\n        other = helper",
+    "an import under that name": "from math import sin as helper",
+    "an attribute of a module": "tables.helper",
+    "a name that neutral ones have": "name0 = helper",
+    "its module": "helper.__module__",
+    "attrgetter": "from operator import attrgetter",
+    "operator": "import operator; operator.attrgetter('a')",
+}
+
+
+@pytest.mark.parametrize("name", SEEING)
+def test_a_name_that_the_code_can_see_counts(package: Package, name: str) -> None:
+    package.edit("encoder.py", "# a comment", SEEING[name])
+    before = package.key()
+    package.edit("encoder.py", "def helper(x)", "def assist(x)")
+    package.edit("encoder.py", "OFFSET + helper(1)", "OFFSET + assist(1)")
+    assert package.key() != before
+    assert before is not None
+
+
+@pytest.mark.parametrize("line", ["helper.__doc__", "getattr(helper, WHAT)", "import inspect"])
+def test_a_docstring_that_the_code_can_read_counts(package: Package, line: str) -> None:
+    package.edit("encoder.py", "# a comment", line)
+    before = package.key()
+    package.edit("encoder.py", "Encodes.", "3.0")
+    assert package.key() != before
+
+
+@pytest.mark.parametrize(
+    "line", ["import inspect", "open(__file__)", "x.__code__.co_firstlineno", "[*resources.files('a').iterdir()]"]
+)
+def test_code_that_can_read_itself_counts_by_its_bytes(package: Package, line: str) -> None:
+    package.edit("encoder.py", "# a comment", f"{line}  # a comment")
+    for file in ("encoder.py", "tables.py", "README.md"):
+        before = package.key()
+        package.write(file, f"# 3.0\n{(package.folder / file).read_text() if file != 'README.md' else ''}")
+        assert package.key() != before, file
+
+
+@pytest.mark.parametrize("hint", ["set_size(3)", "(SIZE := 3)", "Literal[3]", "Encoder['3']"])
+def test_a_type_that_computes_counts(package: Package, hint: str) -> None:
+    package.edit("encoder.py", "def helper(x)", f"def helper(x: {hint})")
+    package.edit("encoder.py", '"""The encoder."""', "from __future__ import annotations")  # so that it can be imported
+    before = package.key()
+    package.edit("encoder.py", "3", "4")
+    assert package.key() != before
+
+
+def test_neutral_names_cannot_be_mistaken_for_real_ones(package: Package) -> None:
+    """The class is neutral name 1: a function that really has that name is another one."""
+    package.edit("encoder.py", "helper(1)", "Encoder(1)")
+    before = package.key()
+    package.edit("encoder.py", "Encoder(1)", "name1(1)")
+    assert package.key() != before
+
+
+@pytest.mark.parametrize("text", ['"README.md"', '"see README.md"', '"*.md"', '"*"'])
+def test_a_file_that_the_code_names_counts(package: Package, text: str) -> None:
+    package.edit("encoder.py", "# a comment", f"file = {text}")
+    before = package.key()
+    package.write("README.md", "1")
+    assert package.key() != before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import sys; sys.path.insert(0, '/x')",
+        "from sys import meta_path",
+        "import sys as s; s.path.append('/x')",
+        "import importlib.util; importlib.util.spec_from_file_location('a', 'a.py')",
+        "from importlib.machinery import SourceFileLoader",
+        "import marshal",
+        "__path__.append('modules.zip')",
+    ],
+)
+def test_code_that_changes_where_modules_come_from_is_unknown(package: Package, line: str) -> None:
+    package.edit("encoder.py", "# a comment", line)
+    assert package.key() is None
+
+
+def test_a_linked_folder_is_unknown(package: Package) -> None:
+    (package.folder / "data").symlink_to(package.folder.parent, target_is_directory=True)
+    assert package.key() is None
+
+
+# What a hook does besides, if it says anything of 3.
+BESIDES = {
+    "an attribute": "make.size = 3",
+    "a global": "global SIZE; SIZE = 3",
+    "setattr": "setattr(make, 'size', 3)",
+    "a walrus": "(size := 3)",
+    "an item": "STATE['size'] = 3",
+    "a method that changes": "STATE.update(size=3)",
+    "a function of its own": "configure(3)",
+    "a function of its own that registers": "harmless(3, configure(3))",
+    "a nested function": "def inner(): return 3",
+    "a nested class": "class Inner: size = 3",
+    "a lambda": "inner = lambda: 3",
+    "an import": "import numpy; SIZE = 3",
+    "a sum in place": "state = STATE; state |= {'size': 3}",
+    "a part of an iterator": "first = [x for x in NUMBERS if x < 3]",
+    "a try": "try: pass\n    except ValueError: SIZE = 3",
+    "a with": "with STATE: SIZE = 3",
+    "a loop that stores elsewhere": "for make.size in (3,): pass",
+    "an exception": "assert make.size < 3",
+    "a builtin that is none": "tuple(3)",
+}
+
+
+@pytest.mark.parametrize("name", BESIDES)
+def test_a_hook_that_does_more_than_register_counts(package: Package, name: str) -> None:
+    own = "NUMBERS = (x for x in 'abc')\nSTATE = {}\ndef configure(size): STATE['size'] = size\n"
+    own += "def harmless(*sizes): return sizes\n"
+    own += "tuple = configure\n" if name == "a builtin that is none" else ""
+    package.edit("plugin.py", "def make", f"{own}def make")
+    package.edit("plugin.py", "    yield Method", f"    {BESIDES[name]}\n    yield Method")
+    before = package.key()
+    package.edit("plugin.py", "3", "4")
+    assert package.key() != before
+
+
+MORE_TASKS = """
+@hookimpl
+def neuco_tasks():
+    from dataclasses import replace
+
+    (first,) = _first()
+    yield first
+    yield replace(first, version=2)
+
+def _first():
+    for name, (kind, *columns) in TASKS.items():
+        yield Task(id=name, kind=kind, columns=columns)
+
+TASKS = {"a": ("regression", "x"), "b": ("classification", "y")}
+"""
+
+
+def test_another_task_is_no_other_code_of_cubes(package: Package) -> None:
+    """A dataset's plugin declares tasks beside it, and its cubes stay as they are."""
+
+    def key() -> str | None:
+        package.key()
+        return code_key(sys.modules[f"{package.name}.plugin"].make, f"{package.name}.plugin", files="named")
+
+    before = key()
+    package.edit("plugin.py", "import Method", "import Method, Task")
+    package.edit("plugin.py", "\ndef make", "import json\n\ndef make")
+    package.write("plugin.py", (package.folder / "plugin.py").read_text() + MORE_TASKS)
+    package.write("labels.csv", "id,label")
     package.edit("unused.py", "1", "2")
+    assert key() == before
+    for file, there, instead in (
+        ("tables.py", "3", "4"),
+        ("encoder.py", "x + 1", "x + 2"),
+        ("plugin.py", "r()", "r(1)"),
+    ):
+        package.edit(file, there, instead)
+        assert key() != before
+        before = key()
+    package.write("plugin.py", (package.folder / "plugin.py").read_text() + "TASKS.update(file='labels.csv')\n")
+    assert key() != before, "what is done at import counts, with what it is done to and what it reads"
+    before = key()
+    package.write("labels.csv", "id,other")
+    assert key() != before
+
+
+def test_a_hook_that_the_code_calls_counts(package: Package) -> None:
+    package.edit("plugin.py", "return Encoder()", "return Encoder(next(neuco_methods()).title)")
+    before = package.key()
+    package.edit("plugin.py", "Old words", "New words")
+    assert package.key() != before
+
+
+def test_a_hook_may_compute_what_it_registers(package: Package) -> None:
+    package.edit("plugin.py", "def make", "WAYS = {'a': ('b', 3)}\ndef words(name): return name.upper()\ndef make")
+    package.edit(
+        "plugin.py",
+        "    yield Method",
+        "    for name, (title, size) in WAYS.items():\n        text = f'{words(title)} {size}'\n    yield Method",
+    )
+    before = package.key()
+    package.edit("plugin.py", "Old words", "New words")
     assert package.key() == before
+
+
+def test_the_neighbours_of_a_lone_module_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it imports and names lies beside it; the rest of such a folder is somebody else's."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "lone_plugin.py").write_text("import lone_helper\ndef make():\n    return open('lone.npy')\n")
+    (tmp_path / "lone_helper.py").write_text("SIZE = 1\n")
+    keys = [code_key(importlib.import_module("lone_plugin").make, files="all")]
+    for name in ("lone_helper.py", "lone.npy", "others.npy"):
+        (tmp_path / name).write_text("SIZE = 2\n")
+        keys.append(code_key(sys.modules["lone_plugin"].make, files="all"))
+    assert len(set(keys)) == 3
+    assert keys[2] == keys[3]
+    assert None not in keys
 
 
 def test_what_a_lambda_in_a_hook_binds_counts(package: Package) -> None:

@@ -171,3 +171,34 @@ def test_json_shows_functions_by_name() -> None:
     shown = to_json(method(encoder=dataset))
     assert shown["encoder"].endswith("test_specs:dataset")
     assert shown["params"] == {}
+
+
+class Chameleon(str):
+    """Text that says what one wants to hear."""
+
+    def startswith(self, *_: object) -> bool:
+        return True
+
+    def replace(self, *_: object) -> str:
+        return "mine"
+
+
+@pytest.mark.parametrize(
+    ("make", "field", "value"),
+    [
+        (task, "id", Chameleon("soil")),
+        (task, "title", Chameleon("Soil")),
+        (task, "kind", Chameleon("regression")),
+        (task, "columns", (Chameleon("ph"),)),
+        (method, "params", {Chameleon("size"): 1}),
+        (method, "params", {"size": Chameleon("1")}),
+        (suite, "tasks", {Chameleon("soil"): 1}),
+        (protocol, "name", Chameleon("p")),
+        (remote, "url", Chameleon("https://example.org/x.csv")),
+        (remote, "sha256", Chameleon(SHA)),
+        (task, "version", type("Two", (int,), {})(2)),
+    ],
+)
+def test_text_with_methods_of_its_own_is_refused(make: Any, field: str, value: object) -> None:
+    with pytest.raises(SpecError, match=f"bad {field}"):
+        make(**{field: value})

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from neuco_core.errors import UsageError
+from neuco_core.fetch.links import variable
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records import fingerprint as identity
@@ -63,8 +64,6 @@ def test_new_then_cached(tmp_path: Path) -> None:
 
 
 CHANGES: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
-    "task version": (lambda: (METHOD, replace(TASK, version=2)), "task_version changed from 1 to 2"),
-    "method version": (lambda: (replace(METHOD, version=3),), "method_version changed from 1 to 3"),
     "metric": (lambda: (METHOD, replace(TASK, metric="mse")), "metric changed from 'r2' to 'mse'"),
     "label file": (
         lambda: (METHOD, replace(TASK, source=Remote("file:///ph.csv", sha256="5" * 64))),
@@ -147,7 +146,7 @@ def test_what_failed_is_kept_until_it_is_tried_again_on_purpose(tmp_path: Path) 
     assert not cell(tmp_path).to_run
     assert cell(tmp_path).reason == "timeout: not done after 5 seconds"
     assert cell(tmp_path, retry=True).state == "retry"
-    assert cell(tmp_path, replace(METHOD, version=2)).state == "stale", "another version gets a new chance"
+    assert cell(tmp_path, replace(METHOD, version=2)).state == "new", "another version is another cell"
 
 
 def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
@@ -169,6 +168,14 @@ def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path:
     assert found.state == "cached"
     assert "could not be compared" in found.reason
     assert cell(tmp_path, METHOD, replace(unpinned, version=2)).state == "skipped"
+
+
+def test_labels_that_the_linked_folder_lacks_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    unpinned = replace(TASK, source=Remote("https://example.org/labels/ph.csv"))
+    monkeypatch.setenv(variable(TASK.dataset), str(tmp_path))
+    found = cell(tmp_path, METHOD, unpinned)
+    assert found.state == "skipped", "run, it would fail and be recorded over a good score"
+    assert f"{tmp_path}: labels/ph.csv is not in this local copy" in found.reason
 
 
 def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Path) -> None:
@@ -231,9 +238,28 @@ def run(registry: Path, planned: Plan) -> list[Record]:
     return list(run_plan(planned, registry, Ready(), StepLimits()))
 
 
+def test_versions_stand_side_by_side(tmp_path: Path) -> None:
+    """A new version of a task or a method has a cell of its own; the record of the old one stays as it is."""
+    done(tmp_path)
+    before = read_all(tmp_path)
+    for method, task in ((METHOD, replace(TASK, version=2)), (replace(METHOD, version=3), TASK)):
+        assert cell(tmp_path, method, task).state == "new"
+        [record] = run(tmp_path, plan(tmp_path, method, task))
+        assert cell(tmp_path, method, task).state == "cached"
+        assert record.key[:2] == (method.label, task.label)
+    assert cell(tmp_path).state == "cached"
+    assert [record for record in read_all(tmp_path) if record.key == before[0].key] == before
+    names = sorted(str(path.relative_to(tmp_path / "results")) for path in (tmp_path / "results").rglob("*.json"))
+    assert [name.partition("@")[0] for name in names] == [
+        "soil_net.3/soil_ph",
+        "soil_net/soil_ph.2",
+        "soil_net/soil_ph",
+    ]
+
+
 def test_a_skipped_cell_does_not_take_the_place_of_a_score_from_elsewhere(tmp_path: Path) -> None:
     done(tmp_path)
-    stale_here = replace(TASK, version=2, source=Remote("https://example.org/ph.csv"))
+    stale_here = replace(TASK, unit="other", columns=("other",), source=Remote("https://example.org/ph.csv"))
     assert run(tmp_path, plan(tmp_path, METHOD, stale_here)) == []
     assert read_all(tmp_path)[0].ok
 
@@ -261,8 +287,9 @@ def test_a_registry_that_cannot_be_written_is_said(tmp_path: Path) -> None:
 def test_a_package_that_is_not_here_makes_no_record_stale(tmp_path: Path) -> None:
     net = Method(id="soil_net", encoder=dict, requires=("numpy", "no-such-weights"))
     digits = replace(TASK, dataset="digits")
+    lacking = "method 'soil_net' needs no-such-weights, which is not installed"
     found = cell(tmp_path, net, digits)
-    assert (found.state, found.inputs["embeddings_from"]) == ("new", None)
+    assert (found.state, found.reason, found.inputs["embeddings_from"]) == ("skipped", lacking, None)
     save_record(make_record(found, SCORE, "local"), tmp_path)
-    assert cell(tmp_path, net, digits).state == "cached"
-    assert cell(tmp_path, replace(net, version=2), digits).state == "stale"
+    found = cell(tmp_path, net, digits)
+    assert (found.state, found.reason) == ("cached", f"could not be compared here: {lacking}")

@@ -81,6 +81,13 @@ def test_how_close_is_close(record: Record, encoded: bool, verdict: str) -> None
     assert compare(record, TRUE, encoded=encoded).verdict == verdict
 
 
+def test_an_error_in_a_small_unit_is_compared_in_this_unit() -> None:
+    """All of these are within 0.0001 of each other, and one is ten times another."""
+    true = replace(TRUE, metric="mse", per_split=(1e-6,) * 5, metrics={})
+    assert compare(replace(true, per_split=(1e-7,) * 5), true).verdict == "differs"
+    assert compare(replace(true, per_split=(1.00005e-6,) * 5), true).verdict == "close"
+
+
 def test_a_run_that_fails_confirms_nothing() -> None:
     check = compare(TRUE, unscored())
     assert (check.verdict, check.reason, check.confirmed) == ("failed", "it was too slow", False)
@@ -114,7 +121,7 @@ def test_each_file_of_a_cell_is_checked(world: World, folder: Path, tmp_path: Pa
         assert done.returncode == 1
         found = {check["file"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
         assert found == {better: "differs", wider: "differs", changed: "stale", str(true): "same"}
-    assert "3 of 4 records are not confirmed" in done.stderr
+    assert "3 of 4 records not confirmed" in done.stderr
     assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
     told = world.neuco("verify", wider, str(true)).stdout
     assert "dim is 2, recorded is 9" in told

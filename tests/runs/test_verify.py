@@ -26,14 +26,19 @@ def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> Non
     assert world.neuco("score", "--all", "--method", "toy_one", *words).returncode == 0
     done = world.neuco("verify", "--all")
     assert done.returncode == 0, done.stderr
-    assert "2 of 2 confirmed, tolerance 0.0001" in done.stdout
+    assert "2 of 2 confirmed, tolerance 0.0001, embeddings made afresh" in done.stdout
+    assert world.logged().count("embed 2") == 2, "once to score two tasks, once to verify two records"
+    done = world.neuco("verify", "--all", "--cached")
+    assert "2 of 2 confirmed, tolerance 0.0001, embeddings from the cache where it had them" in done.stdout
+    assert world.logged().count("embed 2") == 2
     folder = world.folder / "registry" / "results" / "toy_one"
     forge(folder / f"toy_a@{PROTOCOL}.json")
     done = world.neuco("verify", "--all", "--json")
     assert done.returncode == 1
+    assert json.loads(done.stdout)["embeddings"] == "fresh"
     verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
     assert verdicts == {"toy_a": "differs", "toy_b": "same"}
-    assert "1 of 2 records are not confirmed" in done.stderr
+    assert "1 of 2 records not confirmed" in done.stderr
 
     one = folder / f"toy_b@{PROTOCOL}.json"
     one.write_bytes(one.read_bytes().replace(b'"task_version":1', b'"task_version":2'))

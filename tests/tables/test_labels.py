@@ -104,6 +104,13 @@ def test_a_loader_is_not_trusted(tmp_path: Path, table: object, error: str) -> N
     assert "x.csv" in str(raised.value)
 
 
+@pytest.mark.parametrize("end", ["raise KeyboardInterrupt", "sys.exit(0)", "os._exit(0)"])
+def test_a_loader_that_ends_the_process_is_named(tmp_path: Path, end: str) -> None:
+    task = make_task(tmp_path / "x.csv", loader=lambda path: exec(f"import os, sys\n{end}"))
+    with pytest.raises(DataError, match=r"the loader of task 'soil' failed: (Keyboard|System|Runtime)"):
+        task.labels()
+
+
 @pytest.mark.parametrize("missing", [None, float("nan"), np.float32("nan"), pd.NA, ""])
 def test_every_word_of_a_loader_for_missing_is_understood(tmp_path: Path, missing: object) -> None:
     table = {"id": ["a", "b", "c"], "label": [1.0, missing, 2.0]}

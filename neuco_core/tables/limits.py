@@ -1,0 +1,68 @@
+"""What a file declares, compared with its size before anything is unpacked, so that no small file fills the memory.
+
+The limit is a ratio, because embeddings may well be large: a million rows of 2,048 values are 8 GB, and so is their
+file. Numbers that were measured or learned are stored in no less than a tenth of what they unpack to.
+"""
+
+from __future__ import annotations
+
+import math
+import zipfile
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from neuco_core.errors import DataError
+
+FREE = 256 << 20  # bytes that any file may unpack to; constant values compress without limit
+RATIO = 100
+MAX_COLUMNS = 16_384  # of a table; 16 times as many as the values that an encoder may give
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # zipfile unpacks the others without regard to the declared size
+
+
+def check_unpacked(declared: int, path: Path) -> None:
+    """Refuse a file that declares far more bytes than it has."""
+    size = path.stat().st_size
+    most = max(FREE, RATIO * size)
+    if declared > most:
+        expected = f"at most {most} ({RATIO} times the file's size; {FREE} are always allowed)"
+        raise DataError("too many bytes when unpacked", where=path, expected=expected, got=f"{declared} from {size}")
+
+
+def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str = "columns") -> None:
+    if count > most:
+        raise DataError(f"too many {what}", where=where, expected=f"at most {most}", got=count)
+
+
+def check_zip(path: Path) -> None:
+    """Refuse an archive whose members declare too much, or are compressed so that this cannot be relied on."""
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+    for member in members:
+        if member.compress_type not in METHODS:
+            raise DataError(
+                f"bad compression of {member.filename!r}",
+                where=path,
+                expected="stored or deflated",
+                got=f"method {member.compress_type}",
+            )
+    check_unpacked(sum(member.file_size for member in members), path)
+
+
+def check_array(file: IO[bytes], available: int, where: object) -> int:
+    """Refuse a NumPy array whose header declares more bytes than there are; else the number of its values."""
+    version = np.lib.format.read_magic(file)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise DataError("unknown version of the NumPy format", where=where, expected="1.0 or 2.0", got=version)
+    shape, _, dtype = readers[version](file)
+    if any(size < 0 for size in shape):
+        raise DataError("an array of a negative size", where=where, got=f"shape {shape}")
+    count = math.prod(shape)
+    declared = count * max(dtype.itemsize, 1)  # empty strings have no bytes, and still become objects
+    if declared > available:
+        got = f"shape {shape} of {dtype}: {declared}"
+        raise DataError("array is larger than its file", where=where, expected=f"at most {available} bytes", got=got)
+    file.seek(0)
+    return count

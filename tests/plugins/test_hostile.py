@@ -1,0 +1,273 @@
+"""Plugins that end the process, print where they should not, or claim ids of others."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError
+from neuco_core.plugins.guard import Interrupted
+from neuco_core.plugins.loading import Plugins
+from neuco_core.specs import Task
+from tests.command import Said, neuco, python
+from tests.plugins.helpers import ONE, Tree
+
+HOOK = "from neuco_core import hookimpl\n@hookimpl\ndef neuco_tasks():\n    {}\n    yield\n"
+ENDINGS = [
+    ("raise KeyboardInterrupt", "KeyboardInterrupt"),
+    ("raise SystemExit(0)", "SystemExit: 0"),
+    ("raise BaseException('gone')", "BaseException: gone"),
+    ("__import__('os')._exit(0)", "RuntimeError: it calls os._exit(0), which would end the whole process"),
+    ("__import__('posix')._exit(0)", "RuntimeError: it calls os._exit(0), which would end the whole process"),
+    ("(lambda again: again(again))(lambda again: again(again))", "RecursionError: maximum recursion depth exceeded"),
+]
+
+
+@pytest.mark.parametrize(("code", "error"), ENDINGS)
+@pytest.mark.parametrize("stage", ["import", "collect"])
+def test_a_plugin_that_ends_the_process_is_a_broken_plugin(tree: Tree, stage: str, code: str, error: str) -> None:
+    leave, handler = os._exit, signal.getsignal(signal.SIGINT)
+    path = tree.add("rotten", code if stage == "import" else HOOK.format(code))
+    tree.add("good")
+    catalog = tree.catalog()
+    assert list(catalog.all(Task)) == ["good"]
+    (problem,) = catalog.problems()
+    assert (problem.name, problem.stage, problem.error[: len(error)]) == ("rotten", stage, error)
+    assert problem.file.startswith(f"{path}:")
+    assert (os._exit, signal.getsignal(signal.SIGINT)) == (leave, handler)
+
+
+@pytest.mark.parametrize("code", ["raise KeyboardInterrupt", "import os\nos._exit(0)"])
+def test_no_command_ends_like_a_success_because_of_one_plugin(tmp_path: Path, code: str) -> None:
+    done = with_plugin(tmp_path, code, "score", "--method", "rotten", "--suite", "mini")
+    assert (done.code, done.out) == (3, "")
+    assert "no method 'rotten'. Run `neuco methods` (1 broken plugin could not be searched" in done.err
+
+
+@pytest.mark.parametrize("last_words", ["raise KeyboardInterrupt", "__import__('os')._exit(0)"])
+def test_an_error_that_ends_the_process_when_it_is_shown_is_shown_without_a_message(
+    tree: Tree, last_words: str
+) -> None:
+    tree.add("rotten", f"class Mute(Exception):\n    def __str__(self):\n        {last_words}\nraise Mute")
+    (problem,) = tree.catalog().problems()
+    assert problem.error == "Mute, without a message"
+
+
+def test_a_hook_that_never_ends_is_reported(tree: Tree) -> None:
+    source = ONE.format(id="rotten").replace(
+        "    yield Task(id='rotten'", "    n = 0\n    while True:\n        n += 1\n        yield Task(id=f'rotten_{n}'"
+    )
+    tree.add("rotten", source)
+    (problem,) = tree.catalog().problems()
+    assert problem.error == "registers more than 10000 specs: does neuco_tasks ever end?"
+
+
+def test_a_fork_at_import_does_not_go_on_as_a_second_neuco(tmp_path: Path) -> None:
+    done = with_plugin(tmp_path, "import os\nos.fork()\n", "methods", "--json")
+    assert done.code == 0
+    assert len(done.json) > 10, "two commands would have printed two lists"
+
+
+def test_a_real_interrupt_is_none_of_the_plugin(tree: Tree) -> None:
+    tree.add("slow", "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(60)")
+    with pytest.raises(Interrupted):
+        tree.catalog().all(Task)
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_forks_and_other_threads_may_end_the_process(tree: Tree) -> None:
+    """As multiprocessing does in its children, and a worker's watchdog while a plugin is being imported."""
+    tree.add("forks", "import os\nif not os.fork():\n    os._exit(7)\nstatus = os.wait()[1]\n" + ONE.format(id="forks"))
+    assert list(tree.catalog().all(Task)) == ["forks"]
+    (tree.folder.parent / "waits.py").write_text("import time\ntime.sleep(60)\n")
+    code = (
+        "import os, threading\nfrom neuco_core.plugins.guard import plugin_code\n"
+        "threading.Timer(0.05, lambda: os._exit(9)).start()\n"
+        "with plugin_code():\n    import waits\n"
+    )
+    assert python("-c", code, path=tree.folder.parent, timeout=50).code == 9
+
+
+def test_a_plugin_may_be_loaded_in_a_thread(tree: Tree) -> None:
+    tree.add("rotten", "raise KeyboardInterrupt")
+    tree.add("good")
+    listed: list[str] = []
+    thread = threading.Thread(target=lambda: listed.extend(tree.catalog().all(Task)))
+    thread.start()
+    thread.join()
+    assert listed == ["good"]
+
+
+def with_plugin(folder: Path, source: str, *args: str) -> Said:
+    path = folder / "neuco_methods" / "rotten" / "__init__.py"
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    return neuco(*args, path=folder)
+
+
+LOUD = """
+import ctypes, os, subprocess, sys
+from neuco_core import Method, hookimpl
+
+said = []
+
+def shout(where):
+    said.append(where)
+    print("print", where)
+    os.write(1, f"write {where}\\n".encode())
+    ctypes.CDLL(None).printf(f"printf {where}\\n".encode())  # which the C library keeps until the process ends
+    subprocess.run(["echo", "echo", where], check=True)
+    sys.__stdout__.write(f"dunder {where}\\n")
+
+class Loud:
+    def encode(self, batch):
+        if "encoder" not in said:
+            shout("encoder")
+        return batch.values.mean(axis=(1, 3, 4))
+
+@hookimpl
+def neuco_methods():
+    shout("hook")
+    yield Method(id="rotten", encoder=Loud)
+
+shout("import")
+"""
+
+
+def test_whatever_a_plugin_prints_stdout_is_ours(tmp_path: Path) -> None:
+    out = tmp_path / "x.csv"
+    done = with_plugin(
+        tmp_path, LOUD, "embed", "--method", "rotten", "--dataset", "digits", "--out", str(out), "--json"
+    )
+    assert done.code == 0, done.err
+    assert done.json["rows"] == 1797
+    for way, where in itertools.product(("print", "write", "printf", "echo", "dunder"), ("import", "hook", "encoder")):
+        assert f"{way} {where}\n" in done.err
+
+
+def test_a_command_of_another_package_keeps_its_stdout(tree: Tree) -> None:
+    source = """
+        import subprocess, click
+        from neuco_core import hookimpl
+
+        @hookimpl
+        def neuco_commands():
+            yield click.Command("soil", callback=lambda: subprocess.run(["echo", "soil!"], check=True) and None)
+        """
+    tree.install("acme-soil", {"neuco.commands": {"soil": "acme_soil"}}, {"acme_soil": source})
+    assert neuco("soil", path=tree.installed).out == "soil!\n"
+
+
+@pytest.mark.parametrize(
+    ("directories", "installed", "working", "refused"),
+    [
+        (["averaging"], ["averaging_v2"], ["averaging"], ["averaging_v2"]),
+        (["averaging"], ["averaging"], ["averaging"], ["averaging"]),
+        (["averaging"], ["averaging-v2"], ["averaging"], ["averaging-v2"]),
+        (["biomass_mean"], ["biomass"], ["biomass_mean"], ["biomass"]),  # what ships keeps its name
+        ([], ["soil", "soil_ph"], ["soil"], ["soil_ph"]),
+        ([], ["soil-x", "soil_x_y"], ["soil-x"], ["soil_x_y"]),
+        (["soil", "soil_ph"], [], ["soil", "soil_ph"], []),  # directories are reviewed together
+        (["soil"], ["soils"], ["soil", "soils"], []),
+    ],
+)
+def test_a_package_cannot_claim_ids_of_another_plugin(
+    tree: Tree, directories: list[str], installed: list[str], working: list[str], refused: list[str]
+) -> None:
+    for name in directories:
+        tree.add(name)
+    for name in installed:
+        module = "acme_" + name.replace("-", "_")
+        tree.install(f"acme-{name}", {"neuco.tasks": {name: module}}, {module: ONE.format(id=name)})
+    catalog = tree.catalog()
+    assert sorted(catalog.all(Task)) == working
+    assert sorted(problem.name for problem in catalog.problems()) == refused
+    for problem in catalog.problems():
+        assert problem.stage == "duplicate"
+        assert f"acme-{problem.name} 1.2" in problem.error
+        assert "claim the same ids" in problem.error
+    for name in working:
+        assert tree.catalog().load(Task, name).id == name
+    for name in set(refused) - set(working):  # also as the first and only question
+        with pytest.raises(DuplicateIdError, match="claim the same ids"):
+            tree.catalog().load(Task, name)
+
+
+def test_packages_for_different_nouns_may_share_a_name(tree: Tree) -> None:
+    tree.install("acme-soil", {"neuco.tasks": {"soil": "acme_soil"}}, {"acme_soil": ONE.format(id="soil")})
+    source = "from neuco_core import Metric, hookimpl\n@hookimpl\ndef neuco_metrics():\n    return []\n"
+    tree.install("acme-metric", {"neuco.metrics": {"soil": "acme_metric"}}, {"acme_metric": source})
+    assert tree.catalog().problems() == []
+
+
+def test_equal_entry_points_of_two_packages_name_both(tree: Tree) -> None:
+    entries = {"neuco.tasks": {"soil": "common"}}
+    tree.install("acme", entries, {"common": ONE.format(id="soil")})
+    tree.install("umbra", entries, {})
+    with pytest.raises(DuplicateIdError, match=r"acme 1\.2 \(common\) and .*umbra 1\.2 \(common\)"):
+        tree.catalog().load(Task, "soil")
+
+
+def test_ids_that_differ_only_in_hyphens_are_one_id(tree: Tree) -> None:
+    """They would share the variable NEUCO_DATASET_SOIL_PH, and be taken for each other by readers."""
+    tree.add("soil", ONE.format(id="soil-ph"))
+    tree.add("soil_ph")
+    for asked in ("soil-ph", "soil_ph"):
+        with pytest.raises(DuplicateIdError, match="tasks 'soil-ph' and 'soil_ph' differ only in - and _") as caught:
+            tree.catalog().load(Task, asked)
+        assert f"{tree.folder / 'soil'} and {tree.folder / 'soil_ph'}" in str(caught.value)
+    assert list(tree.catalog().all(Task)) == []
+
+
+def test_an_id_is_found_under_its_own_spelling_only(tree: Tree) -> None:
+    tree.add("soil-x")
+    with pytest.raises(UnknownIdError, match="Did you mean 'soil-x'"):
+        tree.catalog().load(Task, "soil_x")
+
+
+def test_one_plugin_cannot_register_both_spellings(tree: Tree) -> None:
+    tree.add("soil", ONE.format(id="soil-ph") + ONE.format(id="soil_ph").strip().splitlines()[-1])
+    with pytest.raises(PluginError, match="differ only in - and _"):
+        tree.catalog().load(Task, "soil_ph")
+
+
+def test_the_shipped_plugins_overlap_with_nobody() -> None:
+    assert Plugins().survey()[1] == []
+
+
+LAST = """
+import atexit, sys
+from neuco_core import Method, hookimpl
+
+atexit.register(print, "goodbye")
+sys.stdout.close()
+sys.stderr.close()
+
+@hookimpl
+def neuco_methods():
+    yield Method(id="rotten", encoder=dict)
+"""
+
+
+def test_a_plugin_that_closes_streams_and_prints_at_the_end_spoils_no_json(tmp_path: Path) -> None:
+    done = with_plugin(tmp_path, LAST, "methods", "--json")
+    assert done.code == 0, done.err
+    assert "rotten" in [method["id"] for method in done.json]
+    assert done.err == "goodbye\n"
+    missing = neuco("show", "none", path=tmp_path)
+    assert (missing.code, missing.out) == (3, "")
+    assert missing.err.startswith("neuco: error: no entry 'none'.")
+
+
+def test_an_id_cannot_pretend_to_be_inside_its_plugin(tree: Tree) -> None:
+    disguise = "class Id(str):\n    def replace(self, *_):\n        return 'rotten'\n"
+    tree.add("rotten", disguise + ONE.format(id="victim").replace("id='victim'", "id=Id('victim')"))
+    tree.add("victim")
+    assert list(tree.catalog().all(Task)) == ["victim"]
+    (problem,) = tree.catalog().problems()
+    assert "bad id" in problem.error
