@@ -89,7 +89,7 @@ def record(identity: Identity, method: Method, task: Task, chance: random.Random
         method_version=1,
         task=task.id,
         task_version=1,
-        dataset="many",
+        dataset=task.dataset,
         kind="regression",
         metric="r2",
         protocol="neuco-2025",

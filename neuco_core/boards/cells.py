@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 COVERAGE = {
     "complete": "only methods with a score on every task of the suite are ranked",
     "common": "all methods are ranked, on the tasks on which every one of them has a score",
+    "most": "methods with a score on at least half of the tasks are ranked, on those where all of these have one",
 }
 TEST_TO_TRAIN = 1 / 9  # of the protocols here: a tenth is the test part
 
@@ -118,25 +119,50 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     """The cells of a suite. Records of other tasks or protocols are not its business.
 
     ``stale`` gives the reason why a record no longer counts, or ``None``. A record of another version of the task
-    than the suite's, or of an older version of the method, never counts.
+    than the suite's never counts. Of several versions of a method the newest takes part that has a score on every task
+    on which an older one has: until its successor is there, a version stays.
     """
-    chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    compared = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
+    reasons = {id(r): stale(r) if stale else None for r in compared}
+    counted: dict[str, dict[int, set[str]]] = {}
+    for r in compared:
+        if r.ok and not reasons[id(r)] and r.task_version == suite.tasks[r.task]:
+            counted.setdefault(r.method, {}).setdefault(r.method_version, set()).add(r.task)
+    grouped = groupby(sorted(compared, key=attrgetter("method")), key=attrgetter("method"))
+    methods = {name: _method(name, list(own), counted.get(name, {})) for name, own in grouped}
+    chosen = _one_each(compared, suite, methods)
     tasks = {task: [r for r in chosen if r.task == task] for task in sorted(suite.tasks)}
-    grouped = groupby(sorted(chosen, key=attrgetter("method")), key=attrgetter("method"))
-    methods = {name: _method(name, list(own)) for name, own in grouped}
     cells: dict[tuple[str, str], Cell] = {}
     for record in chosen:
-        if (record.method, record.task) in cells:
-            raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
-        reason = _old(record, suite, methods[record.method].version) or (stale(record) if stale else None)
+        reason = _old(record, suite, methods[record.method].version) or reasons[id(record)]
         cell = _cell(record)
         # Where nothing was scored, the reason for that says more than that it is an old one.
         old = reason is not None and record.status in ("ok", "failed")
         cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
     # Old records may well speak of another metric; they tell what a task is only where there are no others.
-    current = {task: [r for r in own if cells[r.key[:2]].status != "stale"] or own[:1] for task, own in tasks.items()}
+    current = {
+        task: [r for r in own if cells[r.method, r.task].status != "stale"] or own[:1] for task, own in tasks.items()
+    }
     described = tuple(_task(task, suite.tasks[task], own) for task, own in current.items())
     return Cells(described, tuple(methods.values()), cells)
+
+
+def _one_each(records: Sequence[Record], suite: Suite, methods: Mapping[str, BoardMethod]) -> list[Record]:
+    """Of each method and task the record that counts, or the newest of those that tell why none does."""
+    by_cell: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        by_cell.setdefault((record.method, record.task), []).append(record)
+    chosen = []
+    for (method, task), own in by_cell.items():
+        keys = [record.key for record in own]
+        if len(set(keys)) < len(keys):
+            raise UsageError(f"two records of {method!r} on {task!r}", where=f"suite {suite.id}")
+        wanted = methods[method].version, suite.tasks[task]
+        order = [
+            (r.task_version == wanted[1], r.method_version == wanted[0], r.method_version, r.task_version) for r in own
+        ]
+        chosen.append(own[order.index(max(order))])
+    return chosen
 
 
 def _cell(record: Record) -> Cell:
@@ -177,8 +203,10 @@ def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
     return next((own for _, own in told.values()), BoardTask(task, version))
 
 
-def _method(method: str, records: Sequence[Record]) -> BoardMethod:
-    version = max(record.method_version for record in records)
+def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str]]) -> BoardMethod:
+    """``scored`` has, by version, the tasks on which the method has a score that counts."""
+    whole = [new for new in scored if all(scored[old] <= scored[new] for old in scored if old < new)]
+    version = max(whole, default=max(record.method_version for record in records))
     own = [record for record in records if record.method_version == version]
     dims = [record.dim for record in own if record.dim is not None]
     return BoardMethod(method, version, any(record.baseline for record in own), max(dims, default=None))
@@ -188,8 +216,28 @@ def pool(cells: Cells, coverage: str = "complete") -> Cells:
     """The methods that a coverage policy ranks, and the tasks on which."""
     if coverage not in COVERAGE:
         raise UsageError("no such coverage policy", expected=f"one of {', '.join(COVERAGE)}", got=coverage)
+    if coverage == "most":
+        return _most(cells)
     if coverage == "complete":
         return replace(cells, methods=tuple(m for m in cells.methods if cells.complete(m)))
     ranked = tuple(m for m in cells.methods if any(cells.scored(m, t) for t in cells.tasks))
     tasks = tuple(t for t in cells.tasks if all(cells.scored(m, t) for m in ranked))
     return replace(cells, tasks=tasks, methods=ranked if tasks else ())
+
+
+def _most(cells: Cells) -> Cells:
+    """A pool for tasks that come and go: one new task without scores takes nobody off the board.
+
+    A task that a ranked method lacks is shown and not counted, as long as at least half of the tasks remain; after that
+    the methods that lack most are left out.
+    """
+    tasks = [task for task in cells.tasks if any(cells.scored(method, task) for method in cells.methods)]
+    half = (len(tasks) + 1) // 2
+    counts = {method.id: sum(cells.scored(method, task) for task in tasks) for method in cells.methods}
+    methods = [method for method in cells.methods if counts[method.id] >= max(half, 1)]
+    while gaps := [(m, t) for m in methods for t in tasks if not cells.scored(m, t)]:
+        if len(tasks) > half:
+            tasks.remove(max(tasks, key=lambda task: (sum(t is task for _, t in gaps), task.id)))
+        else:
+            methods.remove(max(methods, key=lambda method: (sum(m is method for m, _ in gaps), method.id)))
+    return replace(cells, tasks=tuple(tasks), methods=tuple(methods) if tasks else ())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,16 +12,20 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from neuco_core.boards.build import build_board
+from neuco_core.boards.facts import with_facts
 from neuco_core.boards.model import Board
-from neuco_core.errors import UnknownIdError
+from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
-from neuco_core.runs.plan import stale_records
+from neuco_core.runs.plan import Present, stale_records
 from neuco_core.specs import Suite, Task
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -30,6 +35,7 @@ class Current:
     suites: Mapping[str, Suite]
     records: Sequence[Record]
     stale: Mapping[Key, str]
+    bad: Mapping[str, NeucoError] = field(default_factory=dict)  # files that are no suites, by the id they would have
 
     def why_stale(self, record: Record) -> str | None:
         return self.stale.get(record.key)
@@ -37,6 +43,8 @@ class Current:
     def choose(self, names: Sequence[str] = ()) -> list[Suite]:
         """These suites, or all."""
         for name in names:
+            if name in self.bad:
+                raise self.bad[name]
             if name not in self.suites:
                 raise UnknownIdError("suite", name, self.suites)
         return [self.suites[name] for name in names] if names else list(self.suites.values())
@@ -48,14 +56,24 @@ class Current:
             if not any(fnmatchcase(method, pattern) for method in methods):
                 raise UnknownIdError("method", pattern, methods)
         chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
-        board = build_board(chosen, suite, options, stale=self.why_stale)
+        own = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
+        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), own)
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 
 def current(registry: Path) -> Current:
     """Read a registry. A record of a task that is not registered is refused, as is any other bad record."""
     known = Catalog(registry=registry)
-    suites = known.suites()
+    suites, bad = known.survey_suites()
+    for problem in known.suite_problems().values():  # its board shows old scores or none: say why
+        log.warning("%s", problem)
     tasks = {*known.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
     records = read_all(registry, tasks=tasks)
-    return Current(suites, records, stale_records(records))
+    present = Present()
+    stale = stale_records(records, present)
+    lacking = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
+    lacking = [reason for reason in lacking if reason]
+    if lacking:  # they rank as they are recorded
+        reasons = join_names(sorted(set(lacking)), 1)
+        log.warning("%s could not be compared here: %s", counted(len(lacking), "record"), reasons)
+    return Current(suites, records, stale, bad)

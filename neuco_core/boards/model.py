@@ -86,7 +86,11 @@ class BoardCell(Part, frozen=True):
 
 
 class BoardRow(Part, frozen=True):
-    """A method. Without a rank it is shown and does not compete: ``note``, or the cells that it lacks, say why."""
+    """A method. Without a rank it is shown and does not compete: ``note``, or the cells that it lacks, say why.
+
+    ``facts`` are by key of the board's ``fact_columns``; ``overlaps`` say, by dataset, how the method's training data
+    meets the samples.
+    """
 
     method: Id
     rank: Annotated[int, Meta(ge=1)] | None = None
@@ -97,6 +101,8 @@ class BoardRow(Part, frozen=True):
     intervals: dict[str, Interval] = {}
     cells: dict[str, BoardCell] = {}
     note: str = ""
+    facts: dict[str, str | Number] = {}
+    overlaps: dict[str, str] = {}
 
     @property
     def lacks(self) -> dict[str, BoardCell]:
@@ -221,7 +227,13 @@ class Board(Ranked, frozen=True, kw_only=True):
     cells: str = ""
     suite: BoardSuite | None = None
     published: Publication | None = None
+    fact_columns: tuple[Column, ...] = ()
     schema: Literal[2] = 2
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        unique("column", [column.key for column in (*self.columns, *self.fact_columns)])
+        _known(self.fact_columns, *(row.facts for row in self.rows))
 
     @property
     def about(self) -> BoardSuite | Publication:

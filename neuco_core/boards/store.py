@@ -9,6 +9,7 @@ from neuco_core.boards.history import Version, broken, changes, extend, format_c
 from neuco_core.boards.model import SCHEMA, Board, plain, read_part
 from neuco_core.errors import DataError
 from neuco_core.jsonio import digest, dump
+from neuco_core.paths import layers
 from neuco_core.records.store import unwritable
 from neuco_core.text import counted
 
@@ -36,6 +37,12 @@ def read_board(path: Path) -> Board:
     if schema != SCHEMA:
         raise DataError(f"not a board of schema {SCHEMA}", where=path, expected=SCHEMA, got=schema, hint=hint)
     return read_part(path, Board, "a board", hint)
+
+
+def stored_board(registry: Path, suite: str) -> Board:
+    """The board as it was built last, here or in a registry that lies below."""
+    places = [board_path(layer, suite) for layer in layers(registry)]
+    return read_board(next((path for path in places if path.exists()), places[0]))
 
 
 def read_history(path: Path) -> tuple[Version, ...]:

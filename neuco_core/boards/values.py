@@ -7,6 +7,7 @@ from collections.abc import Callable
 from neuco_core.boards.model import BoardRow, Column, Interval, Value
 
 NONE = "–"
+MANY = 100_000
 LOWER = "lower is better"
 MARK = "~"  # before a value that never ranks, such as a predicted one
 RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
@@ -30,7 +31,8 @@ def show(column: Column, value: Value, name: Callable[[str], str] = str) -> str:
     if column.format == "percent":
         return f"{value:.{column.digits}%}"
     whole = column.format in ("integer", "rank", "range")
-    return f"{value:.{0 if whole else column.digits}f}"
+    # Only long numbers need the commas: a size of 1024 is a name, too.
+    return f"{value:{',' if whole and value >= MANY else ''}.{0 if whole else column.digits}f}"
 
 
 def in_row(column: Column, row: BoardRow) -> str:

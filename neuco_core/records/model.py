@@ -21,6 +21,7 @@ from msgspec import Meta
 
 from neuco_core.jsonio import canonical, hashed
 from neuco_core.scoring.quality import summarize
+from neuco_core.specs import versioned_id
 from neuco_core.text import clean, shorten
 
 SCHEMA: Literal[2] = 2
@@ -85,7 +86,12 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def key(self) -> Key:
-        return self.method, self.task, self.protocol
+        """The cell: method and task with their versions (``x@2``), and the protocol."""
+        return (
+            versioned_id(self.method, self.method_version),
+            versioned_id(self.task, self.task_version),
+            self.protocol,
+        )
 
     @property
     def ok(self) -> bool:

@@ -1,144 +1,95 @@
-"""Records in the registry: ``results/METHOD/TASK.json``; a protocol other than the usual one is part of the name."""
+"""Records in the registry: ``results/METHOD/TASK.json``, each a file of its own or, at the same place, in a pack.
+
+A run writes files; publishing packs them (see ``packs``), and a file hides the packed record of its cell. A record is
+named by its place either way: whoever has the path can read it here. A protocol other than the usual one is part of the
+name, ``TASK@ridge.json``; so are versions after the first, ``METHOD.2/TASK.3.json``: no version takes the place of
+another.
+"""
 
 from __future__ import annotations
 
-import json
+import logging
 import os
-import shlex
 import stat
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote, unquote
 
 import msgspec
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError, UsageError
-from neuco_core.jsonio import canonical
 from neuco_core.paths import layers
-from neuco_core.records.model import CLAIMS, LARGEST_INT, Record, Scalar, digest, layout, problems, record_bytes
+from neuco_core.records.model import CLAIMS, Key, Record, Scalar, digest, record_bytes
+from neuco_core.records.packs import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL  # noqa: PLC0414 - one place for readers
+from neuco_core.records.packs import PacksAwayError, change_packs, packed, read_manifest
+from neuco_core.records.packs import folder_name as folder_name  # noqa: PLC0414
+from neuco_core.records.packs import record_name as record_name  # noqa: PLC0414
+from neuco_core.records.parse import EDITED, LARGEST_FILE, parse_record, rescore
 from neuco_core.records.upgrade import inputs_of, upgraded
+from neuco_core.text import counted
 
-DEFAULT_PROTOCOL = "neuco-2025"
-LARGEST_FILE = 4_000_000
-DEEPEST = 20
+log = logging.getLogger(__name__)
 MOVE = "Move it to where it belongs, or delete it"
-EDITED = "it was edited after it was written: its digest does not match"
 NOT_A_FILE = "not a regular file"
 
 
 def record_path(registry: Path, method: str, task: str, protocol: str) -> Path:
-    """Where a record is kept in one registry."""
-    return registry / "results" / method / record_name(task, protocol)
-
-
-def record_name(task: str, protocol: str) -> str:
-    suffix = "" if protocol == DEFAULT_PROTOCOL else "@" + quote(protocol, safe="+=,")
-    return f"{task}{suffix}.json"
+    """Where the record of a cell (see ``Record.key``) is kept in one registry."""
+    return registry / "results" / folder_name(method) / record_name(task, protocol)
 
 
 def find_record(registry: Path, method: str, task: str, protocol: str) -> Path | None:
-    """The record's file in the registry or in one that lies below it."""
+    """The record's place in the registry or in one that lies below it."""
     paths = [record_path(layer, method, task, protocol) for layer in layers(registry)]
-    return next((path for path in paths if path.exists() or path.is_symlink()), None)
+    return next((path for path in paths if os.path.lexists(path) or _packed(path) is not None), None)
 
 
-def rescore(where: object) -> str:
-    """The advice for a record that cannot be used: the command that scores its cell again, from the file's name."""
-    path = Path(str(where))
-    task, _, protocol = unquote(path.stem).partition("@")
-    if not (ID.fullmatch(path.parent.name) and ID.fullmatch(task)):
-        return "Delete the file, and score its cell again with `neuco score`"
-    chosen = ("--method", path.parent.name, "--task", task, "--protocol", protocol or DEFAULT_PROTOCOL)
-    return f"Delete the file and run `{shlex.join(('neuco', 'score', *chosen))}`"
-
-
-def parse_record(data: bytes, where: object) -> Record:
-    """Check the content of a record file, which may come from a stranger; what is wrong is an error with the reason."""
-    values = _values(data, where)
-    signed = values.pop("digest", None)
-    written = layout(values)
-    values = upgraded(values, where)
-    try:
-        record = msgspec.convert(values, Record)
-    except msgspec.ValidationError as error:
-        what, _, place = str(error).partition(" - at `$.")
-        raise _bad(place.rstrip("`") or "record", what, where) from error
-    for problem in problems(record):
-        raise DataError(problem, where=where, hint=rescore(where))
-    if signed != digest(data):
-        raise DataError(EDITED, where=where, hint=rescore(where))
-    # Only neuco writes records. So a file is what neuco would write, byte for byte: no field twice, none hidden.
-    if written != data:
-        pairs = zip(written.split(b"\n"), data.split(b"\n"), strict=False)
-        line = next((own for own, other in pairs if own != other and not own.startswith(b'"digest"')), b"")
-        raise _bad(_field(line.decode()), "a name that is there twice, or a text that neuco would not write", where)
-    return record
-
-
-def _values(data: bytes, where: object) -> dict[str, Any]:
-    """The JSON object in a file. A record has one field per line, so a line tells which field is broken."""
-    try:
-        values = json.loads(data.decode("utf-8"), parse_constant=_no_constant, parse_int=_whole)
-    except RecursionError as error:
-        raise _bad("record", "lists or objects too deep inside each other", where) from error
-    except ValueError as error:
-        end = error.start if isinstance(error, UnicodeDecodeError) else getattr(error, "pos", 0)
-        line = data[:end].decode("utf-8", "replace").rpartition("\n")[2]
-        raise _bad(_field(line), str(error), where) from error
-    if not isinstance(values, dict):
-        got = type(values).__name__
-        raise DataError("not a record", where=where, expected="a JSON object", got=got, hint=rescore(where))
-    for name, value in values.items():
+def record_names(registry: Path, method: str) -> set[str]:
+    """The file names of all records of a method."""
+    folder = folder_name(method)
+    found: set[str] = set()
+    for layer in layers(registry):
+        found |= {path.name for path in (layer / "results" / folder).glob("[!.]*.json")}
         try:
-            _check_depth(value)
-            canonical({name: value}).encode()
-        except (ValueError, RecursionError) as error:
-            raise _bad(ascii(name)[1:-1], str(error), where) from error
-    return values
+            found |= packed(layer, folder).keys()
+        except PacksAwayError as error:
+            _say_away(str(error))
+    return found
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
+def _packed(path: Path) -> bytes | None:
+    """The packed record that has this place; packs that cannot be had now have none, which is said."""
+    *_, results, folder, name = ("", "", *path.absolute().parts)
+    if results != "results":
+        return None
+    try:
+        return packed(path.absolute().parents[2], folder).get(name)
+    except PacksAwayError as error:
+        _say_away(str(error))
+        return None
 
 
-def _whole(digits: str) -> int:
-    # The length comes first: the time to read digits grows with their square.
-    if len(digits) > 20 or abs(int(digits)) > LARGEST_INT:
-        raise ValueError("a whole number of more than 63 bits")
-    return int(digits)
-
-
-def _check_depth(value: Any) -> None:
-    """Nothing that readers without our limits would choke on; neuco itself needs three levels."""
-    level = [value]
-    for _ in range(DEEPEST):
-        inner = [item.values() if isinstance(item, dict) else item for item in level if isinstance(item, dict | list)]
-        level = [part for parts in inner for part in parts]
-    if level:
-        raise ValueError(f"lists or objects more than {DEEPEST} deep inside each other")
-
-
-def _field(line: str) -> str:
-    """The name of the field in a line of a record."""
-    return line.partition('":')[0].strip('"') if line.startswith('"') else "record"
-
-
-def _bad(field: str, what: str, where: object) -> DataError:
-    return DataError(f"bad {field[:80]}: {what[:300]}", where=where, hint=rescore(where))
+@cache
+def _say_away(error_text: str) -> None:
+    log.warning("%s", error_text)
 
 
 def read_record(path: Path, *, expect_place: bool = True) -> Record:
     """Read a record strictly. ``expect_place`` also demands that its folder and file name are those of its ids."""
-    record = parse_record(_read(path), path)
+    record = parse_record(record_content(path), path)
     if expect_place:
         wanted = record_path(Path(), *record.key).parts[-2:]
         if path.absolute().parts[-2:] != wanted:
             expected, got = "/".join(wanted), "/".join(path.parts[-2:])
             raise DataError("a record in the wrong place", where=path, expected=expected, got=got, hint=MOVE)
     return record
+
+
+def record_content(path: Path) -> bytes:
+    """The bytes of a record, by its place."""
+    data = None if os.path.lexists(path) else _packed(path)
+    return _read(path) if data is None else data
 
 
 def _read(path: Path) -> bytes:
@@ -169,7 +120,7 @@ def write_record(record: Record, registry: Path) -> Path:
 
 
 def record_files(registry: Path) -> Iterator[Path]:
-    """All record files, by method and task, each cell once: a registry hides the same cell in those below it.
+    """The places of all records, by method and task, each cell once: a registry hides the same cell in those below it.
 
     Hidden files are not records: a killed run may leave one half-written. Whatever else is there is refused: a record
     with a wrong name would otherwise be missing without a word. So is a link: what it leads to may be elsewhere
@@ -185,6 +136,9 @@ def record_files(registry: Path) -> Iterator[Path]:
                 if file.suffix != ".json" or file.is_symlink() or not file.is_file():
                     raise _stray(file, f"{folder.name}/TASK.json")
                 found.setdefault((folder.name, file.name), file)
+        for method in read_manifest(layer).by_method:
+            for name in packed(layer, method):
+                found.setdefault((method, name), root / method / name)
     yield from (found[place] for place in sorted(found))
 
 
@@ -240,15 +194,31 @@ _decode_head = msgspec.json.Decoder(Head).decode
 
 
 def read_heads(registry: Path) -> dict[tuple[str, str], Head]:
-    """The heads of all records by folder and file name."""
+    """The heads of all records by folder and file name. Packs that cannot be had now are said, and count as nothing."""
     heads: dict[tuple[str, str], Head] = {}
     for layer in reversed(layers(registry)):
+        heads |= _packed_heads(layer)
         root = layer / "results"
         for folder in os.scandir(root) if root.is_dir() else ():
             if folder.is_dir() and not folder.name.startswith("."):
                 for file in os.scandir(folder.path):
                     if file.name.endswith(".json") and not file.name.startswith("."):
                         heads[folder.name, file.name] = read_head(file.path)
+    return heads
+
+
+def _packed_heads(layer: Path) -> dict[tuple[str, str], Head]:
+    heads: dict[tuple[str, str], Head] = {}
+    away: list[PacksAwayError] = []
+    for method in read_manifest(layer).by_method:
+        try:
+            # The hash of the whole pack was right, so no digest of its records is computed.
+            records = packed(layer, method)
+            heads |= {(method, name): _head(data, name, signed=False) for name, data in records.items()}
+        except PacksAwayError as error:
+            away.append(error)
+    if away:
+        _say_away(f"{away[0]}. Without them, the cells of {counted(len(away), 'method')} count as not scored")
     return heads
 
 
@@ -262,14 +232,56 @@ def read_head(path: str) -> Head:
             return Head(problem=f"too large for a record; expected at most {LARGEST_FILE} bytes")
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123 - a Path for each of 100,000 files costs a second
             data = file.read(known.st_size)
+    except FileNotFoundError as error:
+        data = _packed(Path(path)) or b""
+        if not data:
+            return Head(problem=f"the record cannot be read: {error}")
+    except OSError as error:
+        return Head(problem=f"the record cannot be read: {error}")
+    return _head(data, path)
+
+
+def _head(data: bytes, where: str, *, signed: bool = True) -> Head:
+    try:
         head = _decode_head(data)
-        if head.digest != digest(data):
+        if signed and head.digest != digest(data):
             return Head(problem=EDITED)
-        upgraded({"schema": head.schema}, path)
+        upgraded({"schema": head.schema}, where)
         inputs = inputs_of(head.schema, head.inputs)
-    except (OSError, ValueError, RecursionError, DataError) as error:
+    except (ValueError, RecursionError, DataError) as error:
         return Head(problem=f"the record cannot be read: {getattr(error, 'what', error)}")
     return msgspec.structs.replace(head, inputs=inputs)
+
+
+def pack_records(registry: Path, new: Iterable[Record], gone: Iterable[Key] = (), urls: Iterable[str] = ()) -> None:
+    """Put records into the packs of a registry, and take the cells in ``gone`` away, wherever their records are.
+
+    What the strict reader would refuse is never packed.
+    """
+    content: dict[str, dict[str, bytes]] = {}
+    for record in new:
+        path, data = record_path(registry, *record.key), record_bytes(record)
+        parse_record(data, path)
+        content.setdefault(path.parent.name, {})[path.name] = data
+    places = [record_path(registry, *key) for key in gone]
+    change_packs(registry, content, [(path.parent.name, path.name) for path in places], urls)
+    for path in (*places, *(registry / "results" / folder / name for folder in content for name in content[folder])):
+        path.unlink(missing_ok=True)  # a loose record would hide what was packed
+
+
+def pack_all(registry: Path, urls: Iterable[str] = ()) -> int:
+    """Pack every record that is a file of its own, as it is; gives how many."""
+    content: dict[str, dict[str, bytes]] = {}
+    paths = [path for path in record_files(registry) if path.is_file()]
+    for path in paths:
+        read_record(path)
+        content.setdefault(path.parent.name, {})[path.name] = path.read_bytes()
+    change_packs(registry, content, urls=urls)
+    for path in paths:
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
+    return len(paths)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,18 +9,7 @@ from typing import Any
 import pytest
 
 from neuco_core.boards.views.site.write import write_site
-from tests.boards.site_source import all_sources, odd_source
-from tests.parts import missing
-
-FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--no-first-run",
-)
+from tests.boards.site_source import all_sources, facts_source, odd_source
 
 
 @pytest.fixture(scope="session")
@@ -29,21 +17,6 @@ def site(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
     folder = tmp_path_factory.mktemp("site")
     write_site(all_sources(root), folder)
     return folder
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        missing("playwright", "not installed; it is part of neuco[test]")
-    if path is None:
-        missing("chromium", "not installed; see ci/parts.sh")
-    with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-        yield found
-        found.close()
 
 
 class Reader:
@@ -86,7 +59,7 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("odd")
-    write_site([odd_source("odd", 3), odd_source("one", 1)], folder)
+    write_site([odd_source("odd", 3), odd_source("one", 1), facts_source()], folder)
     return folder
 
 

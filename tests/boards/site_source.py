@@ -9,7 +9,9 @@ import numpy as np
 from msgspec import structs
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.facts import COLUMNS
 from neuco_core.boards.history import Version
+from neuco_core.boards.model import Number
 from neuco_core.boards.published import list_published
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.views.site.source import BoardSource, Histogram, Words, from_published
@@ -86,3 +88,21 @@ def odd_source(name: str, tasks: int) -> BoardSource:
     return BoardSource(
         id=name, title=LONG, board=board, cells=whole, methods={"m001": words}, tasks={"t00": Words(title=LONG)}
     )
+
+
+def facts_source() -> BoardSource:
+    """Four methods with facts: m000 overlaps, m001 says what no page may run, of m003 nothing is known."""
+    source = made_source(4, 2, "facts", 20)
+    facts: dict[str, dict[str, str | Number]] = {
+        "m000": {"pretraining": "ImageNet", "n_parameters": 5_000_000, "confirmed": "yes"},
+        "m001": {"pretraining": IMAGE, "n_parameters": 7, "confirmed": "no", "encode_ms": 1.25},
+        "m002": {"pretraining": "nothing", "n_parameters": 0},
+    }
+    rows = tuple(
+        structs.replace(
+            row, facts=facts.get(row.method, {}), overlaps={"made": f"seen {IMAGE}"} if row.method == "m000" else {}
+        )
+        for row in source.board.rows
+    )
+    columns = tuple(column for column in COLUMNS if any(column.key in own for own in facts.values()))
+    return replace(source, board=structs.replace(source.board, rows=rows, fact_columns=columns))

@@ -106,6 +106,24 @@ def test_another_version_is_stale(field: str, words: str) -> None:
     assert "alpha" not in board.ranks
 
 
+def test_an_old_version_stays_until_its_successor_is_there() -> None:
+    """A new version that has a score on one task only does not push the old one off the board."""
+    records = make_records(SCORES)
+    second = [make_record("alpha", task, (0.8, 0.9), method_version=2) for task in ("first", "second")]
+    board = build_board([*records, second[0]], SUITE)
+    assert board.ranks == build_board(records, SUITE).ranks
+    assert {row.version for row in board.rows if row.method == "alpha"} == {1}
+    board = build_board([*records, *second], SUITE)
+    assert {row.version for row in board.rows if row.method == "alpha"} == {2}
+    assert len(board.ranks) == len(SCORES)
+    # As many scores, but not where the old version has them.
+    partly = [r for r in records if (r.method, r.task) != ("alpha", "second")]
+    board = build_board([*partly, second[1]], SUITE)
+    assert {row.version for row in board.rows if row.method == "alpha"} == {1}
+    outdated = build_board([*records, *second], SUITE, stale=lambda r: "x" if r.method_version == 2 else None)
+    assert outdated.ranks == build_board(records, SUITE).ranks
+
+
 def test_records_of_other_protocols_and_tasks_are_another_matter() -> None:
     records = make_records(SCORES)
     others = [make_record("alpha", "first", (0.1, 0.2), protocol="ridge"), make_record("omega", "third", (0.1, 0.2))]

@@ -16,9 +16,12 @@ from neuco_core.boards.store import board_path
 from neuco_core.boards.views.report import grid
 from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
+from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import fingerprint
 from neuco_core.records.store import record_path, write_record
+from neuco_core.runs.plan import stale_records
 from tests.boards.helpers import make_record, real_record
+from tests.command import neuco_here
 
 TASKS = ("olinda_elevation_mean", "olinda_elevation_std")
 MEANS = {"random": 0.0, "averaging": 0.4, "pca": 0.6}
@@ -139,7 +142,7 @@ def test_show_under_another_rule_says_so(registry: Path) -> None:
 def test_published_boards(registry: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
     text = run("show", "neuco-paper-table-4").output
-    assert "as printed in the paper" in text
+    assert "18 of the rows of the paper's table" in text
     assert "the ranking takes Q = 100 R²" in text
     assert "clouds 0.248" in text
     assert "clouds 0.136" in run("show", "neuco-paper-table-4", "--weights", "no-baselines").output
@@ -203,7 +206,8 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
     options |= {f"--{name}" for name in load_board("neuco").options}
-    assert set(re.findall(r"--[a-z]+", text)) - {"---"} <= options
+    boards = "".join(line for line in text.splitlines(keepends=True) if "neuco embed" not in line)
+    assert set(re.findall(r"--[a-z]+", boards)) - {"---"} <= options
 
 
 def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
@@ -215,3 +219,32 @@ def test_the_documentation_names_the_columns_of_the_csv(root: Path) -> None:
     text = (root / "docs/formats.md").read_text(encoding="utf-8").split("## Boards as CSV")[1]
     rows = [line.split("|")[1] for line in text.splitlines() if line.startswith("| `")]
     assert tuple(re.findall(r"`(\w+)`", " ".join(rows))) == header[:-1]
+
+
+def test_show_takes_json_like_other_commands(registry: Path) -> None:
+    assert run("show", "trial", "--json").output == run("show", "trial", "--format", "json").output
+
+
+def test_a_record_that_could_not_be_compared_here_ranks_and_is_told(
+    registry: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is not stale, and it is not said to be as it was either."""
+    before = run("show", "trial").output
+    assert caplog.messages == []
+    packages = identity._packages
+    monkeypatch.setattr(identity, "_packages", lambda m: {"weights": ""} if m.id == "pca" else packages(m))
+    assert run("show", "trial").output == before
+    assert caplog.messages == [
+        "2 records could not be compared here: method 'pca' needs weights, which is not installed"
+    ]
+
+
+def test_a_file_cannot_be_recorded_beside_a_method_with_nearly_its_name(registry: Path, tmp_path: Path) -> None:
+    record = make_record("band-statistics", TASKS[0], (0.9, 0.9), registered=False, dataset="olinda")
+    assert stale_records([record]) == {record.key: "made from a file, but 'band_statistics' is a registered method now"}
+    (tmp_path / "x.csv").write_text("id,0\n" + "".join(f"{i},{i}\n" for i in range(1797)))
+    done = neuco_here(
+        "score", "--embeddings", tmp_path / "x.csv", "--save", "--name", "band-statistics", "--task", "digits_class"
+    )
+    assert (done.code, done.out) == (2, "")
+    assert "there is a method 'band_statistics' already" in done.err

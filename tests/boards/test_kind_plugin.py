@@ -60,8 +60,8 @@ def test_the_plugin_is_short() -> None:
 def test_terminal_markdown_csv_and_latex_show_the_column() -> None:
     lines = run("show", "trial").output.splitlines()
     assert re.fullmatch(r"Rank +Method +Wins +Medal +olinda_elevation_mean +olinda_elevation_std", lines[0])
-    assert re.match(r" *1 +pca +2 \(2–2\) +gold +0\.6", lines[2])
-    assert re.match(r" *2 +mosaiks +0 \(0–\d\) +– +0\.5", lines[3])
+    assert re.match(r" *1 +pca \(overlap\) +2 \(2–2\) +gold +0\.6", lines[2])
+    assert re.match(r" *2 +mosaiks \(overlap\) +0 \(0–\d\) +– +0\.5", lines[3])
     assert re.match(r" *– +averaging \(baseline\) +– +– +0\.4", lines[4])
     assert "Not ranked: averaging: baselines do not compete" in lines
     assert "Ranking: number of tasks won, within a margin of 0.01." in lines

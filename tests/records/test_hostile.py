@@ -219,7 +219,7 @@ def test_what_is_no_file_of_its_own_is_never_read(
     with pytest.raises(DataError, match="not a record, in the folder of records"):
         read_all(tmp_path)
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
-    told = CliRunner().invoke(cli, ["explain", "random", "digits_class"])
+    told = CliRunner().invoke(cli, ["explain", "random", "digits_class", "--protocol", "neuco-2025"])
     assert ": stale (there is a file, and it cannot be used)" in told.output
     assert NOT_A_FILE in told.output
 
@@ -247,8 +247,8 @@ def test_nothing_that_steers_a_terminal_is_printed(tmp_path: Path, monkeypatch: 
     path = write_record(record, tmp_path)
     path.write_bytes(record_bytes(msgspec.structs.replace(record, reason=STEERS)))
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
-    plan = ["score", "--dry-run", "--method", "random", "--task", "digits_class"]
-    explain = ["explain", "random", "digits_class"]
+    plan = ["score", "--dry-run", "--method", "random", "--task", "digits_class", "--protocol", "neuco-2025"]
+    explain = ["explain", "random", "digits_class", "--protocol", "neuco-2025"]
     for words in (plan, explain):
         said = CliRunner().invoke(cli, words).output
         assert "]0;owned" in said

@@ -107,7 +107,7 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         cell_columns=CELL_COLUMNS,
         task_columns=TASK_COLUMNS,
         rule=f"{rule.describe()}; {COVERAGE[coverage]}",
-        tasks=chosen.tasks,
+        tasks=(*chosen.tasks, *_shown(cells, chosen, coverage)),
         rows=left_out,
         profile="rank",
         scatter=("dim", "mean_q"),
@@ -120,12 +120,18 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
     return replace(
         empty,
         rows=(*_rows(board, cells), *left_out),
-        tasks=_tasks(board),
+        tasks=(*_tasks(board), *_shown(cells, chosen, coverage)),
         notes=tuple(_notes(board, cells)),
         groups=tuple(tuple(board.names[m] for m in group) for group in apart) if sure else None,
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
         sections=_sections(board),
     )
+
+
+def _shown(cells: Cells, chosen: Cells, coverage: str) -> tuple[BoardTask, ...]:
+    """Tasks that do not count yet and are shown all the same, with the scores they lack and why."""
+    counted = {task.id for task in chosen.tasks}
+    return tuple(task for task in cells.tasks if task.id not in counted) if coverage == "most" else ()
 
 
 def _compute(cells: Cells, rule: Rule, replicates: int) -> Computed:

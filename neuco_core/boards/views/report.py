@@ -15,6 +15,7 @@ from neuco_core.text import one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
+OVERLAP = "overlap"
 TEXT = ("text", "method", "task", "moves")
 GROUPED = "Methods in a group are statistically indistinguishable"
 
@@ -29,8 +30,11 @@ class Grid:
     plain: tuple[tuple[str, ...], ...] = ()
 
 
-def grid(board: Board, values: str = "") -> Grid:
-    """A board as cells; ``values`` is the key of the column that stands under each task, by default the first."""
+def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
+    """A board as cells; ``values`` is the key of the column that stands under each task, by default the first.
+
+    ``more`` is said last.
+    """
     under = _under(board, values)
     columns = with_values(board.columns, board.shown)
     tasks = [task.id + f" {ARROW}" * (not task.greater_is_better) for task in board.tasks]
@@ -39,16 +43,15 @@ def grid(board: Board, values: str = "") -> Grid:
         (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
         for row in board.shown
     ]
-    return Grid(
-        headers, tuple(rows), tuple(one_line(note, LONGEST) for note in notes(board, under)), _plain(board, under)
-    )
+    said = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
+    return Grid(headers, tuple(rows), said, _plain(board, under))
 
 
 def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
     """Rank, name and columns of a row."""
     interval = row.intervals.get(RANK.key)
     rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
-    name = (row.title or row.method) + " (baseline)" * row.baseline
+    name = (row.title or row.method) + " (baseline)" * row.baseline + f" ({OVERLAP})" * bool(row.overlaps)
     return rank, name, *(in_row(column, row) for column in columns)
 
 
@@ -79,20 +82,38 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     marked = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
     if marked:
         yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
+    yield from overlaps(board)
     for row in board.unranked:
         yield f"Not ranked: {row.method}: {why_unranked(row)}"
+
+
+def overlaps(board: Board) -> Iterable[str]:
+    """What is said of overlaps, each once, with the methods and the datasets of which it is said."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in board.shown:
+        for dataset, words in row.overlaps.items():
+            found.setdefault(words, {}).setdefault(row.method, []).append(dataset)
+    for words, own in found.items():
+        rows = "; ".join(f"{name} ({', '.join(sets)})" for name, sets in own.items())
+        yield f"{OVERLAP.capitalize()} of training data and samples: {rows}: {words}."
 
 
 def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
     """The header and a row for each method, ranked or not; a column with intervals has its two ends beside it."""
     columns = [(c.key, any(c.key in row.intervals for row in board.rows)) for c in board.columns]
     ends = [name for key, wide in columns for name in (key, *((f"{key}_low", f"{key}_high") if wide else ()))]
-    header = ("method", "baseline", "rank", "rank_low", "rank_high", *ends, "reason", *(t.id for t in board.tasks))
+    facts = [column.key for column in board.fact_columns]
+    about = (*facts, OVERLAP) if facts else ()
+    first = ("method", "baseline", "rank", "rank_low", "rank_high")
+    header = (*first, *ends, *about, "reason", *(t.id for t in board.tasks))
     lines = [header]
     for row in board.rows:
         cells: list[object] = [row.method, row.baseline, row.rank, *_ends(row, RANK.key)]
         for key, wide in columns:
             cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
+        if facts:
+            said = [f"{dataset}: {words}" for dataset, words in row.overlaps.items()]
+            cells += [*(row.facts.get(key) for key in facts), "; ".join(said)]
         cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
         scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
         cells += [values.get(under.key) if under else None for values in scores]
@@ -117,8 +138,20 @@ def details(board: Board) -> list[Section]:
     sections = [s for s in board.sections if not s.matrix]
     ranking = [s for s in sections if s.about == "ranking"]
     tasks = [s for s in sections if s.about == "tasks"]
-    found = [groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
+    found = [methods(board), groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
     return [section for section in found if section.rows or section.empty]
+
+
+def methods(board: Board) -> Section:
+    """What is known of the methods besides their scores; one of which nothing is known is left out."""
+    overlap = Column("overlap", OVERLAP.capitalize(), format="text")
+    rows = [
+        # Of several datasets the words are mostly the same.
+        (row.method, *(row.facts.get(c.key) for c in board.fact_columns), "; ".join(sorted({*row.overlaps.values()})))
+        for row in board.shown
+        if row.facts
+    ]
+    return Section("Methods", (Column("method", "Method", format="method"), *board.fact_columns, overlap), tuple(rows))
 
 
 def _groups(board: Board) -> tuple[tuple[str], ...]:

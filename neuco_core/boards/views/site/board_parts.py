@@ -180,4 +180,11 @@ def about(source: BoardSource) -> Safe:
     verbs = ("score --all --suite", "leaderboard build", "leaderboard check")
     commands = "\n".join(f"neuco {verb} {source.id}" for verb in (("leaderboard show",) if source.published else verbs))
     items = (tag("p", "Download: ", join(files, " · ")), tag("p", "Reproduce this board:"))
-    return section("Data", *items, code_box(commands, "Commands that reproduce this board"), id_="data")
+    own = [] if source.published else _own_place(source)
+    return section("Data", *items, code_box(commands, "Commands that reproduce this board"), *own, id_="data")
+
+
+def _own_place(source: BoardSource) -> list[Safe]:
+    words = "Where would your embeddings stand? Score a file of them, without writing a plugin; nothing is recorded:"
+    command = f"neuco leaderboard show {source.id} --with mine.parquet"
+    return [tag("p", words), code_box(command, "Command that ranks a file of embeddings on this board")]

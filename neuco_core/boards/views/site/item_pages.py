@@ -35,6 +35,8 @@ def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
         facts.append((RANK.label, join((tag("b", f"{row.rank} of {len(source.board.ranked)} "), drawn))))
     facts += [(column.label, in_row(column, row)) for column in with_values(source.board.columns, (row,))]
     facts += [("Id", row.method), *words.facts]
+    facts += [(c.label, shown(c, row.facts[c.key])) for c in source.board.fact_columns if c.key in row.facts]
+    facts += [(f"Overlap with {dataset}", said) for dataset, said in row.overlaps.items()]
     facts += [("Baseline", "yes")] if row.baseline else []
     facts += [("Not ranked", row.note)] if row.note else []
     note = _strip_note(source) if row.known else ""

@@ -91,8 +91,10 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
     from neuco_core.plugins.catalog import load_method, load_task
 
     cells = from_records(now.records, suite, now.why_stale)
-    methods = {method.id: spec for method in cells.methods if (spec := _try(load_method, method.id))}
-    tasks = {task.id: spec for task in cells.tasks if (spec := _try(load_task, task.id))}
+    methods = {
+        method.id: spec for method in cells.methods if (spec := _try(load_method, f"{method.id}@{method.version}"))
+    }
+    tasks = {task.id: spec for task in cells.tasks if (spec := _try(load_task, f"{task.id}@{task.version}"))}
     return BoardSource(
         id=suite.id,
         title=suite.title or suite.id,
@@ -121,7 +123,7 @@ def _try(load: Any, name: str) -> Any:
 def _method_words(method: Method) -> Words:
     made = "from files" if method.files else "computed by an encoder"
     params = ", ".join(f"{key} = {value}" for key, value in method.params.items())
-    return _words(method, Embeddings=made, Needs=", ".join(method.requires), Parameters=params)
+    return _words(method, Embeddings=made, Needs=", ".join(method.requires), Settings=params)
 
 
 def _task_words(task: Task) -> Words:

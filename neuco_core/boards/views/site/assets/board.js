@@ -96,11 +96,13 @@
     if (on.length > 1) { chip("Remove all", Object.assign.apply(null, [{}].concat(on.map(function (filter) { return filter.off; })))); }
   }
 
-  var choices = ["show", "kind"].concat(neuco.limits);
+  var choices = ["show", "kind"].concat(neuco.limits, neuco.choices);
+  var boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "facts": ["facts", "show"] };
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
     choices.forEach(function (id) { if (byId(id)) { byId(id).value = state[id]; } });
-    if (byId("no-baselines")) { byId("no-baselines").checked = Boolean(state.base); }
+    Object.keys(boxes).forEach(function (id) { if (byId(id)) { byId(id).checked = Boolean(state[boxes[id][0]]); } });
+    table.classList.toggle("no-facts", !state.facts);
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
@@ -164,9 +166,10 @@
   choices.forEach(function (id) {
     if (byId(id)) { byId(id).addEventListener("change", function (event) { neuco.set({ [id]: event.target.value }); }); }
   });
-  if (byId("no-baselines")) {
-    byId("no-baselines").addEventListener("change", function (event) { neuco.set({ base: event.target.checked ? "hide" : "" }); });
-  }
+  Object.keys(boxes).filter(byId).forEach(function (id) {
+    var key = boxes[id][0], on = boxes[id][1];
+    byId(id).addEventListener("change", function (event) { neuco.set({ [key]: event.target.checked ? on : "" }); });
+  });
   byId("download").addEventListener("click", download);
   body.addEventListener("change", function (event) {
     if (!event.target.classList.contains("pick")) { return; }
@@ -181,9 +184,10 @@
     if (!cell || cell.title || cell.cellIndex < firstTask) { return; }
     var i = cell.cellIndex - firstTask, own = rowOf(cell.parentNode).cells[i];
     if (!own) { return; }
-    cell.title = neuco.data.tasks[i].title + ": " + cellColumns.map(function (column, k) {
+    var task = neuco.data.tasks[i], overlap = rowOf(cell.parentNode).overlaps[task.dataset];
+    cell.title = task.title + ": " + cellColumns.map(function (column, k) {
       return column.label + " " + neuco.text(column, own[k]);
-    }).join(", ");
+    }).join(", ") + (overlap ? ". The method was " + overlap : "");
   });
   // "/" goes to the search, Escape empties it, arrows go from method to method.
   document.addEventListener("keydown", function (event) {

@@ -3,10 +3,12 @@
 var neuco = (function () {
   var data = JSON.parse(document.getElementById("board-data").textContent);
   var shows = data.cellColumns.map(function (column) { return column.key; });
-  var defaults = { sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", kind: "", pick: "" };
+  var defaults = { sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", kind: "", pick: "", facts: "", lap: "" };
   // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
   var limits = data.limits.map(function (column) { return "max-" + column.key; });
-  limits.forEach(function (limit) { defaults[limit] = ""; });
+  // A filter for each fact of few words: is-confirmed=yes.
+  var choices = data.choices.map(function (fact) { return "is-" + fact.key; });
+  limits.concat(choices).forEach(function (name) { defaults[name] = ""; });
   var state = read();
   var listeners = [];
 
@@ -22,6 +24,9 @@ var neuco = (function () {
     function keep(key, allowed) { if (allowed.indexOf(found[key]) < 0) { found[key] = defaults[key]; } }
     keep("show", shows);
     keep("base", ["hide"]);
+    keep("lap", ["hide"]);
+    keep("facts", ["show"]);
+    choices.forEach(function (choice, i) { keep(choice, data.rows.map(function (row) { return word(row, i); })); });
     keep("kind", data.tasks.map(function (task) { return task.kind; }));
     limits.forEach(function (limit, i) {
       keep(limit, data.rows.map(function (row) { return String(row.values[data.limits[i].key]); }).filter(Number));
@@ -34,6 +39,8 @@ var neuco = (function () {
     found.pick = found.pick.split(",").filter(function (id) { return ids.indexOf(id) >= 0; }).join(",");
     return found;
   }
+  // A fact of a row; what nobody has said is unknown, and a reader may ask for that, too.
+  function word(row, i) { return row.values[data.choices[i].key] || "unknown"; }
   // "#main" and the like lead to a place on the page and say nothing about the view.
   function isPlace() {
     var hash = location.hash.slice(1), said = new URLSearchParams(hash);
@@ -56,9 +63,11 @@ var neuco = (function () {
   return {
     data: data,
     limits: limits,
+    choices: choices,
     // A value as its column says.
     text: function (column, value) {
       if (value === null || value === undefined) { return "–"; }
+      if (typeof value === "string") { return value; }
       if (column.format === "percent") { return (100 * value).toFixed(column.digits) + "%"; }
       return value.toFixed(column.format === "integer" ? 0 : column.digits).replace("-", "−");
     },
@@ -74,12 +83,18 @@ var neuco = (function () {
       limits.forEach(function (limit, i) {
         if (state[limit]) { on.push({ words: data.limits[i].label + " at most " + state[limit], off: { [limit]: "" } }); }
       });
+      choices.forEach(function (choice, i) {
+        if (state[choice]) { on.push({ words: data.choices[i].label + ": " + state[choice], off: { [choice]: "" } }); }
+      });
+      if (state.lap) { on.push({ words: "no overlaps", off: { lap: "" } }); }
       if (state.kind) { on.push({ words: state.kind + " tasks only", off: { kind: "" } }); }
       return on;
     },
     visible: function (row) {
       return state.q.toLowerCase().split(/\s+/).every(function (word) { return row.find.indexOf(word) >= 0; })
         && !(state.base && row.base)
+        && !(state.lap && Object.keys(row.overlaps).length)
+        && choices.every(function (choice, i) { return !state[choice] || word(row, i) === state[choice]; })
         && limits.every(function (limit, i) {
           var value = row.values[data.limits[i].key];
           return !state[limit] || (value !== null && value <= Number(state[limit]));

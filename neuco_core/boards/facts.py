@@ -1,0 +1,121 @@
+"""What is known of the methods of a board besides their scores: what they were trained on, their size, their cost.
+
+Facts are declared by plugins, cost is measured and comes from records. None of it changes a rank.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from neuco_core.boards.model import Board, BoardRow, Column, Number
+from neuco_core.errors import NeucoError
+from neuco_core.plugins.catalog import load_dataset, load_method
+from neuco_core.records.model import Record
+from neuco_core.specs import FITTED, Dataset, Method
+
+COLUMNS = (
+    Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="text"),
+    Column("n_parameters", "Parameters", "Numbers that were learned and are used to encode", "lower", 0, "integer"),
+    Column("preprocessing", "Preprocessing", "What happens to an image before it is encoded", format="text"),
+    Column(
+        "confirmed", "Confirmed", "Whether the author of the model has confirmed this implementation", format="text"
+    ),
+    Column(
+        "encode_ms",
+        "ms per sample",
+        "Milliseconds to encode a sample, reading included, where it was scored; of several datasets the slowest",
+        "lower",
+        1,
+    ),
+    Column(
+        "encode_mb",
+        "Memory, MB",
+        "Peak memory of the process that encoded; of several datasets the largest",
+        "lower",
+        0,
+    ),
+)
+FILTERS = ("pretraining", "confirmed")  # few values, so that a reader may choose one
+SELF = "the encoded samples"
+
+
+class Encoding(msgspec.Struct, frozen=True):
+    """What making a method's embeddings of a dataset took, as the provenance of a record has it."""
+
+    samples: int
+    seconds: float
+    peak_memory: int | None = None
+
+
+def with_facts(board: Board, records: Iterable[Record]) -> Board:
+    """The board with the facts of its methods, as far as they are registered here, and with overlaps named."""
+    costs: dict[str, list[Encoding]] = {}
+    for record in records:
+        with suppress(msgspec.ValidationError, KeyError):  # provenance is free text, and anybody's
+            costs.setdefault(record.method, []).append(msgspec.convert(record.provenance["encoding"], Encoding))
+    datasets = {name: found for name in sorted({t.dataset for t in board.tasks}) if (found := _try(load_dataset, name))}
+    rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
+    # A kind of somebody else's may have a column of the same name; then that one is shown.
+    known = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
+    rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in known}) for row in rows)
+    return replace(board, rows=rows, fact_columns=tuple(column for column in COLUMNS if column.key in known))
+
+
+def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encoding]) -> BoardRow:
+    method: Method | None = _try(load_method, f"{row.method}@{row.version}")
+    facts: dict[str, str | Number] = dict(_declared(method)) if method else {}
+    measured = [cost for cost in costs if cost.samples > 0]
+    if measured:
+        facts["encode_ms"] = round(max(1000 * cost.seconds / cost.samples for cost in measured), 3)
+    if memory := [cost.peak_memory for cost in measured if cost.peak_memory]:
+        facts["encode_mb"] = round(max(memory) / 1e6)
+    overlaps = {name: words for name, dataset in datasets.items() if method and (words := overlap(method, dataset))}
+    return replace(row, facts=facts, overlaps=overlaps)
+
+
+def _declared(method: Method) -> Iterable[tuple[str, str | Number]]:
+    if method.pretraining is not None:
+        yield "pretraining", trained_on(method)
+    if method.n_parameters is not None:
+        yield "n_parameters", method.n_parameters
+    if method.preprocessing:
+        yield "preprocessing", method.preprocessing
+    if method.confirmed is not None:
+        yield "confirmed", "yes" if method.confirmed else "no"
+
+
+def trained_on(method: Method) -> str:
+    """The pre-training data in words."""
+    return ", ".join(SELF if name == FITTED else name for name in method.pretraining or ()) or "nothing"
+
+
+def overlap(method: Method, dataset: Dataset) -> str:
+    """How the data that a method was trained on meets the samples of a dataset, in words; "" if it is not known to."""
+    own = {_plain(name) for name in (dataset.id, dataset.title) if name}
+    related = {_plain(name) for name in dataset.related}
+    for name in method.pretraining or ():
+        if name == FITTED:
+            return "fitted on these samples, without their labels"
+        if _plain(name) in own:
+            return f"trained on {name}: these very samples"
+        if _plain(name) in related:
+            return f"trained on {name}, which may share samples with this dataset"
+    return ""
+
+
+def _plain(name: str) -> str:
+    """A name as people spell it in several ways: SSL4EO-S12, ssl4eo_s12."""
+    return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
+
+
+def _try(load: Any, name: str) -> Any:
+    """What is not registered here, or is broken, has no facts."""
+    with suppress(NeucoError):
+        return load(name)
+    return None

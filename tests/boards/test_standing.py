@@ -1,0 +1,126 @@
+"""Where would I stand? Files among the methods of a suite, scored and ranked, and nothing recorded."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from neuco_core import Standing, load_method, load_task, rank_on
+from neuco_core.errors import DataError, UnknownIdError, UsageError
+from tests.command import neuco_here as neuco
+
+TASKS = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
+    """The embeddings of a registered method under another name, and a part of them with a gap."""
+    folder = tmp_path_factory.mktemp("standing")
+    known = load_method("band_statistics").embeddings("olinda")
+    table = pd.DataFrame(known.values, columns=[str(i) for i in range(known.dim)])
+    table.insert(0, "id", known.ids)
+    table.to_parquet(folder / "mine.parquet")
+    table["3"] = [None, *table["3"][1:]]
+    table.iloc[:-7].to_csv(folder / "pca.csv", index=False)
+    return {"mine": folder / "mine.parquet", "part": folder / "pca.csv"}
+
+
+@pytest.fixture(scope="module")
+def standing(files: Mapping[str, Path], root: Path) -> Standing:
+    before = contents(root / "registry")
+    found = rank_on("olinda", files["mine"], files["part"], registry=root / "registry")
+    assert contents(root / "registry") == before, "nothing is written to the registry"
+    return found
+
+
+def test_the_same_numbers_have_the_same_place(standing: Standing) -> None:
+    mine, _ = standing.places
+    theirs = next(row for row in standing.board.rows if row.method == "band_statistics")
+    assert (mine.row.rank, mine.row.intervals) == (theirs.rank, theirs.intervals)
+    assert mine.row.values == theirs.values
+    for task in TASKS:
+        assert mine.row.cells[task].values == theirs.cells[task].values
+    interval = mine.row.intervals["rank"]
+    assert mine.missing == {}
+    assert mine.sentence.startswith(
+        f"mine.parquet (yours) would have rank {mine.row.rank} of {len(standing.board.ranked)}; "
+        f"ranks {interval.low}–{interval.high} are plausible at 95%"
+    )
+    assert "band_statistics" in mine.sentence.partition("indistinguishable from ")[2]
+
+
+def test_what_a_file_lacks_is_named(standing: Standing) -> None:
+    _, part = standing.places
+    assert part.row.method == "pca-file", "a registered name is not taken"
+    ids = load_method("band_statistics").embeddings("olinda").ids[-7:]
+    assert {dataset: set(names) for dataset, names in part.missing.items()} == {"olinda": set(ids)}
+    told = "\n".join(standing.notes)
+    assert "pca.csv lacks 7 labelled samples of olinda: " in told
+    assert "Its scores are of other samples" in told
+    assert "pca.csv: 1 value missing or not a number, counted as 0." in told
+
+
+def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, root: Path) -> None:
+    titles = {row.method: row.title for row in standing.board.rows}
+    assert titles["mine"] == "mine.parquet (yours)"
+    assert not any("yours" in title for method, title in titles.items() if method not in ("mine", "pca-file"))
+    from neuco_core.boards.current import current
+
+    now = current(root / "registry")
+    others = {row.method for row in now.board(now.suites["olinda"]).ranked}
+    assert {row.method for row in standing.board.ranked} == {*others, "mine", "pca-file"}
+
+
+def test_the_command_prints_the_place_last(files: Mapping[str, Path]) -> None:
+    ran = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "mosaiks", "--only", "random")
+    assert ran.code == 0, ran.err
+    last = ran.out.splitlines()[-1]
+    assert last.startswith("mine.parquet (yours) would have rank 2 of 3")
+    assert "only the methods mosaiks, random, mine" in ran.out
+    assert ran.err.count("ok mine on olinda_") == 3
+    as_json = neuco("leaderboard", "show", "olinda", "--with", files["mine"], "--only", "random", "--json").json
+    assert as_json["yours"] == [
+        {"file": "mine.parquet", "method": "mine", "missing": {}, "sentence": as_json["yours"][0]["sentence"]}
+    ]
+    assert [row["title"] for row in as_json["rows"]] == ["mine.parquet (yours)", ""]
+
+
+def test_one_file_may_hold_several_datasets(tmp_path: Path) -> None:
+    random = np.random.default_rng(0)
+    ids = [*load_task("olinda_sea_level").labels().ids, *load_task("digits_class").labels().ids]
+    table = pd.DataFrame(random.normal(size=(len(ids), 2)), columns=["0", "1"])
+    table.insert(0, "id", ids)
+    table.to_csv(tmp_path / "two.csv", index=False)
+    found = rank_on("embedded", tmp_path / "two.csv")
+    (place,) = found.places
+    assert {task for task, cell in place.row.cells.items() if cell.status == "ok"} == {*TASKS, "digits_class"}
+    assert place.row.rank is None
+    assert place.sentence.startswith("two.csv (yours) is not ranked: it has no score on 8 of 12 tasks (mini_")
+    assert set(place.missing) == {"mini"}
+    assert all(note.endswith("more.") for note in found.notes if "lacks" in note)
+
+
+def test_wrong_files_and_boards_are_refused(tmp_path: Path, files: Mapping[str, Path]) -> None:
+    (tmp_path / "strange.csv").write_text("id,0\na,1\nb,2\n")
+    (tmp_path / "empty.csv").write_text("")
+    (tmp_path / "text.parquet").write_text("no parquet")
+    with pytest.raises(UsageError, match="no id of the file has a label in suite 'olinda'; expected ids of olinda"):
+        rank_on("olinda", tmp_path / "strange.csv")
+    for name in ("empty.csv", "text.parquet", "absent.csv"):
+        with pytest.raises(DataError, match=name):
+            rank_on("olinda", tmp_path / name)
+    with pytest.raises(UnknownIdError, match="Did you mean 'olinda'"):
+        rank_on("olinde", files["mine"])
+    with pytest.raises(UsageError, match="no file to rank"):
+        rank_on("olinda")
+    ran = neuco("leaderboard", "show", "neuco-paper-table-4", "--with", files["mine"])
+    assert (ran.code, "a published board has no labels to score a file with" in ran.err) == (2, True)
