@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 
 try:
-    import contextlib
     import importlib
     import os
     from collections.abc import Mapping
@@ -14,7 +13,7 @@ try:
     import click
 
     from neuco_core import __version__
-    from neuco_core.cli.output import clean
+    from neuco_core.cli.output import clean, end_stdout, keep_stdout
     from neuco_core.env import switched_on
     from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
 except KeyboardInterrupt:
@@ -68,6 +67,20 @@ class CommandTable(click.Group):
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], self.list_commands(ctx))
+            if not close:
+                raise
+            words = f"{error.message} Did you mean {' or '.join(map(repr, close))}?"
+            raise click.UsageError(words, ctx) from error
+
 
 class Main(CommandTable):
     """Neuco's own commands, and those of other packages by their entry points ``neuco.commands``."""
@@ -116,6 +129,7 @@ def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
 
 
 def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
+    from neuco_core.plugins.guard import Interrupted, plugin_code
     from neuco_core.plugins.loading import hooks_of, say
 
     sources = _sources(entries)
@@ -124,11 +138,10 @@ def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
     if len(entries) > 1:
         raise PluginError(f"two packages provide the command {name!r}", where=sources, hint="Remove one of them")
     try:
-        # What a plugin prints must not end up in the JSON that a program reads from us.
-        with contextlib.redirect_stdout(sys.stderr):
+        with plugin_code():
             results = hooks_of(entries[0].load())["neuco_commands"][0]()
             commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
-    except KeyboardInterrupt:
+    except Interrupted:
         raise
     except BaseException as error:
         text = f"the command {name!r} cannot be loaded: {say(error)}"
@@ -144,6 +157,8 @@ def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
+    if ctx.invoked_subcommand in COMMANDS:  # a command of another package may want its own standard output
+        keep_stdout()
     if ctx.invoked_subcommand != "doctor":  # which tells of it beside all else that is wrong
         from neuco_core.fetch.cache import cache_dir
 
@@ -167,12 +182,14 @@ def main(args: list[str] | None = None) -> None:
         if debug:
             raise
         code = _report(error)
+    end_stdout()
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _report(error: BaseException) -> int:
     if isinstance(error, click.exceptions.Abort | KeyboardInterrupt):
-        click.echo("neuco: interrupted", err=True)
+        doing = str(error.__cause__ or error)  # click makes an interrupt an Abort
+        click.echo(clean("neuco: interrupted" + (f" {doing}" if doing else "")), err=True)
         return 130
     if isinstance(error, click.ClickException):
         error.show()

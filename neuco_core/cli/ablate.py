@@ -11,6 +11,7 @@ import click
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -112,7 +113,7 @@ def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Lab
 
     inputs = gather(tasks, source, same_dataset=True)
     usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
-    notes = grouped(("left out", item.task.id, item.reason) for item in inputs)
+    notes = grouped(("left out", item.task.label, item.reason) for item in inputs)
     if not usable:
         raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
     datasets = sorted({task.dataset for task, _ in usable})
@@ -142,7 +143,7 @@ def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: li
     ]
     click.echo(table(columns, rows, right=(1, *range(3, len(columns)))))
     if not shown:
-        click.echo(f"mean of {len(names)} tasks; --json has each of them")
+        click.echo(f"mean of {counted(len(names), 'task')}; --json has each of them")
     click.echo(f"protocol {protocol.name}; {source.name}")
     for note in (*notes, *(f"failed {_name(p)}: {p.problem}" for p in points if p.problem)):
         click.echo(note)

@@ -10,6 +10,7 @@ import click
 
 from neuco_core.cli.options import progress_bar, prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.compat.neuco_bench.leaderboard import Leaderboard
@@ -57,7 +58,7 @@ def bench(config: Path, method_name: str | None, submission_file: Path, as_json:
         board, path = update_leaderboard(job)
         click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
     if result.failed:
-        raise ScoreError(f"{len(result.failed)} of {len(result.failed) + len(result.scores)} tasks failed")
+        raise ScoreError(f"{len(result.failed)} of {counted(len(result.failed) + len(result.scores), 'task')} failed")
 
 
 def _note(notes: Sequence[str]) -> None:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.contract.contract import Finding
     from neuco_core.contract.subjects import Subject
+    from neuco_core.specs import Method, Task
 
 
 class ContractHelp(click.Command):
@@ -36,26 +38,33 @@ class ContractHelp(click.Command):
 def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unpinned: bool, as_json: bool) -> None:
     """Check tasks and methods against the contract. NAME is an id, PATH the directory of a plugin.
 
-    Exits with 1 if a check failed, or if none completed.
+    A check that finds nothing to look at, such as labels that are not here, is skipped with the reason. Exits with 1 if
+    a check failed, or if none completed; and with 8 if none failed but an essential one was skipped for want of
+    evidence. Every check is essential unless it says otherwise.
     """
     import msgspec
 
     from neuco_core.contract.contract import run_checks
     from neuco_core.errors import UsageError
+    from neuco_core.plugins.catalog import catalog
+    from neuco_core.specs import Method, Task
 
     if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
     _known(only)
-    subjects = [item for name in (names or ("",)) for item in _subjects(name)]
+    tasks, methods = catalog().all(Task), catalog().all(Method)
+    specs = [item for name in (names or ("",)) for item in _specs(name, tasks, methods)]
     findings: list[Finding] = []
-    for noun, subject in subjects:
-        own = run_checks(noun, subject, only or None, allow_unpinned=allow_unpinned)
+    for spec in specs:
+        subject = _subject(spec)  # made here, so that its data is gone before the next one's is loaded
+        own = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
         findings += own
         if not as_json:
             _print(subject.id, own)
     if as_json:
         echo_json(msgspec.to_builtins(findings))
-    _end(findings, len(subjects))
+    warn_of_suites()
+    _end(findings, len(specs))
 
 
 def _known(only: Sequence[str]) -> None:
@@ -68,33 +77,46 @@ def _known(only: Sequence[str]) -> None:
             raise UnknownIdError("check", name, known)
 
 
-def _subjects(name: str) -> list[tuple[str, Subject]]:
-    """The tasks and methods behind an id or a plugin's directory; all of them for an empty name."""
+def _subject(spec: Task | Method) -> Subject:
     from neuco_core.contract.subjects import MethodSubject, TaskSubject
+    from neuco_core.specs import Task
+
+    return TaskSubject(spec) if isinstance(spec, Task) else MethodSubject(spec)
+
+
+def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Task | Method]:
+    """The tasks and methods behind an id or a plugin's directory; all of them for an empty name."""
     from neuco_core.errors import PluginError, UnknownIdError
     from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import Method, Task
 
-    tasks, methods = catalog().all(Task), catalog().all(Method)
-    known = name in tasks or name in methods
-    folder = Path(name).resolve() if name and not known and Path(name).is_dir() else None
+    named: list[Task | Method] = [specs[name] for specs in (tasks, methods) if name in specs]
+    of, at, _ = name.partition("@")  # an older version, beside the newest ones that are listed
+    if at and of in tasks:
+        named.append(catalog().load(Task, name))
+    elif at and of in methods:
+        named.append(catalog().load(Method, name))
+    if named:
+        return named
+    folder = Path(name).resolve() if name and Path(name).is_dir() else None
 
     def wanted(spec: Task | Method) -> bool:
         inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder
-        return not name or inside or (spec.id == name and folder is None)
+        return not name or inside
 
-    subjects: list[tuple[str, Subject]] = [("task", TaskSubject(spec)) for spec in tasks.values() if wanted(spec)]
-    subjects += [("method", MethodSubject(spec)) for spec in methods.values() if wanted(spec)]
-    if subjects:
-        return subjects
+    specs: list[Task | Method] = [spec for spec in tasks.values() if wanted(spec)]
+    specs += [spec for spec in methods.values() if wanted(spec)]
+    if specs:
+        return specs
     for problem in catalog().problems():
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
     if folder is not None:
         raise PluginError("no task or method is registered from this directory", where=folder, hint=_PATH_HINT)
-    raise UnknownIdError("entry", name, {*tasks, *methods})
+    raise UnknownIdError("task or method", name, {*tasks, *methods}, hint=_NAME_HINT)
 
 
+_NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"
 _PATH_HINT = "Put it into a folder neuco_tasks or neuco_methods on the Python path"
 
 
@@ -107,10 +129,21 @@ def _print(name: str, findings: Sequence[Finding]) -> None:
 
 
 def _end(findings: Sequence[Finding], subjects: int) -> None:
-    from neuco_core.contract.contract import passed
+    from neuco_core.contract.contract import SKIPPED, lacking, passed
+    from neuco_core.errors import LACKING
 
     counts = {status: sum(f.status == status for f in findings) for status in ("ok", "warning", "skipped", "failed")}
     words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
     click.echo(f"{subjects} checked: {words or 'nothing'}", err=True)
+    reasons: dict[str, list[str]] = {}
+    for finding in findings:
+        if finding.status == SKIPPED:
+            mark = " (essential)" if finding.lacking else ""
+            reasons.setdefault(finding.detail, []).append(f"{finding.check} of {finding.subject}{mark}")
+    for reason, skipped in reasons.items():
+        click.echo(clean(f"skipped: {join_names(skipped)}: {reason}"), err=True)
     if not passed(findings):
         sys.exit(1)
+    if missing := lacking(findings):
+        click.echo(f"not complete: {counted(len(missing), 'essential check')} could not be made here", err=True)
+        sys.exit(LACKING)

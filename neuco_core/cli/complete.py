@@ -15,7 +15,12 @@ def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[
 
         ids: set[str] = set()
         for noun in nouns:
-            ids.update(catalog().survey_suites()[0] if noun == "suite" else catalog().plugins.collect(noun)[0])
+            if noun == "suite":
+                ids.update(catalog().survey_suites()[0])
+            elif "@" in incomplete:
+                ids.update(catalog().plugins.versions(noun, incomplete))
+            else:
+                ids.update(catalog().plugins.collect(noun)[0])
         return sorted(name for name in ids if name.startswith(incomplete))
 
     return complete

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.output import echo_json, json_option, table
-from neuco_core.errors import ChecksumError
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.errors import ChecksumError, DataError
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.fetch.cache import Entry
@@ -26,17 +30,56 @@ def ls(as_json: bool) -> None:
         return echo_json({"cache": str(cache_dir()), "files": files})
     cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in files]
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
-    click.echo(f"{len(files)} files, {sum(f['size'] for f in files)} bytes in {cache_dir()}")
+    click.echo(f"{counted(len(files), 'file')}, {sum(f['size'] for f in files)} bytes in {cache_dir()}")
     return None
 
 
 @click.command()
+@click.argument("datasets", nargs=-1, metavar="[DATASET]...", shell_complete=ids_of("dataset"))
 @json_option
-def verify(as_json: bool) -> None:
-    """Hash every file in the cache.
+def verify(datasets: Sequence[str], as_json: bool) -> None:
+    """Hash every file in the cache, or read every byte of a dataset's cubes.
 
-    Corrupt ones are removed: the next fetch brings them again. Ends with exit code 4 if there was any.
+    Corrupt files in the cache are removed: the next fetch brings them again. Of each DATASET all files are read and
+    compared with the CRC-32s in them, and the version is shown by which scores know the data: it is the same for every
+    copy. Damaged cubes are named and stay. Ends with exit code 4 if anything is corrupt or damaged.
     """
+    if datasets:
+        _verify_datasets(datasets, as_json)
+    else:
+        _verify_cache(as_json)
+
+
+def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
+    from tqdm import tqdm
+
+    from neuco_core.cubes.cubes import damaged, source_of
+    from neuco_core.plugins.catalog import load_dataset
+
+    rows: list[dict[str, Any]] = []
+    for dataset in [load_dataset(name) for name in names]:
+        source = source_of(dataset)
+        quiet = as_json or not sys.stderr.isatty()
+        files = list(tqdm(damaged(source), desc=dataset.id, unit="file", disable=quiet, leave=False))
+        bad = {name: reason for name, reason in files if reason}
+        samples = len(source.ids())
+        rows.append({"dataset": dataset.id, "version": source.version, "samples": samples, "damaged": bad})
+    if as_json:
+        echo_json(rows)
+    else:
+        cells = [
+            (r["dataset"], r["version"], str(r["samples"]), f"{len(r['damaged'])} damaged" if r["damaged"] else "ok")
+            for r in rows
+        ]
+        click.echo(table(("dataset", "version", "samples", "state"), cells, right=(2,)))
+    problems = [f"{name}: {reason}" for row in rows for name, reason in row["damaged"].items()]
+    for problem in problems:
+        click.echo(clean(problem), err=True)
+    if problems:
+        raise DataError(f"{counted(len(problems), 'cube')} damaged", hint="Download them again")
+
+
+def _verify_cache(as_json: bool) -> None:
     from neuco_core.fetch.cache import discard, entries
 
     checked = [(item, _describe(item), item.intact()) for item in entries()]
@@ -50,7 +93,7 @@ def verify(as_json: bool) -> None:
         click.echo(table(("sha256", "name", "state"), cells))
     corrupt = sum(not intact for _, _, intact in checked)
     if corrupt:
-        what = f"{corrupt} of {len(checked)} files in the cache were corrupt and have been removed"
+        what = f"{corrupt} of {counted(len(checked), 'file')} in the cache corrupt, and removed"
         raise ChecksumError(what, hint="Fetch them again with `neuco data fetch`")
 
 
@@ -74,7 +117,7 @@ def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
         return echo_json({"bytes": size, "files": [str(path) for path in paths], "removed": not dry_run})
     for path in paths:
         click.echo(path)
-    click.echo(f"{len(paths)} files, {size} bytes {'would be ' * dry_run}removed")
+    click.echo(f"{counted(len(paths), 'file')}, {size} bytes {'would be ' * dry_run}removed")
     return None
 
 

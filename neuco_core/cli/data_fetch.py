@@ -69,12 +69,12 @@ def _of_methods(methods: Sequence[str]) -> Iterator[Wanted]:
 
     for name in methods:
         method = load_method(name)
-        if not method.files:
+        if not method.files and not method.weights:
             raise UsageError(
                 f"method {name!r} has no files: its encoder makes the embeddings", hint="See `neuco embed`"
             )
-        for dataset, remote in method.files.items():
-            yield f"{name}/{dataset}", dataset, remote
+        for part, remote in (*method.files.items(), *method.weights.items()):
+            yield f"{name}/{part}", part if method.files else "", remote
 
 
 def _fetch(dataset: str, remote: Remote) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import echo_json, json_option
-from neuco_core.errors import NeucoError
+from neuco_core.errors import NeucoError, UsageError
 
 if TYPE_CHECKING:
     from neuco_core.tables.pinning import PinReport
@@ -19,25 +19,35 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("tasks", nargs=-1, metavar="[TASK|GLOB]...", shell_complete=ids_of("task"))
 @click.option("--suite", shell_complete=ids_of("suite"), help="The tasks of this suite.")
+@click.option("--method", "methods", multiple=True, shell_complete=ids_of("method"), help="The weights of this method.")
 @click.option("--replace", is_flag=True, help="Accept a file that differs from its pin: its owner has changed it.")
 @json_option
-def pin(tasks: Sequence[str], suite: str | None, replace: bool, as_json: bool) -> None:
-    """Verify labels that nobody has verified.
+def pin(tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace: bool, as_json: bool) -> None:
+    """Verify labels, or weights of an encoder, that nobody has verified.
 
-    Fetches the labels, shows sha256, bytes, rows and range, and pins them: from then on only these bytes are
+    Fetches them, shows sha256, bytes, rows and range, and pins them: from then on only these bytes are
     accepted. Compare the figures with what the owner of the data says before you rely on them. All are tried; if
     some fail, the others are pinned, and the command ends with the exit code of the first failure. The pin goes
     into registry/pins.json of a checkout, else into your own pins.json; NEUCO_PINS names another file.
     """
     from neuco_core.cli.data_fetch import choose, raise_for
-    from neuco_core.tables.pinning import pin_task
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.tables.pinning import pin_task, pin_weights
 
     reports: dict[str, PinReport | NeucoError] = {}
-    for task in choose(tasks, suite):
+    for task in choose(tasks, suite) if tasks or suite or not methods else ():
         try:
-            reports[task.id] = pin_task(task, replace=replace)
+            reports[task.label] = pin_task(task, replace=replace)
         except NeucoError as error:
-            reports[task.id] = error
+            reports[task.label] = error
+    for name in methods:
+        method = load_method(name)
+        if not method.weights:
+            raise UsageError(f"method {name!r} has no weights", hint="Files of embeddings are declared by their sha256")
+        try:
+            reports |= {report.task: report for report in pin_weights(method, replace=replace)}
+        except NeucoError as error:
+            reports[name] = error
     errors = [report for report in reports.values() if isinstance(report, NeucoError)]
     if as_json:
         echo_json([_as_json(name, report) for name, report in reports.items()])
@@ -68,5 +78,6 @@ def _print(report: PinReport) -> None:
     click.echo(f"{report.task}: {report.state}")
     click.echo(f"  sha256  {report.sha256}")
     click.echo(f"  bytes   {report.size}")
-    click.echo(f"  rows    {report.rows}" + (f", and {report.dropped} without a label" if report.dropped else ""))
-    click.echo(f"  labels  from {report.lowest:g} to {report.highest:g}")
+    if report.lowest is not None and report.highest is not None:
+        click.echo(f"  rows    {report.rows}" + (f", and {report.dropped} without a label" if report.dropped else ""))
+        click.echo(f"  labels  from {report.lowest:g} to {report.highest:g}")

@@ -17,7 +17,7 @@ def upload(file: Path, target: str, as_json: bool) -> None:
     """Put a file into an S3 bucket, verified.
 
     The server verifies the sha256, and the file is read back anonymously to prove that others can. Credentials and
-    endpoint come from the usual AWS settings. A target that ends with / is a folder.
+    endpoint come from the usual AWS settings. A target that ends with / is a folder. Prints the line for your plugin.
     """
     from neuco_core.fetch.upload import upload as put
     from neuco_core.specs import to_json
@@ -30,4 +30,6 @@ def upload(file: Path, target: str, as_json: bool) -> None:
     click.echo(f"the server {'verified' if stored.confirmed else 'did not confirm'} the sha256")
     click.echo("readable by everyone: yes, read back without credentials")
     click.echo(stored.declaration)
+    if file.suffix.lower() in (".npz", ".parquet"):
+        click.echo(f"neuco new method NAME --embeddings {stored.remote.url} --dataset DATASET …")
     return None

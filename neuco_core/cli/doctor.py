@@ -21,13 +21,16 @@ if TYPE_CHECKING:
 
 # What the extras are for; which there are, and what they need, is in the metadata of the installed package.
 USES = {
-    "all": "everything but test and dev",
+    "all": "everything but ci, test and dev",
+    "ci": "judging pull requests and publishing",
     "cubes": "SSL4EO data cubes",
     "dask": "scoring on several machines",
     "dev": "linting and types",
+    "docs": "the documentation as a web site",
     "plots": "plots",
     "pretrained": "methods with pretrained weights",
     "rates": "entropy-coded rates",
+    "release": "building a distribution",
     "test": "neuco's own tests",
     "torch": "encoders and MLP probes",
 }

@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.boards.model import Board
+    from neuco_core.boards.standing import Standing
     from neuco_core.specs import Suite
 
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
@@ -31,13 +32,13 @@ def leaderboard() -> None:
 def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
     from neuco_core.boards.published import list_published
-    from neuco_core.boards.store import board_path
-    from neuco_core.plugins.catalog import list_suites
+    from neuco_core.plugins.catalog import catalog
 
-    registry = registry_dir()
+    registry, (suites, _) = registry_dir(), catalog().survey_suites()
     names = ("id", "kind", "from", "tasks", "methods", "title")
-    rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(board_path(registry, s.id)), s.title) for s in list_suites()]
+    rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(registry, s.id), s.title) for s in suites.values()]
     rows += [(p.id, p.kind, "publication", len(p.tasks), len(p.rows), p.title) for p in list_published(registry)]
+    warn_of_suites()
     if as_json:
         echo_json([dict(zip(names, row, strict=True)) for row in rows])
         return
@@ -45,12 +46,14 @@ def list_boards(as_json: bool) -> None:
     click.echo(table(("board", *names[1:]), cells, right={3, 4}))
 
 
-def _ranked(path: Path) -> int | str | None:
+def _ranked(registry: Path, suite: str) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
-    from neuco_core.boards.store import read_board
+    from neuco_core.boards.store import board_path, stored_board
+    from neuco_core.paths import layers
 
     try:
-        return len(read_board(path).ranked) if path.exists() else None
+        built = any(board_path(layer, suite).exists() for layer in layers(registry))
+        return len(stored_board(registry, suite).ranked) if built else None
     except DataError:
         return "unreadable"
 
@@ -76,12 +79,12 @@ def build(suites: Sequence[str]) -> None:
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
     from neuco_core.boards.store import check_board, orphans
-    from neuco_core.plugins.catalog import list_suites
+    from neuco_core.plugins.catalog import catalog
 
     problems: list[NeucoError] = []
     computed = _computed(suites, problems)
     if not suites:
-        for path in orphans(registry_dir(), [suite.id for suite in list_suites()]):
+        for path in orphans(registry_dir(), [name for known in catalog().survey_suites() for name in known]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
             click.echo(clean(str(problems[-1])), err=True)
     for suite, board in computed:
@@ -102,8 +105,24 @@ def check(suites: Sequence[str]) -> None:
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option(
+    "--with",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
+)
 @click.option("--details", is_flag=True, help="Below the table: other rules, groups, who changes places, the tasks.")
-def show(words: Sequence[str], form: str, values: str, only: Sequence[str], details: bool) -> None:
+@json_option
+def show(
+    words: Sequence[str],
+    form: str,
+    values: str,
+    only: Sequence[str],
+    files: Sequence[Path],
+    details: bool,
+    as_json: bool,
+) -> None:
     """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`).
 
     Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
@@ -111,14 +130,16 @@ def show(words: Sequence[str], form: str, values: str, only: Sequence[str], deta
     from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
 
+    form = "json" if as_json else form
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
     name, options = _parse(words)
-    board = _one(name, options, only)
+    standing = _with(name, options, only, files) if files else None
+    board = standing.board if standing else _one(name, options, only)
     if form == "json":
-        echo_json(plain(board))
+        echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
-    grid = report.grid(board, values)
+    grid = report.grid(board, values, standing.notes if standing else ())
     if form == "table":
         click.echo(table(grid.headers, grid.rows, right=set(range(len(grid.headers))) - {1}))
         for note in grid.notes:
@@ -204,7 +225,7 @@ def plot(name: str, kind: str, out: Path) -> None:
     from neuco_core.boards.store import history_path, read_history
     from neuco_core.boards.views.plots import draw
 
-    board = _one(name, {}, ())
+    board = _one(name, {})
     draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
     click.echo(str(out))
 
@@ -218,7 +239,7 @@ def site(out: Path, suites: Sequence[str]) -> None:
     from neuco_core.boards.views.site.write import write_site
 
     pages = write_site(gather(registry_dir(), suites), out)
-    click.echo(f"{pages} pages: open {out / 'index.html'}")
+    click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
@@ -230,6 +251,8 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
         raise DataError("there is no suite here", where=registry_dir() / "suites", hint=hint)
     boards = []
+    if problems is not None and not names:
+        problems += now.bad.values()
     for suite in now.choose(names):
         try:
             boards.append((suite, now.board(suite)))
@@ -241,17 +264,44 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
     return boards
 
 
-def _one(name: str, options: Mapping[str, str], only: Sequence[str]) -> Board:
+def _one(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -> Board:
     """A suite's board, or a published one."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
+    from neuco_core.boards.store import stored_board
+    from neuco_core.plugins.catalog import Catalog
+    from neuco_core.records.packs import PacksAwayError
 
     published = {item.id: item for item in list_published(registry_dir())}
     if name not in published:
-        now = current(registry_dir())
-        if name not in now.suites:
-            raise UnknownIdError("board", name, [*now.suites, *published], "See `neuco leaderboard list`")
-        return now.board(now.suites[name], options, only)
+        suites, bad = Catalog(registry=registry_dir()).survey_suites()
+        if name in bad:
+            raise bad[name]
+        if name not in suites:
+            raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
+        try:
+            return current(registry_dir()).board(suites[name], options, only)
+        except PacksAwayError as error:
+            if options or only:
+                raise
+            words = f"{error}. This is the board as it was published; records of your own are not in it"
+            click.echo(clean(words), err=True)
+            return stored_board(registry_dir(), name)
     if only:
         raise UsageError("a published board keeps all its methods", where=name, hint="Leave out --only")
     return published[name].board(options)
+
+
+def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Sequence[Path]) -> Standing:
+    """The board of a suite with files among its methods; each score is told when it is there."""
+    from neuco_core.boards.published import list_published
+    from neuco_core.boards.standing import rank_on
+    from neuco_core.cli.score_show import describe
+
+    if suite in {item.id for item in list_published(registry_dir())}:
+        hint = "Name the board of a suite; see `neuco leaderboard list`"
+        raise UsageError("a published board has no labels to score a file with", where=suite, hint=hint)
+
+    return rank_on(
+        suite, *files, options=options, only=only, told=lambda record: click.echo(describe(record), err=True)
+    )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
@@ -71,18 +71,17 @@ def datasets(as_json: bool) -> None:
 @click.command()
 @json_option
 def suites(as_json: bool) -> None:
-    """List suites: frozen lists of task versions that are compared together."""
+    """List suites: lists of task versions that are compared together."""
     from neuco_core.env import switched_on
     from neuco_core.plugins.catalog import catalog
 
-    good, bad = catalog().survey_suites()
+    good, _ = catalog().survey_suites()
     if switched_on("NEUCO_STRICT"):
         catalog().suites()
     specs = list(good.values())
     rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in specs]
     _print(specs, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
-    for error in bad.values():
-        click.echo(clean(f"broken: {error}"), err=True)
+    warn_of_suites()
 
 
 @click.command()

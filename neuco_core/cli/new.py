@@ -13,7 +13,6 @@ from neuco_core.cli.options import together
 if TYPE_CHECKING:
     from neuco_core.contract.scaffold import Words
 
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 words = together(
     click.option("--title", required=True, help="A few words."),
     click.option("--description", required=True, help="One sentence: what it is."),
@@ -54,14 +53,16 @@ def task(
 
 @new.command()
 @click.argument("name")
-@click.option("--embeddings", type=FILE, help="A CSV, Parquet or NPZ file; with --dataset.")
+@click.option("--embeddings", metavar="FILE|URL", help="A CSV, Parquet or NPZ file, or its address; with --dataset.")
 @click.option("--encoder", is_flag=True, help="Code that runs on cubes, for you to fill in.")
 @words
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
+@click.option("--requires", multiple=True, metavar="PACKAGE[==VERSION]", help="Lock this package for the encoder.")
+@click.option("--weights", multiple=True, metavar="NAME=URL", help="A file that the encoder is given, verified.")
 def method(
     name: str,
-    embeddings: Path | None,
+    embeddings: str | None,
     encoder: bool,
     title: str,
     description: str,
@@ -70,16 +71,25 @@ def method(
     as_package: bool,
     **given: Any,
 ) -> None:
-    """Make a method from a file of embeddings, or a working encoder to be made your own."""
+    """Make a method from a file of embeddings, or a working encoder to be made your own.
+
+    What is at an address is fetched, checked and declared by its sha256, and stays where it is. --requires writes a
+    requirements.txt with the hashes of all packages that neuco does not bring; pip finds them as it is configured.
+    """
     from neuco_core.contract.new_method import new_method
     from neuco_core.errors import UsageError
 
     if (embeddings is None) != encoder:
-        raise UsageError("what kind of method?", expected="either --embeddings FILE or --encoder")
+        raise UsageError("what kind of method?", expected="either --embeddings FILE|URL or --encoder")
     said = _words(name, title, description, license, citation, cited=bool(citation))
-    path = new_method(said, embeddings=embeddings, as_package=as_package, **given)
-    click.echo(str(path))
-    _next(name, path, as_package)
+    made = new_method(said, embeddings=embeddings, as_package=as_package, **given)
+    click.echo("\n".join([str(made.path), *(f"  {note}" for note in made.notes)]))
+    if given["requires"] and not as_package:
+        from neuco_core.encode.lock import FILE as LOCK
+        from neuco_core.encode.lock import command
+
+        click.echo(f"for your own machine: {command(made.path / LOCK)}")
+    _next(name, made.path, as_package)
 
 
 def _words(name: str, title: str, description: str, license: str, citation: str, cited: bool = True) -> Words:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from neuco_core.cli.complete import ids_of
+from neuco_core.protocol import DEFAULT_PROTOCOL
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -50,7 +51,7 @@ task_options = together(
     click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
 )
 protocol_options = together(
-    click.option("--protocol", help="How to score: see `neuco protocols`. [default: neuco-2025, or the suite's]"),
+    click.option("--protocol", help="How to score: see `neuco protocols`. [default: the suite's or the dataset's]"),
     click.option("--k", type=click.IntRange(min=1), help="Number of splits."),
     click.option("--epochs", type=click.IntRange(min=1), help="Epochs of training."),
     click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
@@ -77,17 +78,24 @@ def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
 
 
-def choose_protocol(name: str | None, suite: str | None, **changes: Any) -> Protocol:
-    """The protocol by name, or the suite's, changed by what the command line gives."""
+def by_protocol(
+    tasks: Sequence[Task], name: str | None, suite: str | None, **changes: Any
+) -> list[tuple[Protocol, list[Task]]]:
+    """The tasks with how to score them: as named, or as the suite, or as their dataset says, changed by options."""
     from neuco_core.errors import SpecError, UsageError
-    from neuco_core.plugins.catalog import load_protocol, load_suite
+    from neuco_core.plugins.catalog import load_protocol, load_suite, task_protocol
 
+    groups: dict[str, tuple[Protocol, list[Task]]] = {}
     try:
-        protocol = load_protocol(name or (load_suite(suite).protocol if suite else "neuco-2025"))
-        given = {key: value for key, value in changes.items() if value is not None and getattr(protocol, key) != value}
-        return protocol.with_(**given) if given else protocol
+        named = load_protocol(name or load_suite(str(suite)).protocol) if name or suite else None
+        for task in tasks:
+            protocol = named or task_protocol(task)
+            given = {key: new for key, new in changes.items() if new is not None and getattr(protocol, key) != new}
+            protocol = protocol.with_(**given) if given else protocol
+            groups.setdefault(protocol.name, (protocol, []))[1].append(task)
     except SpecError as error:  # a wrong value on the command line, not a broken plugin
         raise UsageError(str(error)) from error
+    return [groups[key] for key in sorted(groups)]
 
 
 class Choice(NamedTuple):
@@ -108,9 +116,15 @@ def choose(
     protocol: str | None,
     **changes: Any,
 ) -> Choice:
-    """Tasks and protocol from the values of ``task_options`` and ``protocol_options``."""
-    chosen, asked = choose_protocol(protocol, suite, **changes), exact_ids(tasks)
-    return Choice(choose_tasks(tasks, suite, kind, tags, dataset), chosen, asked, dataset is not None or bool(asked))
+    """Tasks and protocol from the values of ``task_options`` and ``protocol_options``.
+
+    There is one protocol for all: ``neuco-2025`` if the tasks' datasets name several.
+    """
+    chosen, asked = choose_tasks(tasks, suite, kind, tags, dataset), exact_ids(tasks)
+    groups = by_protocol(chosen, protocol, suite, **changes)
+    if len(groups) > 1:
+        groups = by_protocol(chosen, DEFAULT_PROTOCOL, None, **changes)
+    return Choice(chosen, groups[0][0], asked, dataset is not None or bool(asked))
 
 
 @contextmanager

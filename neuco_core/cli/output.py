@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import sys
 import unicodedata
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, TypeVar
+from contextlib import redirect_stdout, suppress
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -16,13 +20,60 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def json_option(command: F) -> F:
     """Add ``--json``, passed on as ``as_json``."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")(command)
+    words = "Print JSON instead of a table."
+    return click.option("--json", "as_json", is_flag=True, callback=_only_json, help=words)(command)
+
+
+def _only_json(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
+    """With ``--json``, leave stdout to ``echo_json``: loaders, encoders and kinds of boards may print when they run."""
+    if as_json:
+        ctx.meta[__name__] = sys.stdout
+        ctx.with_resource(redirect_stdout(sys.stderr))
+    return as_json
 
 
 def echo_json(value: object) -> None:
     """Print a value as JSON, the same every time; NaN is refused because JSON has none."""
     lines = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
-    click.echo("\n".join(line if line.isprintable() else _escaped(line) for line in lines))
+    text = "\n".join(line if line.isprintable() else _escaped(line) for line in lines)
+    click.echo(text, file=click.get_current_context().meta.get(__name__))
+
+
+def warn_of_suites() -> None:
+    """Say what is wrong with suites, wherever suites are listed or used; the others work as ever."""
+    from neuco_core.plugins.catalog import catalog
+
+    for name, error in catalog().suite_problems().items():
+        click.echo(clean(f"neuco: warning: suite {name!r} cannot be used: {error}"), err=True)
+
+
+class OwnStream(io.TextIOWrapper):
+    """A copy of one of the process's streams, which no process inherits that a plugin may start."""
+
+    def __init__(self, old: TextIO, number: int) -> None:
+        file = os.fdopen(os.dup(number), "wb")
+        super().__init__(file, old.encoding, old.errors, line_buffering=old.isatty() or number == 2)
+
+    def close(self) -> None:
+        """Nothing: a plugin may close what it takes for its own, and the answer or the error is still to come."""
+
+
+def keep_stdout() -> None:
+    """Keep the process's stdout for Python's ``sys.stdout``; what writes past it, e.g. a C library, gets stderr."""
+    old = sys.__stdout__
+    if old is None or sys.__stderr__ is None or (sys.stdout, sys.stderr) != (old, sys.__stderr__):
+        return  # closed, or not the process's own
+    old.flush()
+    sys.stdout, sys.stderr = OwnStream(old, 1), OwnStream(sys.__stderr__, 2)
+    os.dup2(2, 1)
+
+
+def end_stdout() -> None:
+    """The answer is complete: what a plugin prints when the process ends goes to stderr."""
+    if isinstance(sys.stdout, OwnStream):
+        with suppress(OSError):
+            sys.stdout.flush()
+        sys.stdout = sys.stderr
 
 
 def _escaped(line: str) -> str:

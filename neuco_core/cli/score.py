@@ -14,7 +14,7 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import (
-    choose_protocol,
+    by_protocol,
     choose_tasks,
     exact_ids,
     progress_bar,
@@ -22,7 +22,8 @@ from neuco_core.cli.options import (
     task_options,
 )
 from neuco_core.cli.output import json_option
-from neuco_core.cli.score_show import describe, describe_plan, show
+from neuco_core.cli.score_show import describe, describe_plans, show
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -101,7 +102,7 @@ def run_options(command: F) -> F:
 @run_options
 @json_option
 def score(**given: Any) -> None:
-    """Score methods or files on tasks; without conditions, on every task.
+    """Score methods or files on tasks; without conditions, on every task, each as its dataset says.
 
     What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
     when it is made, so that a run that was stopped goes on where it was. A file is scored on the tasks whose ids it
@@ -118,15 +119,14 @@ def score(**given: Any) -> None:
     if given["name"] and not ID.fullmatch(given["name"]):
         raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(given["name"]))
     if given["name"] and len(given["files"]) != 1:
-        raise UsageError("--name is for one --embeddings file", got=f"{len(given['files'])} files")
+        raise UsageError("--name is for one --embeddings file", got=counted(len(given["files"]), "file"))
     tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
     settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
-    protocol = choose_protocol(given["protocol"], given["suite"], **settings)
     with shared_folder() as shared:
-        _score(given, tasks, protocol, shared)
+        _score(given, by_protocol(tasks, given["protocol"], given["suite"], **settings), shared)
 
 
-def _score(given: Given, tasks: Sequence[Task], protocol: Protocol, shared: str) -> None:
+def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str) -> None:
     from neuco_core.env import available_cores
     from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_methods
@@ -139,49 +139,47 @@ def _score(given: Given, tasks: Sequence[Task], protocol: Protocol, shared: str)
     jobs = given["jobs"] or available_cores()
     engine = open_engine(given["engine"], jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
-    files = _files(given, tasks, shared)
+    files = _files(given, [task for _, own in chosen for task in own], shared)
     methods = list_methods(*given["methods"]) if given["methods"] or given["everything"] else []
     choice = {"retry": given["retry"], "fresh": given["fresh"], "files": files, "save": given["save"]}
-    plan = make_plan(methods, tasks, protocol, registry_dir(), **choice)
+    plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
     if given["dry_run"]:
-        describe_plan(plan, as_json=given["as_json"])
+        describe_plans(plans, as_json=given["as_json"])
         return
     # The last of few cells would leave cores idle; the numbers are the same for any number of threads.
-    threads = given["threads"] or (available_cores() if len(plan.work) < 4 * jobs else 1)
+    work = sum(len(plan.work) for plan in plans)
+    threads = given["threads"] or (available_cores() if work < 4 * jobs else 1)
     made: list[Record] = []
     try:
-        _run(plan, engine, limits, made, threads=threads, shared=shared, save=given["save"])
+        _run(plans, engine, limits, made, threads=threads, shared=shared, save=given["save"])
     except EngineError as error:
         go_on = f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
         error.hint += go_on
         raise
-    results = outcomes(plan, made, registry_dir())
-    show(plan, results, made, save=given["save"], as_json=given["as_json"])
+    results = [outcome for plan in plans for outcome in outcomes(plan, made, registry_dir())]
+    show(plans, results, made, save=given["save"], as_json=given["as_json"])
     _end(results, given)
 
 
 def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
-    from neuco_core.runs.files import method_id, open_file
+    from neuco_core.runs.files import free_names, open_file
 
-    names: dict[Path, str] = {}
-    for path in given["files"]:
-        stem, taken = given["name"] or method_id(path), set(names.values())
-        others = (f"{stem}-{number}" for number in range(2, len(taken) + 3))
-        names.setdefault(path, next(name for name in (stem, *others) if name not in taken))
+    names = free_names(given["files"], given["name"] or "")
     return [open_file(path, tasks, name=name, strict=given["strict"], shared=shared) for path, name in names.items()]
 
 
-def _run(plan: Plan, engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:
-    """Run the plan and tell of each record, which is then in ``made``, too."""
+def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:
+    """Run the plans and tell of each record, which is then in ``made``, too."""
     from neuco_core.paths import registry_dir
     from neuco_core.runs.run import run_plan
 
-    # Closed at once when interrupted, so that the workers end before the last word is said.
-    records = run_plan(plan, registry_dir(), engine, limits, **options)
-    with _progress(engine, len(plan.work)) as ended, closing(records):
-        for record in records:
-            made.append(record)
-            ended(len(made), record)
+    with _progress(engine, sum(len(plan.work) for plan in plans)) as ended:
+        for plan in plans:
+            # Closed at once when interrupted, so that the workers end before the last word is said.
+            with closing(run_plan(plan, registry_dir(), engine, limits, **options)) as records:
+                for record in records:
+                    made.append(record)
+                    ended(len(made), record)
 
 
 @contextmanager
@@ -201,10 +199,10 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
 
         def ended(number: int, record: Record) -> None:
             count[0] = number
-            for step in [step for step in shares if (step.method, step.task) == (record.method, record.task)]:
+            for step in [step for step in shares if (step.method, step.task) == record.key[:2]]:
                 del shares[step]
             if bar:
-                bar(number / max(total, 1), f"{record.method} on {record.task}")
+                bar(number / max(total, 1), "{} on {}".format(*record.key))
             else:
                 click.echo(f"[{number}/{total}] {describe(record)}", err=True)
 
@@ -223,12 +221,12 @@ def _end(results: Sequence[Outcome], given: Given) -> None:
     from neuco_core.runs.outcomes import verdict
 
     lost = [outcome for outcome in results if outcome.status == "failed"]
-    failed = [(o.cell.method.id, o.cell.task.id, str(o.record and o.record.failure)) for o in lost]
+    failed = [(o.cell.method.label, o.cell.task.label, str(o.record and o.record.failure)) for o in lost]
     if failed:
         names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
         shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         raise ScoreError(
-            f"{len(failed)} of {len(results)} cells failed: {shown}", hint=f"Try again: {_again('--retry')}"
+            f"{len(failed)} of {counted(len(results), 'cell')} failed: {shown}", hint=f"Try again: {_again('--retry')}"
         )
     problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
     if problem:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.output import clean, echo_json, table
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
@@ -15,63 +16,85 @@ if TYPE_CHECKING:
     from neuco_core.runs.plan import Plan
 
 
-def describe_plan(plan: Plan, *, as_json: bool) -> None:
+def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
     """What a run would do: counts by state with what each means, and the reasons."""
     from neuco_core.runs.plan import STATES
 
+    cells = [cell for plan in plans for cell in plan.cells]
     if as_json:
-        echo_json(plan.to_json())
+        names = [plan.protocol.name for plan in plans]
+        echo_json({"protocols": names, "counts": _by_state(plans), "cells": [cell.to_json() for cell in cells]})
         return
-    click.echo(_counts(plan))
-    for state, count in plan.counts.items():
+    click.echo(_counts(plans))
+    for state, count in _by_state(plans).items():
         click.echo(f"  {count:6} {state:15} {STATES[state]}")
-    for line in grouped((cell.state, cell.method.id, cell.task.id, cell.reason) for cell in plan.cells):
+    for line in grouped((cell.state, cell.method.label, cell.task.label, cell.reason) for cell in cells):
         click.echo(line)
 
 
 def describe(record: Record) -> str:
-    name = f"{record.method} on {record.task}"
+    name = "{} on {}".format(*record.key)
     if record.mean is not None:
         return f"ok {name}: {record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
-def show(plan: Plan, results: Sequence[Outcome], made: Sequence[Record], *, save: bool, as_json: bool) -> None:
+def show(
+    plans: Sequence[Plan], results: Sequence[Outcome], made: Sequence[Record], *, save: bool, as_json: bool
+) -> None:
     """The scores as a table, then what has none and why, then where the numbers come from."""
     from neuco_core.paths import registry_dir
     from neuco_core.specs import to_json
 
-    protocol = plan.protocol
     if as_json:
         cells = [outcome.to_json() for outcome in results]
-        echo_json({"protocol": to_json(protocol), "counts": plan.counts, "cells": cells})
+        protocols = [to_json(plan.protocol) for plan in plans]
+        echo_json({"protocols": protocols, "counts": _by_state(plans), "cells": cells})
         return
-    several = len({cell.method.id for cell in plan.cells}) > 1
-    rows = [[o.cell.method.id] * several + _row(o, o.record) for o in results if o.record is not None and o.record.ok]
+    scored = [(o, o.record) for o in results if o.record is not None and o.record.ok]
+    used = {record.protocol for _, record in scored}
+    # A column that says the same in every row says nothing.
+    first = {"method": len({o.cell.method.label for o in results}) > 1, "protocol": len(used) > 1}
+    rows = [[o.cell.method.label] * first["method"] + [r.protocol] * first["protocol"] + _row(o, r) for o, r in scored]
     if rows:
-        head = ["method"] * several + ["task", "metric", "mean ± std", "Q", "samples", "baseline"]
-        click.echo(table(head, rows, right=(several + 2, several + 3, several + 4)))
-        click.echo(f"protocol {protocol.name}: {protocol.k} splits, seed {protocol.seed}")
+        head = [name for name, shown in first.items() if shown]
+        numbers = range(len(head) + 2, len(head) + 5)
+        click.echo(table([*head, "task", "metric", "mean ± std", "Q", "samples", "baseline"], rows, right=numbers))
+    for protocol in (plan.protocol for plan in plans):
+        if protocol.name in used:
+            click.echo(f"protocol {protocol.name}: {protocol.k} splits, seed {protocol.seed}")
     for line in _replaced(results):
         click.echo(line)
-    gaps = [(o.status, o.cell.method.id, o.cell.task.id, o.reason) for o in results if o.status != "ok"]
-    stale = [("stale", o.cell.method.id, o.cell.task.id, o.cell.reason) for o in results if o.cell.state == "stale"]
-    for line in (*grouped(gaps), *grouped(stale), *_sources(plan, made, str(registry_dir() / "results"), save)):
+    gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
+    told = [
+        (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
+        for o in results
+        if o.cell.state in ("stale", "cached")
+    ]
+    for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "results"), save)):
         click.echo(line)
 
 
-def _sources(plan: Plan, made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:
-    yield _counts(plan)
-    if plan.counts.get("cached"):
-        yield f"cached: served from {folder}, nothing changed since; --fresh runs them again"
+def _sources(plans: Sequence[Plan], made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:
+    yield _counts(plans)
+    if _by_state(plans).get("cached"):
+        yield f"cached: served from {folder}, no change found since; --fresh runs them again"
     if made:
         kept = save or any(record.registered for record in made)
         yield f"{sum(record.ok for record in made)} of {len(made)} scored now" + f", records in {folder}" * kept
 
 
-def _counts(plan: Plan) -> str:
-    counts = ", ".join(f"{count} {state}" for state, count in plan.counts.items())
-    return f"{len(plan.cells)} cells under {plan.protocol.name}: {counts}"
+def _by_state(plans: Sequence[Plan]) -> dict[str, int]:
+    from neuco_core.runs.plan import STATES
+
+    counts = {state: sum(plan.counts.get(state, 0) for plan in plans) for state in STATES}
+    return {state: count for state, count in counts.items() if count}
+
+
+def _counts(plans: Sequence[Plan]) -> str:
+    counts = ", ".join(f"{count} {state}" for state, count in _by_state(plans).items())
+    names = " and ".join(plan.protocol.name for plan in plans)
+    return f"{counted(sum(len(plan.cells) for plan in plans), 'cell')} under {names}: {counts}"
 
 
 def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
@@ -91,7 +114,9 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
 
 def _replaced(results: Sequence[Outcome]) -> list[str]:
     """Values that were missing or no numbers, and so count as 0, once for each method."""
-    counts = {o.cell.method.id: o.record.samples.get("replaced_values", 0) for o in results if o.record and o.record.ok}
+    counts = {
+        o.cell.method.label: o.record.samples.get("replaced_values", 0) for o in results if o.record and o.record.ok
+    }
     return [
         f"{name}: {count} values are missing or not numbers and count as 0; --strict refuses them"
         for name, count in counts.items()
@@ -103,7 +128,7 @@ def _row(outcome: Outcome, record: Record) -> list[str]:
     used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
     samples = f"{used}" if used == labels else f"{used} of {labels}"
     score = f"{record.mean:.4f} ± {record.std:.4f}"
-    return [record.task, record.metric, score, f"{record.q:.2f}", samples, _baseline(outcome, record)]
+    return [outcome.cell.task.label, record.metric, score, f"{record.q:.2f}", samples, _baseline(outcome, record)]
 
 
 def _baseline(outcome: Outcome, record: Record) -> str:
@@ -112,5 +137,5 @@ def _baseline(outcome: Outcome, record: Record) -> str:
     check = baseline_check(outcome.cell.task, record)
     if check is None:
         return "–"
-    said = {True: " met", False: " NOT MET", None: f" ({check['method']}, {check['protocol']})"}[check["met"]]
+    said = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
     return f"{check['score']:.4f} ± {check['tolerance']:.4f}{said}"

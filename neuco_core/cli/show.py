@@ -38,6 +38,7 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     specs = [(noun, to_json(spec)) for noun, spec in by_noun.items() if spec is not None]
     if not specs:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
+        known |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}
         hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"
         raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS), hint)
     return specs
@@ -58,5 +59,6 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
             rows += _flat(item, f"{prefix}{key}.")
         else:
             text = ", ".join(map(str, item)) if isinstance(item, list) else item
+            text = "nothing" if key == "pretraining" and item == [] else text  # which is not the same as unknown
             rows.append((prefix + key, " ".join(text.split()) if isinstance(text, str) else text))
     return rows

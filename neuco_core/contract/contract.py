@@ -2,7 +2,8 @@
 
 A check looks at one subject (a task or a method with its data) and returns a few words about it. It fails by raising:
 ``Broken`` if the contract is not kept, any other ``NeucoError`` for what went wrong on the way. A check that cannot be
-run says why, and a run in which no check completed is not a success.
+run says why, and a run in which no check completed is not a success. Nor is one in which an essential check found
+nothing to look at: no evidence is not ok.
 """
 
 from __future__ import annotations
@@ -34,7 +35,11 @@ class Warn(NeucoError):
 
 
 class Inapplicable(NeucoError):
-    """The check does not apply to this subject, for the reason given."""
+    """The check does not apply to this subject, for the reason given: nobody could bring what it needs."""
+
+
+class NoEvidence(NeucoError):
+    """What the check needs is not here, for the reason given; elsewhere, or later, it could be run."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +52,21 @@ class Check:
     reason: str
     cure: str
     run: Callable[[Any], str]
+    essential: bool = True
 
 
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a check found on a subject: printable text, one line each. CI sends findings through a stranger's hands."""
+    """What a check found on a subject: printable text, one line each. CI sends findings through a stranger's hands.
+
+    ``lacking`` marks an essential check that was skipped for want of evidence, so that nothing is known yet.
+    """
 
     check: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
     subject: Annotated[str, msgspec.Meta(max_length=MOST_NAME)]
     status: Status
     detail: Annotated[str, msgspec.Meta(max_length=MOST_WORDS, pattern=r"\S")]
     cure: Annotated[str, msgspec.Meta(max_length=MOST_WORDS)] = ""
+    lacking: bool = False
 
     def __post_init__(self) -> None:
         for name, most in (("check", MOST_NAME), ("subject", MOST_NAME), ("detail", MOST_WORDS), ("cure", MOST_WORDS)):
@@ -67,12 +77,12 @@ CHECKS: dict[str, Check] = {}
 
 
 def check(
-    check_id: str, noun: str, *, asks: str, reason: str, cure: str
+    check_id: str, noun: str, *, asks: str, reason: str, cure: str, essential: bool = True
 ) -> Callable[[Callable[[Any], str]], Callable[[Any], str]]:
-    """Add a function to the contract; checks run in the order they are defined."""
+    """Add a function to the contract; checks run in the order they are defined. If not essential, ``asks`` says so."""
 
     def add(function: Callable[[Any], str]) -> Callable[[Any], str]:
-        CHECKS[check_id] = Check(check_id, noun, asks, reason, cure, function)
+        CHECKS[check_id] = Check(check_id, noun, asks, reason, cure, function, essential)
         return function
 
     return add
@@ -80,18 +90,22 @@ def check(
 
 def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Finding:
     """Run one check; what it raises becomes part of the finding."""
-    # Not the author's fault: the check does not apply, or this machine lacks something. A skip is still not evidence.
-    skips = (Inapplicable, OfflineError, DependencyError, *((UnpinnedError,) if allow_unpinned else ()))
-    status = OK
+    # Not the author's fault, and still not evidence: this machine lacks something.
+    missing = (NoEvidence, OfflineError, DependencyError, *((UnpinnedError,) if allow_unpinned else ()))
+    status, lacking, cure = OK, False, item.cure
     try:
         detail = item.run(subject)
     except Warn as warning:
         status, detail = WARNING, str(warning)
-    except skips as reason:
+    except Inapplicable as reason:
         status, detail = SKIPPED, str(reason)
+    except missing as reason:
+        status, detail, lacking = SKIPPED, str(reason), item.essential
+    except UnpinnedError as error:
+        status, detail, cure = FAILED, str(error), ""  # it says itself what to do; the check has seen nothing to cure
     except (Exception, SystemExit) as error:  # code that exits has not passed
         status, detail = FAILED, str(error) if isinstance(error, NeucoError) else say(error)
-    return Finding(item.id, subject.id, status, detail, item.cure if status in (WARNING, FAILED) else "")
+    return Finding(item.id, subject.id, status, detail, cure if status in (WARNING, FAILED) else "", lacking)
 
 
 def run_checks(
@@ -105,7 +119,7 @@ def run_checks(
 
 def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
-    from neuco_core.contract import method_checks, task_checks  # noqa: F401 - importing them fills the list
+    from neuco_core.contract import headroom_check, honest_check, method_checks, task_checks  # noqa: F401 - importing fills the list
 
     items = sorted(CHECKS.values(), key=lambda item: item.noun != "task")  # tasks first; otherwise as defined
     return [item for item in items if noun in (None, item.noun)]
@@ -114,3 +128,8 @@ def all_checks(noun: str | None = None) -> list[Check]:
 def passed(findings: Sequence[Finding]) -> bool:
     """No check failed, and at least one completed."""
     return any(f.status == OK for f in findings) and not any(f.status == FAILED for f in findings)
+
+
+def lacking(findings: Sequence[Finding]) -> list[Finding]:
+    """Essential checks that were skipped for want of evidence: nothing failed there, and nothing is known either."""
+    return [finding for finding in findings if finding.lacking]

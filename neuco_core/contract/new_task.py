@@ -12,15 +12,23 @@ from typing import TYPE_CHECKING
 
 from neuco_core.contract.scaffold import Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
-from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method
-from neuco_core.specs import DEFAULT_METRIC, Baseline, Remote, Task
+from neuco_core.plugins.catalog import (
+    list_datasets,
+    list_tasks,
+    load_dataset,
+    load_method,
+    load_protocol,
+    task_protocol,
+)
+from neuco_core.protocol import Protocol
+from neuco_core.specs import Baseline, Remote, Task
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
     from neuco_core.tables.package import Package
 
-PROTOCOL = "ridge"
+PROTOCOL = "ridge"  # of a dataset that is new
 SEEDS = range(42, 47)
 METHODS = ("averaging", "random")
 ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
@@ -66,7 +74,7 @@ def new_task(
             id=words.name, dataset=chosen or words.name, kind=package.kind, metric=metric, unit=unit, source=here
         )
         # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
-        baseline = _baseline(task, bool(chosen))
+        baseline = _baseline(task, task_protocol(task) if chosen else load_protocol(PROTOCOL), bool(chosen))
         address = labels if remote else place.address(file.name)
         task = replace(task, source=replace(here, url=address), baseline=baseline)
         if remote:
@@ -103,16 +111,15 @@ def _here(path: Path) -> Remote:
     return Remote(path.absolute().as_uri(), hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
 
 
-def _baseline(task: Task, has_dataset: bool) -> Baseline:
+def _baseline(task: Task, protocol: Protocol, has_dataset: bool) -> Baseline:
     """The score of a simple method, and three times its spread over seeds as the tolerance."""
     from neuco_core.contract.yardstick import yardstick
-    from neuco_core.plugins.catalog import load_metric, load_protocol
+    from neuco_core.plugins.catalog import load_metric
     from neuco_core.scoring.scorer import score
 
     labels = task.labels()
     method, embeddings = _embeddings(task, labels, has_dataset)
-    protocols = [load_protocol(PROTOCOL).with_(seed=seed) for seed in SEEDS]
-    means = [score(embeddings, labels, protocol, metric=task.metric).mean for protocol in protocols]
+    means = [score(embeddings, labels, protocol.with_(seed=seed), metric=task.metric).mean for seed in SEEDS]
     if not all(map(math.isfinite, means)):
         raise UsageError(
             "no score is defined for these labels", hint="Look at the file: almost all labels may be equal"
@@ -121,7 +128,9 @@ def _baseline(task: Task, has_dataset: bool) -> Baseline:
     yard = yardstick(labels, load_metric(task.metric))
     step = 10.0**-yard.decimals
     tolerance = round(max(10 * step, math.ceil(3 * statistics.stdev(means) / step) * step), max(yard.decimals, 0))
-    return Baseline(method=method, score=round(means[0], yard.decimals + 1), tolerance=tolerance, protocol=PROTOCOL)
+    return Baseline(
+        method=method, score=round(means[0], yard.decimals + 1), tolerance=tolerance, protocol=protocol.name
+    )
 
 
 def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> tuple[str, Embeddings]:
@@ -155,7 +164,6 @@ def _write(folder: Path, words: Words, task: Task, package: Package, *, new_data
         "lowest": repr(package.lowest),
         "highest": repr(package.highest),
         "metric": task.metric,
-        "metric_line": "" if task.metric == DEFAULT_METRIC[task.kind] else f'\n        metric="{task.metric}",',
         "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
         **{f"baseline_{key}": getattr(task.baseline, key) for key in ("method", "score", "tolerance", "protocol")},
     }

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from neuco_core.contract.contract import Inapplicable
-from neuco_core.errors import DataError, DependencyError, FetchError, NeucoError
+from neuco_core.contract.contract import NoEvidence
+from neuco_core.errors import DataError, DependencyError, FetchError
 from neuco_core.plugins import catalog as catalogs
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.specs import Dataset, Method, Metric, Task
@@ -39,17 +40,6 @@ class Subject:
         """The plugin's directory, if it is one of ours and not a package of its own."""
         path = Path(self.spec.origin.source) if self.spec.origin else None
         return path if path and path.is_dir() else None
-
-    def labelled(self, dataset: str) -> list[tuple[Task, Labels]]:
-        """The tasks of a dataset whose labels are available, except the subject itself."""
-        pairs = []
-        for task in self.catalog.tasks():
-            if task.dataset == dataset and task is not self.spec:
-                try:
-                    pairs.append((task, task.labels()))
-                except NeucoError:
-                    continue  # that task's own checks say what is wrong with it
-        return pairs
 
 
 class TaskSubject(Subject):
@@ -113,6 +103,21 @@ class MethodSubject(Subject):
     noun = "method"
     spec: Method
 
+    def labelled(self, dataset: str, only: str = "") -> Iterator[tuple[Task, Labels]]:
+        """The tasks of a dataset whose labels are available, or one of them; one at a time, as there may be many."""
+        if only:
+            task = self.catalog.load(Task, only)
+            yield task, task.labels()
+        else:
+            from neuco_core.contract.pool import read_labels
+
+            yield from read_labels(self.catalog, dataset, self.unread)
+
+    @cached_property
+    def unread(self) -> dict[str, str]:
+        """Tasks whose labels could not be read, and why."""
+        return {}
+
     @cached_property
     def embeddings(self) -> dict[str, Embeddings]:
         by_dataset: dict[str, Embeddings] = {}
@@ -124,8 +129,26 @@ class MethodSubject(Subject):
                 self.left_out[dataset] = str(error)
         if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
-            raise Inapplicable("the method can be run on no dataset here", got=reasons or "no dataset")
+            raise NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
         return by_dataset
+
+    def disturbed(self, dataset: str) -> np.ndarray:
+        """Embeddings of some samples under other names, and those with a little noise (see ``encode.disturb``)."""
+        from neuco_core.encode.disturb import disturbed
+        from neuco_core.encode.run import open_cubes
+
+        return disturbed(self.spec, open_cubes(self.spec, self.catalog.load(Dataset, dataset)))
+
+    def plain(self, dataset: str) -> Embeddings:
+        """Plain statistics of the images, to see what anybody can (see ``encode.disturb``)."""
+        from neuco_core.encode.disturb import plain_statistics
+        from neuco_core.tables.embeddings import make_embeddings
+
+        cubes = self.catalog.load(Dataset, dataset).cubes
+        if cubes is None:
+            raise NoEvidence(f"dataset {dataset!r} has no images")
+        source = cubes()
+        return make_embeddings(source.ids(), plain_statistics(source))
 
     @cached_property
     def left_out(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ def task_page() -> str:
     """Datasets, tasks and suites, each with a link to its card."""
     datasets = [_dataset_row(item) for item in in_tree(list_datasets())]
     tasks = [_task_row(item) for item in in_tree(list_tasks())]
-    suites = [_suite_row(item) for item in list_suites()]
+    suites = [_suite_row(item) for item in list_suites() if not item.living]
     return "\n".join(
         [
             HEAD + "# Datasets, tasks and suites",

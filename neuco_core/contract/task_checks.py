@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from neuco_core.contract.common_checks import require_words
-from neuco_core.contract.contract import Broken, Inapplicable, Warn, check
+from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn, check
 from neuco_core.contract.metadata import check_citation, check_license
 from neuco_core.contract.subjects import ORDER, TaskSubject
+from neuco_core.contract.yardstick import standard_error
 from neuco_core.errors import NeucoError
-from neuco_core.specs import Dataset, Method
+from neuco_core.specs import Dataset, Method, Task
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
@@ -92,32 +93,44 @@ def samples(subject: TaskSubject) -> str:
 @check(
     "task-novelty",
     "task",
-    asks=f"the labels are not those of another task, and correlate with none by more than {CORRELATED}",
+    asks=f"the labels are not those of another task, and correlate with none by more than {CORRELATED} (not essential: "
+    "skipped if no other labels of the dataset can be read here)",
     reason="a task that counts twice tilts the ranking",
     cure="say in the card why both are needed, or drop one",
+    essential=False,
 )
 def novelty(subject: TaskSubject) -> str:
-    others = subject.labelled(subject.spec.dataset)
-    if not others:
-        return "no other task of this dataset to compare with"
-    value, name = max((_correlation(subject, labels), task.id) for task, labels in others)
+    from neuco_core.contract.pool import pool_of
+
+    labels, pool = subject.labels, pool_of(subject.catalog, subject.spec.dataset)
+    unread = {name: reason for name, reason in pool.unread.items() if name != subject.id}
+    nearest = pool.nearest(labels, but=subject.id)  # a few: what is near is computed once more, from all labels
+    if not nearest and not unread:
+        raise Inapplicable("this is the only task of its dataset")
+    if not nearest:
+        name, reason = next(iter(unread.items()))
+        raise NoEvidence(f"none of the {len(unread)} other tasks can be read", got=f"{name}: {reason}")
+    close = [name for value, name in nearest if value > CORRELATED - 0.02]
+    exact = [(_correlation(labels, subject.catalog.load(Task, name).labels()), name) for name in close]
+    value, name = max(exact, default=nearest[0])
     if value > 1 - 1e-12:
         raise Broken(f"the same labels as task {name!r}")
     if value > CORRELATED:
         raise Warn(f"correlates with task {name!r}", expected=f"at most {CORRELATED}", got=f"{value:.3f}")
-    return f"nearest is {name}, |r| = {value:.2f}"
+    more = f"; {counted(len(unread), 'task')} could not be read" if unread else ""
+    return f"nearest of {len(pool.tasks - {subject.id})} is {name}, |r| = {value:.2f}{more}"
 
 
-def _correlation(subject: TaskSubject, other: Labels) -> float:
+def _correlation(labels: Labels, other: Labels) -> float:
     """The largest absolute correlation between the labels of two tasks, over the samples that both have."""
     import numpy as np
 
-    own, theirs = (labels.frame().drop(columns="group", errors="ignore") for labels in (subject.labels, other))
+    own, theirs = (item.frame().drop(columns="group", errors="ignore") for item in (labels, other))
     both = own.add_suffix("_own").join(theirs.add_suffix("_other"), how="inner")
     varying = both.loc[:, both.nunique() > 1]
     if len(both) < 10 or varying.shape[1] < both.shape[1]:
         return 0.0
-    split = len(subject.labels.columns)
+    split = len(labels.columns)
     return float(np.abs(np.corrcoef(varying.to_numpy().T)[:split, split:]).max())
 
 
@@ -145,8 +158,7 @@ def solvable(subject: TaskSubject) -> str:
 )
 def chance(subject: TaskSubject) -> str:
     yard, noise = subject.yardstick, subject.score(subject.noise())
-    # Splits overlap, so their scores are not independent: the standard error is Nadeau and Bengio's (2003).
-    luck = noise.std * math.sqrt(1 / len(noise.per_split) + noise.samples["test"] / noise.samples["train"])
+    luck = standard_error(noise)
     if yard.better(noise.mean, yard.limit(luck)):
         expected, got = f"not {yard.beyond(yard.limit(luck))}", yard.show(noise.mean)
         raise Broken("random embeddings solve the task", expected=expected, got=got)
@@ -174,7 +186,7 @@ def baseline(subject: TaskSubject) -> str:
     try:
         embeddings = method.embeddings(subject.spec.dataset)
     except NeucoError as error:
-        raise Inapplicable(f"{method.id} cannot be run here: {error}") from error
+        raise NoEvidence(f"{method.id} cannot be run here: {error}") from error
     reached = subject.score(embeddings, expected.protocol).mean
     if not abs(reached - expected.score) <= expected.tolerance:
         wanted = f"{expected.score:g} ± {expected.tolerance:g} by {method.id} under {expected.protocol}"

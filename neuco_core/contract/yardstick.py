@@ -12,10 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from neuco_core.scoring.scorer import Score
     from neuco_core.specs import Metric
     from neuco_core.tables.labels import Labels
 
 MARGIN = 0.1
+TOP = 0.01
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,11 @@ class Yardstick:
     def solved(self) -> float:
         """What a solved task scores: 0.9 for R² and F1; for an error, a tenth of the guess's."""
         return self.perfect - self.sign * MARGIN * self.scale
+
+    @property
+    def ceiling(self) -> float:
+        """Beyond this nothing is left to gain: 0.99 for R² and F1; for an error, a hundredth of the guess's."""
+        return self.perfect - self.sign * TOP * self.scale
 
     def limit(self, luck: float) -> float:
         """What embeddings that know nothing may reach; ``luck`` is the standard error of their score, allowed twice."""
@@ -50,6 +57,11 @@ class Yardstick:
     def beyond(self, score: float) -> str:
         """Better than a score, in words."""
         return f"{'above' if self.sign > 0 else 'below'} {self.show(score)}"
+
+
+def standard_error(score: Score) -> float:
+    """Of a mean over splits. They overlap, so their scores are not independent: this is Nadeau and Bengio's (2003)."""
+    return score.std * math.sqrt(1 / len(score.per_split) + score.samples["test"] / score.samples["train"])
 
 
 def yardstick(labels: Labels, metric: Metric, probed: float = math.nan) -> Yardstick:

@@ -43,4 +43,7 @@ def neuco_methods() -> Iterator[Method]:
             params={"bands": bands, "size": 8},
             dim=1024,
             baseline=True,
+            pretraining=(),
+            n_parameters=0,
+            preprocessing="bilinear to 8 × 8, groups of bands averaged",
         )

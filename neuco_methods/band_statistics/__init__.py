@@ -26,4 +26,6 @@ def neuco_methods() -> Iterator[Method]:
         encoder=make_encoder,
         params={"seasons": "concat"},
         dim=972,
+        pretraining=(),
+        n_parameters=0,
     )

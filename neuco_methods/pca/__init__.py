@@ -28,4 +28,6 @@ def neuco_methods() -> Iterator[Method]:
         encoder=make_encoder,
         params={"dim": 256, "size": 8, "whiten": False, "memory_mb": 256},
         dim=256,
+        pretraining=("self",),
+        preprocessing="averaged to 8 × 8",
     )

@@ -27,4 +27,8 @@ def neuco_methods() -> Iterator[Method]:
         params={"dim": 1024, "seed": 42},
         dim=1024,
         baseline=True,
+        uses_ids=True,
+        pretraining=(),
+        n_parameters=0,
+        preprocessing="none: it takes no pixels",
     )

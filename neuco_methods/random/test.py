@@ -15,7 +15,7 @@ def encode(*ids: str, dim: int = 1024, seed: int = 42) -> np.ndarray:
 
 
 def test_keeps_the_promises_of_an_encoder() -> None:
-    assert check_encoder(make_encoder).shape == (12, 1024)
+    assert check_encoder(make_encoder, uses_ids=True).shape == (12, 1024)
 
 
 def test_values_are_uniform() -> None:

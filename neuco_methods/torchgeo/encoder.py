@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import numpy as np
 import torch
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
-from neuco_core.encoders import check_seasons, encode_each, over_seasons
-from neuco_core.errors import ChecksumError, FetchError, OfflineError, PluginError, UsageError
-from neuco_core.fetch.settings import Settings
+from neuco_core.encoders import check_seasons, encode_each, import_torchvision, over_seasons
+from neuco_core.errors import ChecksumError, PluginError, UsageError
+from neuco_core.fetch.cache import hash_file
 
 HEADS = ("fc.", "head.")  # the classifier of the pre-training, which a feature extractor has no use for
 
@@ -20,8 +19,8 @@ HEADS = ("fc.", "head.")  # the classifier of the pre-training, which a feature 
 class TorchGeoEncoder:
     """Digital numbers go in as they are: the transforms that come with the weights bring them to scale."""
 
-    def __init__(self, weights: str, seasons: str, bands: tuple[str, ...]) -> None:
-        self.weights = weights
+    def __init__(self, weights: str, checkpoint: Path, seasons: str, bands: tuple[str, ...]) -> None:
+        self.weights, self.checkpoint = weights, checkpoint
         self.seasons = check_seasons(seasons)
         self.bands = bands
 
@@ -30,7 +29,7 @@ class TorchGeoEncoder:
         if entry.meta["in_chans"] != len(self.bands):
             got = f"{entry.meta['in_chans']} for {self.weights}"
             raise UsageError("weights for another number of bands", expected=len(self.bands), got=got)
-        self.model = load_model(entry)
+        self.model = load_model(entry, self.checkpoint)
         self._transforms = entry.transforms
         self._index = [source.bands.index(band) for band in self.bands]
 
@@ -46,6 +45,7 @@ class TorchGeoEncoder:
 
 def find_weights(name: str) -> Any:
     """TorchGeo's entry for the weights: address, transforms, and what they were trained on."""
+    import_torchvision()
     from torchgeo.models import get_weight  # type: ignore[import-not-found]
 
     try:
@@ -54,12 +54,12 @@ def find_weights(name: str) -> Any:
         raise UsageError(f"TorchGeo has no weights {name!r}", hint="See torchgeo.models.list_models()") from error
 
 
-def load_model(entry: Any) -> Any:
+def load_model(entry: Any, checkpoint: Path) -> Any:
     """The network without its classifier, its weights checked to be all there."""
     from torchgeo.models import get_model
 
     model = get_model(entry.meta["model"], in_chans=entry.meta["in_chans"], num_classes=0)
-    missing, extra = model.load_state_dict(download(entry), strict=False)
+    missing, extra = model.load_state_dict(read(entry, checkpoint), strict=False)
     extra = [key for key in extra if not key.startswith(HEADS)]
     if missing or extra:
         text = f"the weights do not fit: {len(missing)} parts missing, {len(extra)} too many"
@@ -67,18 +67,12 @@ def load_model(entry: Any) -> Any:
     return model.eval()
 
 
-def download(entry: Any) -> dict[str, Any]:
-    """The weights from torch's own cache or the network; tensors only, and the hash in the file's name is checked."""
-    path = Path(torch.hub.get_dir()) / "checkpoints" / entry.url.rsplit("/", 1)[-1]
-    if Settings.from_environment().offline and not path.exists():
-        raise OfflineError("the weights are not on this machine, and NEUCO_OFFLINE is set", where=entry.url)
-    try:
-        state: dict[str, Any] = entry.get_state_dict(
-            progress=False, check_hash=True, map_location="cpu", weights_only=True
-        )
-    except (URLError, OSError) as error:
-        hint = f"Fetch the file elsewhere and put it to {path}"
-        raise FetchError(f"the weights cannot be downloaded: {error}", where=entry.url, hint=hint) from error
-    except RuntimeError as error:
-        raise ChecksumError(f"the weights were refused: {error}", where=entry.url) from error
+def read(entry: Any, checkpoint: Path) -> dict[str, Any]:
+    """The weights, tensors only; TorchGeo's name for the file has the beginning of its sha256."""
+    wanted = entry.url.rpartition("-")[2].partition(".")[0]
+    digest = hash_file(checkpoint)
+    if not digest.startswith(wanted):
+        what = f"not the weights {entry}"
+        raise ChecksumError(what, where=checkpoint, expected=f"a sha256 that begins with {wanted}", got=digest)
+    state: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
     return state

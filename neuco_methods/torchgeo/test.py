@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
-from typing import Any
-from urllib.error import URLError
 
 import numpy as np
 import pytest
@@ -19,7 +17,10 @@ import torch
 from torch import nn
 
 from neuco_core.encode.run import check_bands
-from neuco_core.errors import ChecksumError, DataError, FetchError, OfflineError, PluginError, UsageError
+from neuco_core.encode.run import make_encoder as make
+from neuco_core.encoders import import_torchvision
+from neuco_core.errors import ChecksumError, DataError, PluginError, UnpinnedError, UsageError
+from neuco_core.fetch.cache import hash_file
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
 from neuco_methods.torchgeo import NETWORKS, make_encoder, neuco_methods
 
@@ -44,24 +45,29 @@ def state() -> dict[str, torch.Tensor]:
 
 
 class Weights:
-    url = "https://example.org/resnet18-59bfdff9.pth"
-
-    def __init__(self, in_chans: int = 13, fetch: Callable[[], dict[str, Any]] = state) -> None:
+    def __init__(self, digits: str, in_chans: int = 13) -> None:
         self.meta = {"model": "resnet18", "in_chans": in_chans}
-        self._fetch = fetch
+        self.url = f"https://example.org/resnet18-{digits}.pth"
 
     @staticmethod
     def transforms(images: torch.Tensor) -> torch.Tensor:
         return images.div_(10000)  # in place, as some of TorchGeo's are
 
-    def get_state_dict(self, **options: Any) -> dict[str, Any]:
-        assert options == {"progress": False, "check_hash": True, "map_location": "cpu", "weights_only": True}
-        return self._fetch()
+
+def save(path: Path, parts: dict[str, torch.Tensor]) -> str:
+    """A file of weights; gives the digits that TorchGeo would put into its name."""
+    torch.save(parts, path)
+    return hash_file(path)[:8]
 
 
 @pytest.fixture
-def torchgeo(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-    known = SimpleNamespace(weights=Weights())
+def checkpoint(tmp_path: Path) -> Path:
+    return tmp_path / "weights.pth"
+
+
+@pytest.fixture
+def torchgeo(monkeypatch: pytest.MonkeyPatch, checkpoint: Path) -> SimpleNamespace:
+    known = SimpleNamespace(weights=Weights(save(checkpoint, state())))
 
     def get_weight(name: str) -> Weights:
         if name != RESNET:
@@ -73,26 +79,19 @@ def torchgeo(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     vars(models).update(get_weight=get_weight, get_model=lambda name, **options: Network(**options))
     monkeypatch.setitem(sys.modules, "torchgeo", ModuleType("torchgeo"))
     monkeypatch.setitem(sys.modules, "torchgeo.models", models)
-    monkeypatch.delenv("NEUCO_OFFLINE", raising=False)
+    monkeypatch.setattr("neuco_methods.torchgeo.encoder.import_torchvision", lambda: None)
     return known
 
 
-def raises(error: Exception) -> Callable[[], dict[str, Any]]:
-    def fetch() -> dict[str, Any]:
-        raise error
-
-    return fetch
-
-
 @pytest.mark.usefixtures("torchgeo")
-def test_keeps_the_promises_of_an_encoder() -> None:
+def test_keeps_the_promises_of_an_encoder(checkpoint: Path) -> None:
     for seasons in ("post", "pre"):
-        assert check_encoder(partial(make_encoder, RESNET, seasons), CUBES).shape == (6, 512)
+        assert check_encoder(partial(make_encoder, RESNET, checkpoint, seasons), CUBES).shape == (6, 512)
 
 
 @pytest.mark.usefixtures("torchgeo")
-def test_takes_the_thirteen_bands_by_name_and_leaves_the_cube_alone() -> None:
-    method = make_encoder(RESNET)
+def test_takes_the_thirteen_bands_by_name_and_leaves_the_cube_alone(checkpoint: Path) -> None:
+    method = make_encoder(RESNET, checkpoint)
     method.fit(CUBES)
     batch = CUBES.read(CUBES.ids())
     before = batch.values.copy()
@@ -105,27 +104,24 @@ def test_takes_the_thirteen_bands_by_name_and_leaves_the_cube_alone() -> None:
         assert np.allclose(values[0], network(images).mean(dim=0).numpy(), atol=1e-5)
 
 
-def test_weights_out_of_reach_say_what_to_do(torchgeo: SimpleNamespace, monkeypatch: pytest.MonkeyPatch) -> None:
-    torchgeo.weights = Weights(fetch=raises(URLError("no route to host")))
-    with pytest.raises(FetchError, match=r"cannot be downloaded: .*no route.*put it to .*resnet18-59bfdff9\.pth"):
-        make_encoder(RESNET).fit(CUBES)
-    monkeypatch.setenv("NEUCO_OFFLINE", "1")
-    with pytest.raises(OfflineError, match="NEUCO_OFFLINE"):
-        make_encoder(RESNET).fit(CUBES)
-
-
-def test_wrong_weights_are_refused(torchgeo: SimpleNamespace) -> None:
-    torchgeo.weights = Weights(fetch=raises(RuntimeError("invalid hash value")))
-    with pytest.raises(ChecksumError, match="invalid hash"):
-        make_encoder(RESNET).fit(CUBES)
-    torchgeo.weights = Weights(fetch=lambda: {"conv.bias": torch.zeros(512), "more": torch.zeros(1)})
+def test_wrong_weights_are_refused(torchgeo: SimpleNamespace, checkpoint: Path) -> None:
+    torchgeo.weights = Weights("00000000")
+    with pytest.raises(ChecksumError, match="begins with 00000000"):
+        make_encoder(RESNET, checkpoint).fit(CUBES)
+    torchgeo.weights = Weights(save(checkpoint, {"conv.bias": torch.zeros(512), "more": torch.zeros(1)}))
     with pytest.raises(PluginError, match="1 parts missing, 1 too many"):
-        make_encoder(RESNET).fit(CUBES)
-    torchgeo.weights = Weights(in_chans=3)
+        make_encoder(RESNET, checkpoint).fit(CUBES)
+    torchgeo.weights = Weights("00000000", in_chans=3)
     with pytest.raises(UsageError, match=r"expected 13, got 3"):
-        make_encoder(RESNET).fit(CUBES)
+        make_encoder(RESNET, checkpoint).fit(CUBES)
     with pytest.raises(UsageError, match="no weights 'ResNet9'"):
-        make_encoder("ResNet9").fit(CUBES)
+        make_encoder("ResNet9", checkpoint).fit(CUBES)
+
+
+def test_weights_that_nobody_has_verified_say_what_to_do() -> None:
+    for method in neuco_methods():
+        with pytest.raises(UnpinnedError, match=f"neuco data pin --method {method.id}"):
+            make(method, dict(method.params))
 
 
 def test_six_bands_are_not_thirteen() -> None:
@@ -134,11 +130,20 @@ def test_six_bands_are_not_thirteen() -> None:
             check_bands(method, "olinda", LANDSAT_BANDS)
 
 
-def test_the_names_are_those_of_torchgeo() -> None:
+def test_the_real_networks_take_weights_of_the_same_form(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if importlib.util.find_spec("torchgeo") is None:
         # TorchGeo brings dozens of packages; the stand-in above has the part of its interface that is used.
         return
-    from torchgeo.models import get_weight  # type: ignore[import-not-found]
+    import_torchvision()
+    from torchgeo.models import get_model, get_weight  # type: ignore[import-not-found]
 
-    for weights, _, _ in NETWORKS.values():
-        assert get_weight(weights).meta["in_chans"] == 13
+    for weights, dim, _, address in NETWORKS.values():
+        entry = get_weight(weights)
+        assert entry.url.removeprefix("https://hf.co/").replace("/resolve/", "@") == address.removeprefix("hf://")
+        digits = save(checkpoint, get_model(entry.meta["model"], in_chans=13, num_classes=0).state_dict())
+        # Random weights have another hash than the one in the file's name.
+        known = SimpleNamespace(url=f"x-{digits}.pth", meta=entry.meta, transforms=entry.transforms)
+        monkeypatch.setattr("neuco_methods.torchgeo.encoder.find_weights", {weights: known}.get)
+        encoder = make_encoder(weights, checkpoint)
+        encoder.fit(CUBES)
+        assert encoder.encode(CUBES.read(CUBES.ids()[:1])).shape == (1, dim)

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "biomass_mean",
         title="Mean above-ground biomass",
         description="Above-ground biomass density, averaged over the image; labels from GEDI L4A",
+        metric="r2",
         unit="Mg/ha",
         files=("biomass_mean__regr.csv",),
         tags=("vegetation",),

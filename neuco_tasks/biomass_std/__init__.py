@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "biomass_std",
         title="Spread of the above-ground biomass",
         description="Standard deviation of the above-ground biomass density within the image; labels from GEDI L4A",
+        metric="r2",
         unit="Mg/ha",
         files=("biomass_std__regr.csv",),
         tags=("vegetation", "texture"),

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "clouds",
         title="Cloud cover",
         description="Average cloud cover of the four seasons; labels from CloudSEN12",
+        metric="r2",
         unit="%",
         files=("clouds_reg__regr.csv",),
         tags=("atmosphere",),

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "crops",
         title="Share of soybean and corn",
         description="Combined fraction of soybean and corn in the image; labels from the USDA Cropland Data Layer",
+        metric="r2",
         unit="fraction",
         files=("crops__regr.csv",),
         tags=("agriculture",),

@@ -30,6 +30,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         bands=("grey/0",),
         seasons=("scene",),
         cubes=open_cubes,
+        protocol="ridge",
         license=LICENSE,
         citation=CITATION,
         tags=TAGS,
@@ -44,6 +45,7 @@ def neuco_tasks() -> Iterator[Task]:
         description="The digit from 0 to 9 that a person wrote",
         dataset="digits",
         kind="classification",
+        metric="f1",
         source=Remote(
             "pkg://neuco_tasks.digits/labels.csv",
             sha256="e3c77f9d78cd8f58fbac9ac171d9bdbe89f5a798f3115aaf2953948c286640f8",

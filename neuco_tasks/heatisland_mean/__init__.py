@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "heatisland_mean",
         title="Mean summer surface temperature of cities",
         description="Mean surface temperature of larger northern cities in summer; labels from Landsat-8",
+        metric="r2",
         unit="K",
         files=("heat-island_mean__regr.csv", "heatisland_mean__regr.csv"),
         tags=("urban", "temperature"),

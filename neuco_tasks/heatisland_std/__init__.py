@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "heatisland_std",
         title="Spread of the summer surface temperature of cities",
         description="Spread of the surface temperature of larger northern cities in summer; labels from Landsat-8",
+        metric="r2",
         unit="K",
         files=("heat-island_std__regr.csv", "heatisland_std__regr.csv"),
         tags=("urban", "temperature", "texture"),

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "landcover_agriculture",
         title="Share of agriculture",
         description="Fraction of agricultural land in the image; labels from CORINE land cover",
+        metric="r2",
         unit="fraction",
         files=("landcover_agriculture__regr.csv",),
         tags=("land-cover", "agriculture"),

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "landcover_forest",
         title="Share of forest",
         description="Fraction of forest in the image; labels from CORINE land cover",
+        metric="r2",
         unit="fraction",
         files=("landcover_forest__regr.csv",),
         tags=("land-cover", "vegetation"),

@@ -26,22 +26,31 @@ FILES = {
     "nodata": ("50672ef7b28fcdd9930c78ff7a3149925cdb692c0630d933cee8c3a0f5443ba7", 80966),
 }
 
-# Task → kind, unit, file, column's meaning, tags.
+# Task → kind, metric, unit, file, column's meaning, tags.
 TASKS = {
-    "biomass_mean": ("regression", "Mg/ha", "biomass", "mean above-ground biomass", ("vegetation",)),
-    "biomass_std": ("regression", "Mg/ha", "biomass", "spread of the above-ground biomass", ("vegetation", "texture")),
-    "crops": ("regression", "fraction", "crops", "share of row crops", ("agriculture",)),
+    "biomass_mean": ("regression", "r2", "Mg/ha", "biomass", "mean above-ground biomass", ("vegetation",)),
+    "biomass_std": (
+        "regression",
+        "r2",
+        "Mg/ha",
+        "biomass",
+        "spread of the above-ground biomass",
+        ("vegetation", "texture"),
+    ),
+    "crops": ("regression", "r2", "fraction", "crops", "share of row crops", ("agriculture",)),
     "landcover_agriculture": (
         "regression",
+        "r2",
         "fraction",
         "landcover",
         "share of cropland",
         ("land-cover", "agriculture"),
     ),
-    "landcover_forest": ("regression", "fraction", "landcover", "share of forest", ("land-cover", "vegetation")),
-    "clouds": ("regression", "%", "clouds", "cloud cover over the four seasons", ("atmosphere",)),
+    "landcover_forest": ("regression", "r2", "fraction", "landcover", "share of forest", ("land-cover", "vegetation")),
+    "clouds": ("regression", "r2", "%", "clouds", "cloud cover over the four seasons", ("atmosphere",)),
     "heatisland_mean": (
         "regression",
+        "r2",
         "K",
         "heatisland",
         "mean surface temperature in summer",
@@ -49,14 +58,15 @@ TASKS = {
     ),
     "heatisland_std": (
         "regression",
+        "r2",
         "K",
         "heatisland",
         "spread of the surface temperature in summer",
         ("urban", "temperature", "texture"),
     ),
-    "nodata": ("regression", "fraction", "nodata", "share of pixels without data", ("quality",)),
-    "random_reg": ("regression", "1", "clouds", "random numbers, mostly zero", ("control",)),
-    "random_cls": ("classification", "", "clouds", "1 where the random number is above 10", ("control",)),
+    "nodata": ("regression", "r2", "fraction", "nodata", "share of pixels without data", ("quality",)),
+    "random_reg": ("regression", "r2", "1", "clouds", "random numbers, mostly zero", ("control",)),
+    "random_cls": ("classification", "f1", "", "clouds", "1 where the random number is above 10", ("control",)),
 }
 
 # Task → score of `averaging` and its tolerance, as `python benchmarks/baselines.py` measures them.
@@ -91,6 +101,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         seasons=("spring", "summer", "fall", "winter"),
         cubes=open_cubes,
         synthetic=True,
+        protocol="ridge",
         license=LICENSE,
         citation=CITATION,
         tags=TAGS,
@@ -99,7 +110,7 @@ def neuco_datasets() -> Iterator[Dataset]:
 
 @hookimpl
 def neuco_tasks() -> Iterator[Task]:
-    for name, (kind, unit, file, what, tags) in TASKS.items():
+    for name, (kind, metric, unit, file, what, tags) in TASKS.items():
         sha256, size = FILES[file]
         score, tolerance = BASELINES[name]
         yield Task(
@@ -108,6 +119,7 @@ def neuco_tasks() -> Iterator[Task]:
             description=f"Synthetic: {what}, known exactly because the scene was generated",
             dataset="mini",
             kind=kind,
+            metric=metric,
             unit=unit,
             source=Remote(f"pkg://neuco_tasks.mini/labels/{file}.csv", sha256=sha256, size=size),
             columns=(name,),

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "nodata",
         title="Fraction of empty pixels",
         description="Fraction of zero pixels in the Sentinel-2 images, over all places of the dataset",
+        metric="r2",
         unit="fraction",
         files=("nodata__regr.csv",),
         tags=("quality",),

@@ -43,6 +43,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         bands=("etm/B1", "etm/B2", "etm/B3", "etm/B4", "etm/B5", "etm/B7"),
         seasons=("scene",),
         cubes=open_cubes,
+        protocol="ridge",
         license=LICENSE,
         citation=CITATION,
         tags=("earth-observation", "embedded", "real"),
@@ -51,14 +52,21 @@ def neuco_datasets() -> Iterator[Dataset]:
 
 @hookimpl
 def neuco_tasks() -> Iterator[Task]:
-    yield _task("elevation_mean", "regression", "m", "mean elevation of a patch", ("terrain",))
+    yield _task("elevation_mean", "regression", "r2", "m", "mean elevation of a patch", ("terrain",))
     yield _task(
-        "elevation_std", "regression", "m", "standard deviation of the elevation in a patch", ("terrain", "texture")
+        "elevation_std",
+        "regression",
+        "r2",
+        "m",
+        "standard deviation of the elevation in a patch",
+        ("terrain", "texture"),
     )
-    yield _task("sea_level", "classification", "", "1 where the mean elevation is below 1 m", ("terrain", "water"))
+    yield _task(
+        "sea_level", "classification", "f1", "", "1 where the mean elevation is below 1 m", ("terrain", "water")
+    )
 
 
-def _task(column: str, kind: str, unit: str, what: str, tags: tuple[str, ...]) -> Task:
+def _task(column: str, kind: str, metric: str, unit: str, what: str, tags: tuple[str, ...]) -> Task:
     score, tolerance = BASELINES[column]
     return Task(
         id=f"olinda_{column}",
@@ -66,6 +74,7 @@ def _task(column: str, kind: str, unit: str, what: str, tags: tuple[str, ...]) -
         description=f"{what[0].upper()}{what[1:]}, from the elevation model that comes with the scene",
         dataset="olinda",
         kind=kind,
+        metric=metric,
         unit=unit,
         source=LABELS,
         columns=(column,),

@@ -13,6 +13,7 @@ def neuco_tasks() -> Iterator[Task]:
         title="Random classes",
         description="Control task: 1 where the value of random_reg is above 10; no embedding should score",
         kind="classification",
+        metric="f1",
         files=("random_cls__cls.csv",),
         tags=("control",),
         control=True,

@@ -12,6 +12,7 @@ def neuco_tasks() -> Iterator[Task]:
         "random_reg",
         title="Random numbers",
         description="Control task: random values, most of them 0; no embedding should score",
+        metric="r2",
         unit="1",
         files=("random_reg__regr.csv",),
         tags=("control",),

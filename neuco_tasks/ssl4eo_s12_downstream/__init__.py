@@ -38,6 +38,8 @@ def neuco_datasets() -> Iterator[Dataset]:
         bands=common.BANDS,
         seasons=common.SEASONS,
         cubes=open_cubes,
+        protocol="neuco-2025",
+        related=common.RELATED,
         license=common.LICENSE,
         citation=f"{common.CITATION}; {common.CUBES_CITATION}",
         tags=("earth-observation", "real"),

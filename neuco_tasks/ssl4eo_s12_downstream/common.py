@@ -15,6 +15,9 @@ CUBES_CITATION = (
     "Blumenstiel, B., Braham, N. A. A., Albrecht, C. M., Maurogiovanni, S. and Fraccaro, P. (2025): "
     "SSL4EOS12 v1.1 - A Multimodal, Multiseasonal Dataset for Pretraining, arXiv:2503.00168"
 )
+# Made like these, of the same sensors and by some of the same people, and meant for models that were trained on them.
+# Nobody has compared the places, so an overlap is possible and not known.
+RELATED = ("SSL4EO-S12", "SSL4EO-S12 v1.1")
 TAGS = ("earth-observation", "real", "ssl4eo-s12")
 
 SEASONS = ("spring", "summer", "fall", "winter")
@@ -28,6 +31,7 @@ def ssl4eo_task(
     title: str,
     description: str,
     files: tuple[str, ...],
+    metric: str,
     tags: tuple[str, ...],
     kind: str = "regression",
     unit: str = "",
@@ -41,6 +45,7 @@ def ssl4eo_task(
         description=description,
         dataset=DATASET,
         kind=kind,
+        metric=metric,
         unit=unit,
         source=_labels(*files),
         license=LICENSE,

@@ -114,7 +114,15 @@ def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -
     env = {"NEUCO_REGISTRY": str(tmp_path)}
     listed = neuco_here("suites", "--json", env=env)
     assert [suite["id"] for suite in listed.json] == ["fine"]
-    assert listed.err.startswith(f"broken: {suites / 'rotten.toml'}: not a suite")
+    warning = f"neuco: warning: suite 'rotten' cannot be used: {suites / 'rotten.toml'}: not a suite"
+    assert listed.err.startswith(warning)
+    for args in (["leaderboard", "list"], ["check", "digits_class", "--only", "task-metadata"]):
+        done = neuco_here(*args, env=env)
+        assert (done.code, warning in done.err) == (0, True), done.text
+    shown = neuco("leaderboard", "show", "fine", env=env)
+    assert (shown.code, f"{suites / 'rotten.toml'}: not a suite" in shown.err) == (0, True), shown.text
+    built = neuco("leaderboard", "build", env=env)
+    assert (built.code, "fine: written" in built.out, "rotten.toml: not a suite" in built.err) == (5, True, True)
     for name in ("fine", "biomass_mean"):
         assert neuco_here("show", name, env=env).code == 0
     for args in (["show", "rotten"], ["tasks", "--suite", "rotten"]):
@@ -122,6 +130,18 @@ def test_a_bad_suite_file_is_reported_and_hurts_no_other_suite(tmp_path: Path) -
         assert (done.code, done.out) == (5, "")
         assert f"{suites / 'rotten.toml'}: not a suite" in done.err
     assert neuco_here("suites", env={**env, "NEUCO_STRICT": "1"}).code == 5
+
+
+def test_a_suite_with_a_version_that_does_not_exist_is_reported(tmp_path: Path) -> None:
+    path = tmp_path / "suites" / "future.toml"
+    path.parent.mkdir()
+    path.write_text('id = "future"\n[tasks]\nbiomass_mean = 7\n')
+    env = {"NEUCO_REGISTRY": str(tmp_path)}
+    answers = [neuco_here("suites", env=env).err, neuco_here("doctor", env=env).out]
+    answers.append(neuco("leaderboard", "show", "future", env=env).err)
+    for text in answers:
+        assert f"{path}: task 'biomass_mean'" in text
+        assert "not the version that suite 'future' compares; expected version 7, got 1" in text
 
 
 @pytest.mark.parametrize(
@@ -161,4 +181,17 @@ def test_an_interruption_while_the_command_line_is_imported_is_one_line(tmp_path
 def test_an_interruption_while_plugins_are_imported_is_one_line(tmp_path: Path) -> None:
     plugin(tmp_path, "slow", "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
     done = neuco("tasks", path=tmp_path)
-    assert (done.code, done.out, done.err.strip()) == (130, "", "neuco: interrupted")
+    where = tmp_path / "neuco_tasks" / "slow"
+    words = f"neuco: interrupted while plugin 'slow' ({where}) was being imported"
+    assert (done.code, done.out, done.err.strip()) == (130, "", words)
+
+
+@pytest.mark.parametrize(
+    ("words", "close"),
+    [(("scor",), "'score'"), (("data", "fetsh"), "'fetch'"), (("qqq",), None)],
+)
+def test_a_mistyped_command_is_answered_with_the_likely_one(words: tuple[str, ...], close: str | None) -> None:
+    done = neuco_here(*words)
+    assert (done.code, done.out) == (2, "")
+    assert f"No such command {words[-1]!r}." in done.err
+    assert (f"Did you mean {close}" in done.err) if close else ("Did you mean" not in done.err)

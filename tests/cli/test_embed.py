@@ -77,7 +77,7 @@ def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package() -> N
     assert "needs 13 bands and dataset 'olinda' has 6: 13 are missing (s2l1c/B01, " in line
     if importlib.util.find_spec("torchgeo") is None:
         code, line = failing(*args[:4], "mini", *args[5:])
-        assert (code, "Install it with: pip install 'torchgeo'" in line) == (6, True)
+        assert (code, "Install them with: python -m pip install --require-hashes" in line) == (6, True)
 
 
 def test_params_are_read_as_what_they_look_like() -> None:

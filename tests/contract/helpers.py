@@ -118,6 +118,7 @@ def check(folder: Path, *args: str) -> dict[str, dict[str, Any]]:
         raise AssertionError(said.err)
     findings = {row["check"]: row for row in json.loads(said.out)}
     statuses = {row["status"] for row in findings.values()}
-    if said.code != int("failed" in statuses or "ok" not in statuses):
+    lacking = any(row["lacking"] for row in findings.values())
+    if said.code != (1 if "failed" in statuses or "ok" not in statuses else 8 if lacking else 0):
         raise AssertionError(f"exit code {said.code} for {findings}")
     return findings

@@ -27,6 +27,7 @@ def neuco_datasets() -> Iterator[Dataset]:
         seasons=("scene",),
         cubes=_cubes,
         synthetic=True,
+        protocol="ridge",
         license="Apache-2.0",
         tags=("example",),
     )
@@ -39,6 +40,7 @@ def neuco_tasks() -> Iterator[Task]:
         title="Frequency of the wave",
         dataset="example",
         kind="regression",
+        metric="r2",
         unit="periods per image",
         source=Remote(
             "pkg://neuco_task_example/frequency.csv",
