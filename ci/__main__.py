@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 import sys
+import traceback
 from pathlib import Path
+from typing import Literal
 
 import click
+import msgspec
 
-from ci.report import LARGEST
+from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report
+from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.text import one_line
+from neuco_core.text import clean
 
+GRACE = 300  # seconds after the deadline
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
+PATH = click.Path(path_type=Path)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -39,17 +47,151 @@ def changed(repo: Path, since: str) -> None:
 @click.option("--out", type=FILE, required=True, help="Where the report goes.")
 @click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
 @click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
-def score_pr(base: Path, head: Path, since: str, out: Path, seconds: float, memory: int) -> None:
-    """Check, test and score what a pull request touches; exits with 1 if anything fails."""
+@click.option("--deadline", type=float, default=150, show_default=True, help="Time limit of the whole, in minutes.")
+@click.option("--merged", is_flag=True, help="It is on main now: new methods are scored on new tasks, too.")
+@click.option("--trust", is_flag=True, help="Run the code WITHOUT a sandbox, with all your rights: your own code only.")
+def score_pr(
+    base: Path,
+    head: Path,
+    since: str,
+    out: Path,
+    seconds: float,
+    memory: int,
+    deadline: float,
+    merged: bool,
+    trust: bool,
+) -> None:
+    """Check, test and score what a pull request touches.
+
+    Exits with 0 if it is green, with 1 if anything failed, and with 3 if it waits for a maintainer: nothing failed, but
+    something could not be scored here for a reason that is not the contributor's. A report is written whatever happens,
+    and it is red if anything did.
+    """
     from ci.comment import summary
-    from ci.sandbox import Limits
+    from ci.sandbox import Limits, engine
     from ci.score_pr import score_pr as run
     from neuco_core.files import write_atomic
 
-    report = run(base, head, since, Limits(seconds=seconds, memory=memory << 20))
+    kind = "trust" if trust else "bubblewrap"
+    # Written first, so that it is there even if this process is killed.
+    unfinished = NeucoError(f"it was ended from outside, or long after its deadline of {deadline:g} minutes")
+    write_atomic(out.absolute(), _failed(head, kind, unfinished).to_bytes())
+    _stop_at(deadline)
+    try:
+        kind = engine(trusted=trust)
+        say(_about(kind))
+        report = run(base, head, since, Limits(seconds=seconds, memory=memory << 20), kind, merged, deadline)
+    except Stopped as stopped:
+        say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
+        sys.exit(128 + stopped.number)
+    except Exception as error:
+        write_atomic(out.absolute(), _failed(head, kind, error).to_bytes())
+        if isinstance(error, NeucoError):
+            raise
+        say("".join(traceback.format_exception(error)), err=True)
+        sys.exit(1)
+    report = msgspec.structs.replace(report, general=(*report.general, *_weak(kind)))
     write_atomic(out.absolute(), report.to_bytes())
-    click.echo(summary(report))
-    sys.exit(0 if report.green else 1)
+    say(summary(report))
+    sys.exit(EXIT_CODES[report.verdict])
+
+
+class Stopped(BaseException):
+    """A signal to end: no handler of errors may take it for one, and everything on the way is cleaned up."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+def _stop_at(minutes: float) -> None:
+    """End well at a signal, and some time after the deadline also where no step looks at it, as in a download."""
+    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+
+    def stop(number: int, _: object) -> None:
+        for name in signals:  # a second one must not disturb the cleaning up
+            signal.signal(name, signal.SIG_IGN)
+        raise Stopped(number)
+
+    for name in signals:
+        signal.signal(name, stop)
+    signal.setitimer(signal.ITIMER_REAL, 60 * minutes + GRACE)
+
+
+def _about(kind: str) -> str:
+    """What protects this machine from the code that will run."""
+    from ci.sandbox import protections
+
+    if kind == "trust":
+        return "--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published."
+    return "sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in protections().items())
+
+
+def _weak(kind: str) -> list[Finding]:
+    """A sandbox that lacks something says so in the report. Without cgroup the limits hold all the same."""
+    from ci.sandbox import protections
+
+    lacking = [name for name, on in protections().items() if not on and "cgroup" not in name] if kind != "trust" else []
+    cure = "Use bubblewrap 0.8 or newer on x86_64 or aarch64"
+    words = f"bubblewrap lacks here: {', '.join(lacking)}"
+    return [Finding("sandbox", "machine", "warning", words, cure)] if lacking else []
+
+
+def _failed(head: Path, kind: str, error: Exception) -> Report:
+    """A red report about a run that could not be completed."""
+    from ci.changed import git
+
+    try:
+        commit = git(head, "rev-parse", "HEAD").strip()
+    except (NeucoError, OSError):
+        commit = NO_COMMIT
+    words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+    cure = "Read the log of the run; if it is not your plugin's fault, open an issue"
+    finding = Finding("judge", "pull request", "failed", f"the run was not completed: {words[:2000]}", cure)
+    used: Literal["trust", "bubblewrap"] = "trust" if kind == "trust" else "bubblewrap"
+    return Report(NO_COMMIT, commit, used, (), (finding,), (), (), 0.0, 1)
+
+
+@cli.command()
+@click.option("--base", type=FOLDER, default=Path(), help="A checkout of main.")
+@click.option("--out", type=FILE, required=True, help="Where the report goes.")
+@click.option("--suite", "suites", multiple=True, help="Only these suites; without it, all.")
+@click.option("--most", type=click.IntRange(min=1), default=2000, show_default=True, help="Cells of one run.")
+@click.option("--sample", type=click.IntRange(min=0), default=0, help="With --verify: how many records.")
+@click.option("--verify", is_flag=True, help="Score a sample again and compare; no record is replaced.")
+@click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
+@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
+def rescore(
+    base: Path, out: Path, suites: tuple[str, ...], most: int, sample: int, verify: bool, seconds: float, memory: int
+) -> None:
+    """On main: score what has no record, an outdated one or a failure that may not come again, of every suite.
+
+    With --sample N --verify, N records are scored again and compared instead; exits with 1 if one does not come again.
+    """
+    from ci.rescore import rescore as run
+    from ci.sandbox import Limits, engine
+    from neuco_core.files import write_atomic
+
+    if verify != bool(sample):
+        raise click.UsageError("--sample and --verify go together")
+    kind = engine()
+    say(_about(kind))
+    limits = Limits(seconds=seconds, memory=memory << 20)
+    report = run(base, limits, kind, suites=suites, most=most, sample=sample)
+    write_atomic(out.absolute(), report.to_bytes())
+    for finding in report.findings:
+        say(f"{finding.status} {finding.check} {finding.subject}: {finding.detail}")
+    say(f"{len(report.records)} records, {report.seconds:.0f} s")
+    sys.exit(1 if any(finding.status == "failed" for finding in report.findings) else 0)
+
+
+@cli.command()
+@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+def pack(registry: Path) -> None:
+    """Pack the records of a registry that are files of their own; none changes."""
+    from neuco_core.records.store import pack_all
+
+    say(f"{pack_all(registry)} records packed")
 
 
 @cli.command()
@@ -71,42 +213,123 @@ def post(registry: Path) -> None:
     from ci.github import GitHub
     from ci.github import post as run
 
-    names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_ID", "RUN_URL")
-    click.echo(run(GitHub.from_environment(), registry, {name: os.environ.get(name, "") for name in names}))
-
-
-@cli.command()
-@click.option("--sha", required=True, help="A commit on main.")
-@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Where reports go.")
-def merged(sha: str, out: Path) -> None:
-    """In a workflow: fetch the reports of the pull requests whose merge made a commit."""
-    from ci.github import GitHub
-
-    github = GitHub.from_environment()
-    out.mkdir(parents=True, exist_ok=True)
-    heads = github.merged_heads(sha)
-    for head in heads:
-        (out / f"{head}.json").write_bytes(github.report_of(head))
-    click.echo(f"{len(heads)} merged pull requests: {', '.join(heads) or 'main was pushed to directly'}")
+    names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_ID", "RUN_PATH", "RUN_URL")
+    say(run(GitHub.from_environment(), registry, {name: os.environ.get(name, "") for name in names}))
 
 
 @cli.command()
 @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
-@click.option("--report", "paths", type=FILE, multiple=True, help="Reports of merged pull requests.")
-@click.option("--site", type=click.Path(path_type=Path), help="Also write the website to this folder.")
+@click.option("--report", "paths", type=PATH, multiple=True, help="What score-pr wrote on main, or a folder of that.")
+@click.option("--since", default="", help="The commit before the merge that this is about.")
+@click.option("--withdraw", default="", help="Ids that may go although a suite compares their records.")
+@click.option("--take-over", is_flag=True, help="A maintainer's word: edits of records and boards on main are meant.")
+@click.option("--records-url", "urls", multiple=True, help="Where packs of records can be fetched: …/{file}.")
+@click.option("--site", type=PATH, help="Also write the website to this folder.")
 @click.option("--push/--no-push", default=False, help="Commit and push; try again if somebody else was faster.")
-@click.option("--reports", type=FOLDER, help="A folder of reports, each named after the commit that it must be about.")
-@click.option("--since", default="", help="The commit before the merge: only what it touched may be in the reports.")
 def publish(
-    repo: Path, paths: tuple[Path, ...], reports: Path | None, site: Path | None, push: bool, since: str
+    repo: Path,
+    paths: tuple[Path, ...],
+    since: str,
+    withdraw: str,
+    take_over: bool,
+    urls: tuple[str, ...],
+    site: Path | None,
+    push: bool,
 ) -> None:
-    """On main: add the records, withdraw those of removed plugins, rebuild boards and site."""
+    """On main: add the records, withdraw those of removed plugins, rebuild boards and site.
+
+    With --push it catches up on everything merged since its last commit; a plugin without a usable report is pending,
+    and published when there is one. Exits with 1 if somebody must look after something; the rest is published.
+    """
+    from ci.github import GitHub
     from ci.publish import publish as run
 
-    given = [(_read(path), "") for path in paths]
-    given += [(_read(path), path.stem) for path in sorted(reports.glob("*.json"))] if reports else []
-    for line in run(repo, given, site=site, push=push, since=since):
-        click.echo(one_line(line))
+    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
+    reports = [_read(file) for file in files]
+    in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()
+    github = GitHub.from_environment() if in_workflow else None
+    done = run(
+        repo,
+        reports,
+        site=site,
+        push=push,
+        since=since,
+        withdraw=withdraw.split(),
+        take_over=take_over,
+        github=github,
+        urls=urls,
+    )
+    say("\n".join(done.lines))
+    if done.loud:
+        say("\n".join(f"ci: {line}" for line in done.loud), err=True)
+        sys.exit(1)
+
+
+@cli.command()
+@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main; its index is written.")
+@click.option("--upload", "target", metavar="s3://BUCKET/PREFIX/", help="Upload the files there.")
+@click.option("--out", type=PATH, help="Put the files into this folder instead, for you to upload to --url.")
+@click.option("--url", help="The address of the files of --out, e.g. that of a release.")
+@click.option("--push", is_flag=True, help="Commit the index to main, as `publish` does.")
+@click.option("--method", "only", multiple=True, help="Only this encoder.")
+@click.option("--seconds", type=float, default=3600, show_default=True, help="Time limit of each encoder.")
+@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
+@click.option("--trust", is_flag=True, help="Run the code WITHOUT a sandbox, with all your rights.")
+def embeddings(
+    repo: Path,
+    target: str | None,
+    out: Path | None,
+    url: str | None,
+    push: bool,
+    only: tuple[str, ...],
+    seconds: float,
+    memory: int,
+    trust: bool,
+) -> None:
+    """On main: publish the embeddings that its encoders make, for pull requests that bring tasks.
+
+    Makes only what registry/embeddings.json does not have yet, in the sandbox, and adds it there.
+    """
+    import tempfile
+
+    from ci.boxes import Boxes
+    from ci.embeddings import fill, push_index, to_folder, to_s3
+    from ci.sandbox import Limits, engine
+
+    if bool(target) == bool(out) or bool(out) != bool(url):
+        raise click.UsageError("give either --upload, or --out and --url")
+    publish = to_s3(target) if target else to_folder(out or Path(), url or "")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        limits = Limits(seconds=seconds, memory=memory << 20)
+        boxes = Boxes(repo.resolve(), Path(scratch), limits, engine(trusted=trust))
+        for line in fill(boxes, repo / "registry", publish, only):
+            say(line)
+        if push:
+            say(push_index(repo, Path(scratch)))
+
+
+@cli.command()
+@click.option("--repo", type=FOLDER, default=Path(), help="The checkout that it was built from.")
+@click.option("--dist", type=FOLDER, default=Path("dist"), show_default=True, help="Wheel and source distribution.")
+@click.option("--tag", default="", help="The tag of the release, e.g. v0.1.0; without it only the wheel's size counts.")
+@click.option("--notes", type=FILE, help="Write the changelog's section of this version there.")
+def release(repo: Path, dist: Path, tag: str, notes: Path | None) -> None:
+    """Refuse a distribution that must not be released; `python -m build` makes it."""
+    from ci.release import LARGEST, check, the_wheel
+
+    wheel = the_wheel(dist)
+    say(f"{wheel.path.name}: {wheel.path.stat().st_size:,} bytes, fewer than {LARGEST:,}")
+    if tag:
+        text = check(dist, repo, tag)
+        if notes:
+            notes.write_text(text, encoding="utf-8")
+        say(f"{tag}: ready to be released")
+
+
+def say(text: str, err: bool = False) -> None:
+    """Print lines that a workflow's runner does not take for commands: ``::…`` at their start, ``##[`` anywhere."""
+    for line in text.splitlines():
+        click.echo(re.sub(r"^(\s*):(?=:)", r"\1: ", clean(line)).replace("##[", "## ["), err=err)
 
 
 def _read(path: Path) -> bytes:
@@ -125,7 +348,7 @@ def main() -> None:
         error.show()
         sys.exit(error.exit_code)
     except NeucoError as error:
-        click.echo(f"ci: error: {error}", err=True)
+        say(f"ci: error: {error}", err=True)
         sys.exit(error.exit_code)
 
 

@@ -1,8 +1,10 @@
-"""Make a new registry from main's and the reports, in a process that can write nowhere else.
+"""Decide which new records hold, and make boards and site, from main's registry and what its plugins declare.
 
-    python -m ci.apply OUT REPORTS [--site]
+    python -m ci.apply OUT JOB [--site]
 
-It uses main's code and plugins, from the working directory; ``OUT/registry`` is the new registry.
+It runs in the sandbox, in a tree whose plugins are data (see ``as_data``). JOB has new records, and the cells whose
+records are set aside: withdrawn, or of a task that could not be asked. ``OUT/decision.json`` says which records are to
+be taken over; ``OUT/registry`` has the boards that follow.
 """
 
 from __future__ import annotations
@@ -10,70 +12,61 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
+
 from ci.inside import write_json
-from ci.report import parse
 from neuco_core.errors import NeucoError
+from neuco_core.files import write_atomic
 from neuco_core.records.model import Key, Record
+from neuco_core.records.packs import read_manifest
+from neuco_core.records.parse import parse_record
+from neuco_core.records.store import pack_records, read_all, record_content, record_path
 
 
-def apply(registry: Path, reports: Iterable[bytes]) -> list[str]:
-    """Change a copy of the registry; returns what was done, line by line."""
-    from neuco_core.records.store import read_all, record_path, write_record
+class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The cells whose new records hold, and what there is to say, line by line."""
 
-    old = {record.key: record for record in read_all(registry)}
-    new = {record.key: record for data in reports for record in parse(data)[1]}
-    kept, lines = _choose(old, new)
-    gone, held = _unregistered(list(old.values()))
-    for record in kept:
-        write_record(record, registry)
-    for record in gone:
-        path = record_path(registry, *record.key)
-        target = registry / "withdrawn" / path.relative_to(registry / "results")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.move(path, target)
-    lines += [f"kept {record.method} on {record.task}: its plugin cannot be imported here" for record in held]
-    return [*lines, f"{len(kept)} records taken over, {len(gone)} withdrawn"]
+    kept: tuple[Key, ...]
+    lines: tuple[str, ...]
 
 
-def _choose(old: dict[Key, Record], new: dict[Key, Record]) -> tuple[list[Record], list[str]]:
-    """The records to write. One that exists and is still true is never replaced by an equal one or a failure."""
+def decide(registry: Path, new: Sequence[Record]) -> Decision:
+    """Which records to write. One that exists and is still true is never replaced by an equal one or a failure.
+
+    Equal is what `neuco verify` confirms: a plugin that hid a change of its code does not keep its old score.
+    """
     from neuco_core.runs.plan import stale_records
+    from neuco_core.runs.verify import compare
 
-    stale = stale_records(new.values())
+    fresh = {record.key: record for record in new}
+    stale = stale_records(new)
     lines = [f"left out {method} on {task}: {reason}" for (method, task, _), reason in stale.items()]
-    true = [record for key, record in old.items() if key in new and record.ok]
+    true = [record for record in read_all(registry) if record.key in fresh and record.ok]
     untrue = stale_records(true)
     settled = {record.key: record for record in true if record.key not in untrue}
     kept = []
-    for key, record in new.items():
+    for key, record in fresh.items():
         if key in stale:
             continue
-        if key in settled and (not record.ok or record.fingerprint == settled[key].fingerprint):
+        old = settled.get(key)
+        same = old is not None and old.fingerprint == record.fingerprint and compare(old, record).confirmed
+        if old is not None and (same or not record.ok):
             lines.append(f"unchanged: {record.method} on {record.task}")
             continue
-        kept.append(record)
-    return kept, lines
+        kept.append(key)
+    return Decision(tuple(kept), tuple(lines))
 
 
-def _unregistered(records: Sequence[Record]) -> tuple[list[Record], list[Record]]:
-    """Records whose method or task is no longer registered; and those whose plugin only fails to import here."""
-    from neuco_core.plugins.catalog import catalog
-    from neuco_core.plugins.discovery import inside
-    from neuco_core.specs import Method, Task
-
-    methods, tasks = catalog().all(Method), catalog().all(Task)
-    broken = {problem.name for problem in catalog().problems()}
-    gone: list[Record] = []
-    held: list[Record] = []
-    for record in records:
-        lost = [name for name, known in ((record.method, methods), (record.task, tasks)) if name not in known]
-        if lost:
-            unsure = any(inside(name, plugin) for name in lost for plugin in broken)
-            (held if unsure else gone).append(record)
-    return gone, held
+def carry_out(registry: Path, taken: Sequence[Record], gone: Sequence[Key], urls: Sequence[str] = ()) -> None:
+    """Pack records; move others out of the way, each as it is. Packs of other methods are not touched."""
+    for key in gone:
+        path = record_path(registry, *key)
+        write_atomic(registry / "withdrawn" / path.relative_to(registry / "results"), record_content(path))
+    if taken or gone or set(urls) - set(read_manifest(registry).urls):
+        pack_records(registry, taken, gone, urls)
 
 
 def rebuild(registry: Path, site: Path | None) -> list[str]:
@@ -95,17 +88,20 @@ def rebuild(registry: Path, site: Path | None) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    out, reports, *options = arguments
+    out, job, *options = arguments
     registry = Path(out) / "registry"
     shutil.copytree(Path("registry"), registry)
     os.environ["NEUCO_REGISTRY"] = str(registry)  # this process is for nothing else
     try:
-        lines = apply(registry, [path.read_bytes() for path in sorted(Path(reports).iterdir())])
-        lines += rebuild(registry, Path(out) / "site" if "--site" in options else None)
+        new = [parse_record(path.read_bytes(), path) for path in sorted((Path(job) / "records").iterdir())]
+        aside = msgspec.json.decode((Path(job) / "aside.json").read_bytes(), type=list[Key])
+        decision = decide(registry, new)
+        carry_out(registry, [record for record in new if record.key in decision.kept], aside)
+        lines = rebuild(registry, Path(out) / "site" if "--site" in options else None)
     except NeucoError as error:
         print(f"ci: error: {error}", file=sys.stderr)
         return error.exit_code
-    write_json(Path(out) / "lines.json", lines)
+    write_json(Path(out) / "decision.json", {"kept": decision.kept, "lines": [*decision.lines, *lines]})
     return 0
 
 

@@ -6,10 +6,10 @@ import string
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
-from ci.report import PluginReport, Report
+from ci.guard import suites_of
+from ci.report import PluginReport, Report, is_waiting
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
-from neuco_core.plugins.catalog import read_suite
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.specs import Suite
@@ -19,9 +19,10 @@ MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
 SANDBOX = {
-    "bubblewrap": "The plugins' code ran without network, secrets and labels.",
-    "fallback": "⚠️ Without bubblewrap the plugins' code can read any file: these scores are not published.",
+    "bubblewrap": "Contributed code has no network, no secrets and no labels there.",
+    "trust": "⚠️ The code ran with all rights of the user (`--trust`): these scores are not published.",
 }
+ITS_OWN_CLAIM = "This pull request changes the code that judges it: the verdict below is its own claim"
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 
 
@@ -34,21 +35,25 @@ def text(value: object, most: int = 600) -> str:
 def summary(report: Report) -> str:
     """A few lines for the log."""
     lines = [f"{f.status:8} {f.check} {f.subject}: {f.detail}" for f in report.findings]
-    verdict = "green" if report.green else "red"
     return "\n".join(
-        [*lines, f"{verdict}: {len(report.records)} records, sandbox {report.sandbox}, {report.seconds} s"]
+        [*lines, f"{report.verdict}: {len(report.records)} records, sandbox {report.sandbox}, {report.seconds} s"]
     )
 
 
-def render(report: Report, records: Sequence[Record], registry: Path) -> str:
-    """The whole comment."""
-    parts = [MARK, _headline(report)]
+def render(report: Report, records: Sequence[Record], registry: Path, judges: Sequence[str] = ()) -> str:
+    """The whole comment. ``judges`` are files of the pull request that judge it, as far as others than it know."""
+    judges = judges or report.core
+    parts = [MARK, _headline(report, bool(judges))]
+    if judges:
+        shown = ", ".join(map(text, judges[:5])) + (f" and {len(judges) - 5} more" if len(judges) > 5 else "")
+        claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
+        parts.append(f"{claim}It changes {shown}. No record is published after such a merge.")
     known = read_all(registry) if records else []
     parts += [_plugin(plugin, records, known) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
     parts += _ranks(report, records, known, registry)
-    parts.append(_next(report))
+    parts.append(_next(report, bool(judges)))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
     foot = f"<sub>{cost}. {SANDBOX[report.sandbox]} Judged: {report.head}.</sub>"
     body = "\n\n".join(part for part in parts if part)
@@ -58,10 +63,15 @@ def render(report: Report, records: Sequence[Record], registry: Path) -> str:
     return f"{body}\n\n{foot}\n"
 
 
-def _headline(report: Report) -> str:
+def _headline(report: Report, judges_itself: bool) -> str:
     failed = [finding for finding in report.findings if finding.status == "failed"]
+    if report.green and judges_itself:
+        return f"## ⚠️ {ITS_OWN_CLAIM}"
     if report.green:
-        return "## ✅ Ready for review"
+        warnings = [finding for finding in report.findings if finding.status == "warning"]
+        return "## ✅ Ready for review" + (f", with {counted(len(warnings), 'warning')}" if warnings else "")
+    if report.verdict == "waiting":
+        return "## ⏳ Ready for a maintainer: not everything could be done here, by no fault of the contributor"
     if failed:
         return f"## ❌ {counted(len(failed), 'check')} failed"
     return "## ❌ No check completed"
@@ -131,7 +141,7 @@ def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], r
     if not methods or not records:
         return []
     pool = {record.key: record for record in (*known, *records)}
-    tables = [table for suite in _suites(registry) if (table := _places(list(pool.values()), suite, methods))]
+    tables = [table for suite in suites_of(registry) if (table := _places(list(pool.values()), suite, methods))]
     nothing = "None: no suite is complete for the methods of this pull request."
     return ["### Places on the boards\n\n" + ("\n\n".join(tables) or nothing)]
 
@@ -156,13 +166,16 @@ def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> st
     return "\n".join(f"| {' | '.join(cells)} |" for cells in table) if rows else ""
 
 
-def _suites(registry: Path) -> list[Suite]:
-    return [read_suite(path) for path in sorted((registry / "suites").glob("*.toml"))]
-
-
-def _next(report: Report) -> str:
-    if report.green:
-        return (
-            "**Next:** a maintainer reads the code and the card. After the merge the records are added to the registry."
-        )
-    return "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+def _next(report: Report, judges_itself: bool) -> str:
+    if report.verdict == "waiting":
+        reasons = "\n".join(f"- {text(f.subject)}: {text(f.detail)}" for f in report.findings if is_waiting(f))
+        what = "a maintainer provides what is missing, or merges it as it is; what was not scored brings no record."
+        return f"**Next:** {what}\n\n{reasons}"
+    if not report.green:
+        return "**Next:** fix what is marked ❌ and push again. `neuco check NAME` shows the same on your machine."
+    if judges_itself:
+        return "**Next:** a maintainer reads every line of it, and believes none of the above."
+    return (
+        "**Next:** a maintainer reads the code and the card. After the merge the plugins are scored again on main, and "
+        "those records are published."
+    )

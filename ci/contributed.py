@@ -1,4 +1,8 @@
-"""Contributed tests, run in the sandbox. Only the results that pytest wrote count; no results is a failure."""
+"""Contributed tests, run in the sandbox. What counts is the file of results, and no results is a failure.
+
+All of ``test.py`` and ``test_*.py`` are run. A test shares its process with pytest, so it can write that file itself.
+Contributed tests help the contributor and the reviewer; no score depends on them.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,13 @@ from xml.etree import ElementTree
 
 from ci import sandbox
 from ci.changed import TREES
-from ci.overlay import LARGEST
+from ci.environments import PACKAGES, install, with_packages
 from ci.sandbox import OUT, TREE, Limits, Ran
+from ci.stub import LARGEST
 from neuco_core.contract.contract import Finding, Status
+from neuco_core.encode.lock import FILE
+from neuco_core.errors import DataError
+from neuco_core.text import one_line
 
 NAMES = ("tests", "failures", "errors", "skipped")
 
@@ -19,6 +27,12 @@ def arguments(files: Sequence[str]) -> tuple[str, ...]:
     """Arguments for Python. The project's own pytest settings do not apply: the plugin may come from any project."""
     options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null")
     return ("-m", "pytest", *options, f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}", *files)
+
+
+def test_files(plugin: Path) -> list[str]:
+    """The files of a plugin that hold tests, within it: a failing one beside ``test.py`` must not be overlooked."""
+    paths = [*plugin.rglob("test.py"), *plugin.rglob("test_*.py")]
+    return sorted(str(path.relative_to(plugin)) for path in paths if path.is_file())
 
 
 def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
@@ -35,7 +49,7 @@ def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
         last = " ".join(ran.output.split())[-300:] or "nothing was printed"
         return "failed", f"no tests were collected: {last}", "A test is a function named test_…"
     lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
-    return "failed", f"{words}: {' | '.join(lines)[-1500:]}", "Run `python -m pytest` on the plugin's test.py"
+    return "failed", f"{words}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
 
 
 def _counts(path: Path) -> dict[str, int]:
@@ -48,13 +62,29 @@ def _counts(path: Path) -> dict[str, int]:
         return dict.fromkeys(NAMES, 0)
 
 
-def test_everything(head: Path, scratch: Path, limits: Limits, kind: str) -> Finding:
-    """A change to the core concerns every plugin: run the tests of all of them with it."""
+def test_everything(head: Path, scratch: Path, limits: Limits, kind: str) -> list[Finding]:
+    """A change to the core concerns every plugin: run the tests of all of them with it.
+
+    Those that have packages of their own run one by one, with these.
+    """
     plugins = [path.parent for tree in TREES for path in sorted((head / tree).glob("*/test.py"))]
-    files = [f"{TREE}/{folder.relative_to(head)}/test.py" for folder in plugins]
-    if not files:
-        return Finding("everything", "all plugins", "failed", "no plugin with tests is left", "Keep the plugins")
-    out = scratch / "out" / "everything"
-    ran = sandbox.run(arguments(files), read={TREE: head}, out=out, limits=limits, kind=kind)
-    status, words, cure = judge(ran, out)
-    return Finding("everything", f"{len(plugins)} plugins", status, f"with the changed core: {words}", cure)
+    if not plugins:
+        return [Finding("everything", "all plugins", "failed", "no plugin with tests is left", "Keep the plugins")]
+    alone = [folder for folder in plugins if (folder / FILE).is_file()]
+    together = [folder for folder in plugins if folder not in alone]
+    findings = []
+    for name, folders in ((f"{len(together)} plugins", together), *((folder.name, [folder]) for folder in alone)):
+        if not folders:
+            continue
+        files = [f"{TREE}/{folder.relative_to(head)}/{file}" for folder in folders for file in test_files(folder)]
+        run = arguments(files)
+        read, out = {TREE: head}, scratch / "out" / "everything" / name
+        try:
+            if folders is not together:
+                read[PACKAGES], run = install(folders[0] / FILE), with_packages(run)
+            ran = sandbox.run(run, read=read, out=out, limits=limits, kind=kind)
+            status, words, cure = judge(ran, out)
+        except DataError as error:  # its packages cannot be installed
+            status, words, cure = "failed", str(error), ""
+        findings.append(Finding("everything", name, status, f"with the changed core: {words}", cure))
+    return findings

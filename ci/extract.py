@@ -1,267 +1,146 @@
-"""From an untrusted plugin to data: whatever imports the plugin runs inside the sandbox."""
+"""From untrusted plugins to data: whatever imports a plugin runs inside a sandbox of its own."""
 
 from __future__ import annotations
 
-import hashlib
+import math
 import shutil
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ci import contributed, sandbox
-from ci.changed import TREES, Touched
-from ci.collect import read_array, read_table
-from ci.inside import export_cubes
-from ci.overlay import NOUNS, own_sources, read_json, rebuild
-from ci.report import PluginReport
-from ci.sandbox import OUT, TREE, Limits
-from neuco_core.contract.contract import Finding, Status
+from ci import contributed
+from ci.boxes import COPY, Boxes, PluginData
+from ci.collect import array_header, read_table
+from ci.sandbox import TREE
+from ci.stub import LARGEST_IDS, NOUNS, own_sources, place_of, read_json, read_rows, spec_of
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.plugins.catalog import list_datasets
 from neuco_core.plugins.discovery import inside
-from neuco_core.specs import Method, Remote, Task, to_json
+from neuco_core.specs import Dataset, Method, Task
 
-BATCHES = (64, 5)  # an encoder must give the same for both
-
-
-@dataclass
-class Contribution:
-    """A touched plugin on its way from code to data."""
-
-    touched: Touched
-    folder: Path
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    findings: list[Finding] = field(default_factory=list)
-    loaders: dict[str, dict[str, Any]] = field(default_factory=dict)
-    fetched: dict[str, Path] = field(default_factory=dict)
-
-    def ids(self, noun: str) -> tuple[str, ...]:
-        return tuple(row["spec"]["id"] for row in self.rows if row["noun"] == noun)
-
-    def say(self, check: str, status: Status, detail: str, cure: str = "") -> None:
-        self.findings.append(Finding(check, self.touched.name, status, detail, cure))
-
-    def report(self) -> PluginReport:
-        tree, name, how = self.touched.tree, self.touched.name, self.touched.how
-        # Whoever reads the report checks the words, also these two.
-        return PluginReport(tree, name, how, self.ids("task"), self.ids("method"), tuple(self.findings))  # type: ignore[arg-type]
+MOST_IDS = 1_000_000  # samples of one dataset
+MOST_SPECS = 200  # of one plugin in a pull request
 
 
-class Extractor:
-    """Takes plugins of ``head`` apart with the code of ``base``."""
-
-    def __init__(self, base: Path, head: Path, scratch: Path, limits: Limits, kind: str) -> None:
-        self.base, self.head, self.scratch, self.limits, self.kind = base, head, scratch, limits, kind
-        self.cubes = scratch / "cubes"
-        self.cubes.mkdir()
-
-    def look_at(self, plugin: Contribution) -> None:
-        """Describe, load and test one plugin; errors become findings."""
-        try:
-            self._describe(plugin)
-            self._files(plugin)
-            if plugin.touched.tree == "neuco_tasks":
-                self._labels(plugin)
-                self._cubes(plugin)
-        except Exception as error:  # what comes out of the sandbox may be broken in any way
-            plugin.rows = []
-            cure = "Repair the plugin; `neuco check` shows the same on your machine"
-            plugin.say("import", "failed", _words(error), cure)
-        self._tests(plugin)
-
-    def _tree(self, plugin: Contribution) -> Path:
-        """What the sandbox may see. A method sees no task, and so no labels; a task sees the tasks and its own data."""
-        tree = self.scratch / "trees" / f"{plugin.touched.tree}-{plugin.touched.name}"
-        if tree.exists():
-            return tree
-        tree.mkdir(parents=True)
-        for name in ("neuco_core", "ci"):
-            shutil.copytree(self.base / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-        for package in TREES:
-            (tree / package).mkdir()
-            (tree / package / "__init__.py").touch()
-        if plugin.touched.tree == "neuco_tasks":
-            _copy_plugins(self.head / "neuco_tasks", tree / "neuco_tasks")
-            _copy_plugins(self.base / "neuco_methods", tree / "neuco_methods")
-        else:
-            _copy_plugins(self.head / "neuco_methods", tree / "neuco_methods", only=plugin.touched.name)
-        shutil.copytree(self.base / "registry" / "suites", tree / "registry" / "suites")
-        return tree
-
-    def _sandbox(
-        self, plugin: Contribution, name: str, *arguments: str, cubes: bool = False
-    ) -> tuple[sandbox.Ran, Path]:
-        out = self.scratch / "out" / plugin.touched.folder / name
-        read = {TREE: self._tree(plugin), **({"/cubes": self.cubes} if cubes else {})}
-        hide = plugin.touched.tree == "neuco_methods"
-        if not hide:
-            read |= {f"/tmp/cache/sha256/{sha[:2]}/{sha}": path.parent for sha, path in plugin.fetched.items()}  # noqa: S108
-        ran = sandbox.run(arguments, read=read, out=out, limits=self.limits, kind=self.kind, hide_labels=hide)
-        return ran, out
-
-    def _inside(self, plugin: Contribution, name: str, *arguments: str, cubes: bool = False) -> Path:
-        """Run a command of ``ci.inside``; if it fails, the error says how."""
-        ran, out = self._sandbox(plugin, name, "-m", "ci.inside", OUT, *arguments, cubes=cubes)
-        if ran.ok:
-            return out
-        if ran.status != "failed":
-            words = {
-                "timeout": f"{self.limits.seconds:g} s",
-                "memory": f"{self.limits.memory >> 20} MB",
-                "processes": f"{self.limits.processes} processes",
-                "files": f"{self.limits.files} files and {self.limits.written >> 20} MB",
-            }[ran.status]
-            raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=f"at most {words}")
-        try:
-            reason = str(read_json(out / "error.json")["error"])
-        except (DataError, KeyError, TypeError):
-            reason = f"ended with code {ran.code}: {' '.join(ran.output.split())[-300:]}"
-        raise DataError(reason)
-
-    def _describe(self, plugin: Contribution) -> None:
-        out = self._inside(plugin, "describe", "describe", plugin.touched.tree, plugin.touched.name)
-        rows = read_json(out / "describe.json")
-        for row in rows:
-            if row["noun"] not in NOUNS:
-                text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
-                raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
-            spec = rebuild(row["noun"], row["spec"])
-            if not inside(spec.id, plugin.touched.name):
-                raise DataError(f"{spec.id!r} is outside the plugin {plugin.touched.name!r}")
-        plugin.rows = rows
-        names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in rows)
+def describe(boxes: Boxes, plugin: PluginData) -> None:
+    """Ask a plugin what it registers. The answer is checked: it may speak only for itself."""
+    own = plugin.touched
+    try:
+        out = boxes.inside(plugin, "describe", "describe", own.tree, own.name)
+        rows = read_rows(out / "describe.json")
+        _check_all(plugin, rows)
+    except Exception as error:  # what comes out of a sandbox may be broken in any way
+        plugin.problem = _words(error)
+        cure = "Repair the plugin; `neuco check` shows the same on your machine"
+        plugin.say("import", "failed", plugin.problem, cure)
+        return
+    plugin.rows = rows
+    names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in rows)
+    if rows:
         plugin.say("import", "ok", f"registers {names}")
-
-    def _files(self, plugin: Contribution) -> None:
-        """Fetch what the plugin declares, outside the sandbox, where there is a network and we check the sha256."""
-        from neuco_core.fetch.fetch import fetch
-
-        for row in plugin.rows:
-            for remote in own_sources(plugin.touched.tree, plugin.touched.name, row):
-                if not remote.url.startswith("pkg://") and remote.sha256:
-                    plugin.fetched[remote.sha256] = fetch(remote)
-
-    def _labels(self, plugin: Contribution) -> None:
-        """Labels that the plugin's loaders make: twice, and both must be equal."""
-        loaded = [row for row in plugin.rows if row["noun"] == "task" and row["spec"]["loader"]]
-        if not loaded:
-            return
-        first, second = (
-            self._inside(plugin, f"labels{i}", "labels", "neuco_tasks", plugin.touched.name) for i in (1, 2)
-        )
-        for row in loaded:
-            name = row["spec"]["id"]
-            data = read_table(first / f"{name}.csv")
-            if data != read_table(second / f"{name}.csv"):
-                raise DataError(f"the loader of {name} gives different labels the second time")
-            digest = hashlib.sha256(data).hexdigest()
-            task = rebuild("task", row["spec"])
-            if not isinstance(task, Task):
-                raise DataError(f"{name} is not a task")
-            words = {"content": task.source.sha256, "columns": task.columns, "group": task.group_column}
-            plugin.loaders[name] = {**words, "code": row["loader_code"]}
-            columns = [f"column{i}" for i in range(len(task.columns))]
-            source = to_json(Remote(f"pkg://neuco_tasks.{plugin.touched.name}/_{name}.csv", digest, len(data)))
-            row["spec"] |= {"source": source, "columns": columns, "loader": None}
-            row["spec"]["group_column"] = "group" if task.group_column else None
-
-    def _cubes(self, plugin: Contribution) -> None:
-        if any(row["noun"] == "dataset" and row["spec"]["cubes"] for row in plugin.rows):
-            self._inside(plugin, "cubes", "cubes", "neuco_tasks", plugin.touched.name)
-
-    def _tests(self, plugin: Contribution) -> None:
-        """The plugin's own tests."""
-        test = f"{TREE}/{plugin.touched.folder}/test.py"
-        if not (plugin.folder / "test.py").is_file():
-            plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
-            return
-        ran, out = self._sandbox(plugin, "tests", *contributed.arguments([test]))
-        plugin.say("tests", *contributed.judge(ran, out))
-
-    def encode(self, plugins: Sequence[Contribution]) -> None:
-        """Run touched encoders on the cubes of every dataset, and turn the methods into files of embeddings."""
-        datasets = self._datasets(plugins)
-        for plugin in plugins:
-            for row in plugin.rows:
-                if row["noun"] == "method" and not row["spec"]["files"]:
-                    try:
-                        row["spec"] |= self._embeddings(plugin, row["spec"], datasets)
-                    except Exception as error:
-                        row["broken"] = True
-                        plugin.say("encode", "failed", f"{row['spec']['id']}: {_words(error)}")
-            plugin.rows = [row for row in plugin.rows if not row.get("broken")]
-
-    def _datasets(self, plugins: Sequence[Contribution]) -> dict[str, tuple[str, ...]]:
-        """Export the cubes that encoders need; those of touched datasets exist already. Returns bands by dataset."""
-        encoders = any(
-            row["noun"] == "method" and not row["spec"]["files"] for plugin in plugins for row in plugin.rows
-        )
-        touched = {plugin.touched.name for plugin in plugins if plugin.touched.tree == "neuco_tasks"}
-        bands: dict[str, tuple[str, ...]] = {}
-        for dataset in list_datasets() if encoders else ():
-            origin = Path(dataset.origin.source).name if dataset.origin else ""
-            if dataset.cubes is not None and origin not in touched:
-                try:
-                    export_cubes(dataset.cubes(), self.cubes, dataset.id)
-                except NeucoError:
-                    continue  # not on this machine; its cells are skipped with the reason
-                bands[dataset.id] = dataset.bands
-        for plugin in plugins:
-            out = self.scratch / "out" / plugin.touched.folder / "cubes"
-            for name in plugin.ids("dataset") if encoders and out.is_dir() else ():
-                shutil.copyfile(out / f"{name}.npy", self.cubes / f"{name}.npy")
-                shutil.copyfile(out / f"{name}.json", self.cubes / f"{name}.json")
-                bands[name] = tuple(read_json(out / f"{name}.json")["bands"])
-        return bands
-
-    def _embeddings(
-        self, plugin: Contribution, spec: Mapping[str, Any], datasets: Mapping[str, tuple[str, ...]]
-    ) -> dict[str, Any]:
-        import numpy as np
-
-        from neuco_core.tables.embeddings import make_embeddings, write_embeddings
-
-        method = rebuild("method", spec)
-        if not isinstance(method, Method):
-            raise DataError("not a method")
-        files = {}
-        for dataset, bands in datasets.items():
-            if not _applies(method, bands):
-                continue
-            values = []
-            ids = read_json(self.cubes / f"{dataset}.json")["ids"]
-            for batch in BATCHES:
-                place = f"encode-{method.id}-{dataset}-{batch}"
-                out = self._inside(
-                    plugin, place, "encode", plugin.touched.name, method.id, dataset, str(batch), cubes=True
-                )
-                if not (out / f"{dataset}.npy").is_file():
-                    raise DataError("the encoder wrote no embeddings", where=dataset)
-                values.append(read_array(out / f"{dataset}.npy", len(ids)))
-            first, second = values
-            if first.shape != second.shape or not np.allclose(first, second, rtol=1e-4, atol=1e-5):
-                raise DataError(f"different numbers for {dataset} with a different batch size")
-            path = self.scratch / "embeddings" / f"{method.id}-{dataset}.npz"
-            path.parent.mkdir(exist_ok=True)
-            write_embeddings(make_embeddings(ids, first, where=f"{method.id} on {dataset}"), path)
-            data = path.read_bytes()
-            files[dataset] = to_json(Remote(path.as_uri(), hashlib.sha256(data).hexdigest(), len(data)))
-        if not files:
-            raise DataError("the method can be run on no dataset here")
-        plugin.say("method-deterministic", "ok", f"{method.id}: the same for batches of {BATCHES[0]} and {BATCHES[1]}")
-        return {"files": files, "encoder": None}
+    else:
+        plugin.say("import", "failed", "it registers nothing", "Yield at least one task or method from its hook")
 
 
-def _copy_plugins(source: Path, target: Path, only: str | None = None) -> None:
-    for path in sorted(source.iterdir()):
-        if path.is_dir() and not path.is_symlink() and path.name != "__pycache__" and only in (None, path.name):
-            shutil.copytree(path, target / path.name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+def _check_all(plugin: PluginData, rows: Sequence[Mapping[str, Any]]) -> None:
+    if len(rows) > MOST_SPECS:
+        raise DataError("it registers too much", expected=f"at most {MOST_SPECS} specs", got=len(rows))
+    for row in rows:
+        _check(plugin, row)
 
 
-def _applies(method: Method, bands: tuple[str, ...]) -> bool:
-    modalities = {band.partition("/")[0] for band in bands}
-    return all(name in bands or name in modalities for name in method.bands)
+def _check(plugin: PluginData, row: Mapping[str, Any]) -> None:
+    own = plugin.touched
+    if row["noun"] not in NOUNS:
+        text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
+        raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
+    spec = spec_of(row)
+    if not inside(spec.id, own.name):
+        raise DataError(f"{spec.id!r} is outside the plugin {own.name!r}")
+    list(own_sources(own.tree, own.name, spec))
+
+
+def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method]) -> None:
+    """Fetch what specs of a plugin declare, outside the sandbox: here is a network, and the sha256 is checked."""
+    from neuco_core.fetch.fetch import fetch
+    from neuco_core.fetch.pins import find_pin
+
+    for spec in specs:
+        for remote in own_sources(plugin.touched.tree, plugin.touched.name, spec):
+            pin = find_pin(remote)
+            if pin is not None and pin.sha256 and not remote.url.startswith("pkg://"):
+                plugin.fetched[pin.sha256] = fetch(remote)
+
+
+def make_labels(boxes: Boxes, plugin: PluginData) -> None:
+    """Labels that the plugin's loaders make: twice, and both must be equal."""
+    loaded = [place_of(task) for task in plugin.tasks if task.loader]
+    if not loaded or (plugin.made / "labels").is_dir():
+        return
+    first, second = (
+        boxes.inside(plugin, f"labels{i}", "labels", plugin.touched.tree, plugin.touched.name) for i in (1, 2)
+    )
+    for name in loaded:
+        labels = read_table(first / f"{name}.csv")
+        if labels != read_table(second / f"{name}.csv"):
+            raise DataError(f"the loader of {name} gives different labels the second time")
+        path = plugin.made / "labels" / f"{name}.csv"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(labels)
+
+
+def run_tests(boxes: Boxes, plugin: PluginData) -> None:
+    """The plugin's own tests."""
+    if not (plugin.folder / "test.py").is_file():
+        plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
+        return
+    files = [f"{TREE}/{plugin.touched.folder}/{name}" for name in contributed.test_files(plugin.folder)]
+    ran, out = boxes.run(plugin, "tests", *contributed.arguments(files))
+    plugin.say("tests", *contributed.judge(ran, out))
+
+
+def make_cubes(boxes: Boxes, plugin: PluginData, dataset: Dataset) -> Path:
+    """Have a dataset's plugin write its cubes; gives the folder."""
+    from neuco_core.fetch.links import dataset_root
+
+    folder = plugin.made / "cubes" / dataset.id
+    if not (folder / "cubes.npy").is_file():
+        root = dataset_root(dataset.id)
+        own = (plugin.touched.tree, plugin.touched.name, dataset.id)
+        step = f"cubes-{dataset.id}"
+        if root is None:
+            out = boxes.inside(plugin, step, "cubes", *own)
+        else:
+            out = boxes.inside(plugin, step, "cubes", *own, COPY, **{COPY[1:]: root})
+        check_cubes(out)
+        folder.mkdir(parents=True, exist_ok=True)
+        named = folder / "cubes.json"  # by stored embeddings, whose rows are in that order
+        if named.is_file() and read_json(named, LARGEST_IDS)["ids"] != read_json(out / named.name, LARGEST_IDS)["ids"]:
+            raise DataError(f"{dataset.id} has other samples than its stored embeddings")
+        for name in ("cubes.json", "cubes.npy"):
+            shutil.move(out / name, folder / name)
+    return folder
+
+
+def check_cubes(folder: Path) -> None:
+    """Exported cubes must be what everybody who reads them expects; the array itself is not read for that."""
+    import numpy as np
+
+    words = read_json(folder / "cubes.json", LARGEST_IDS)
+    for name in ("ids", "bands", "seasons"):
+        values = words.get(name) if isinstance(words, dict) else None
+        if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
+            raise DataError(f"{name} of cubes must be a list of non-empty strings", where="cubes.json")
+        if not 0 < len(values) <= MOST_IDS or len(set(values)) < len(values):
+            expected = f"1 to {MOST_IDS} different ones"
+            raise DataError(f"{name} of cubes are too many, none or not unique", where="cubes.json", expected=expected)
+    shape, dtype, size = array_header(folder / "cubes.npy")
+    wanted = tuple(len(words[name]) for name in ("ids", "seasons", "bands"))
+    if dtype != np.float32 or len(shape) != 5 or shape[:3] != wanted:
+        expected = f"float32, {len(wanted) + 2} dimensions that begin with {wanted}"
+        raise DataError("not an array of cubes", where="cubes.npy", expected=expected, got=f"{dtype} {shape}")
+    if math.prod(shape) * dtype.itemsize != size:
+        what = "the file's size does not match its header"
+        raise DataError(what, where="cubes.npy", expected=shape, got=f"{size} bytes")
 
 
 def _words(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The few requests to GitHub, one of which writes: a comment. Nothing here goes through a shell."""
+"""The few requests to GitHub; comments and pull requests are all that is written. Nothing goes through a shell."""
 
 from __future__ import annotations
 
@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ci.changed import is_core
 from ci.comment import MARK, render, text
-from ci.report import COMMIT, LARGEST, parse
+from ci.report import LARGEST, parse
 from neuco_core.errors import DataError, FetchError, NeucoError
+from neuco_core.text import one_line
 
-WORKFLOW = "score.yml"
+WORKFLOW = ".github/workflows/score.yml"
+PUBLISH = ".github/workflows/publish.yml"
 AUTHOR = "github-actions[bot]"
 LARGEST_ANSWER = 2 * LARGEST
 PAGE = 100
+MOST_FILES = 3000  # GitHub lists no more of a pull request
 
 
 class _NoToken(urllib.request.HTTPRedirectHandler):
@@ -50,13 +54,11 @@ class GitHub:
         except KeyError as error:
             raise DataError(f"the variable {error.args[0]} is not set", hint="This command is for workflows") from error
 
-    def ask(
-        self, path: str, query: Mapping[str, object] | None = None, *, method: str = "GET", body: str = ""
-    ) -> bytes:
+    def ask(self, path: str, query: Mapping[str, object] | None = None, *, method: str = "GET", **fields: str) -> bytes:
         url = f"{self.api}/repos/{self.repository}/{path}"
         url += "?" + urllib.parse.urlencode(query) if query else ""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/vnd.github+json"}
-        data = json.dumps({"body": body}).encode() if body else None
+        data = json.dumps(fields).encode() if fields else None
         request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - the address is the runner's
         try:
             with urllib.request.build_opener(_NoToken).open(request, timeout=60) as answer:
@@ -67,50 +69,84 @@ class GitHub:
             raise DataError("the answer is too large", where=f"{method} {path}")
         return content
 
+    def get(self, path: str, **query: object) -> Any:
+        try:
+            return json.loads(self.ask(path, query))
+        except ValueError as error:
+            raise FetchError(f"no valid answer from GitHub: {error}", where=f"GET {path}") from error
+
     def rows(self, path: str, **query: object) -> Iterator[dict[str, Any]]:
         """A list, page by page."""
         for page in range(1, 100):
-            rows = json.loads(self.ask(path, {"per_page": PAGE, "page": page, **query}))
+            rows = self.get(path, per_page=PAGE, page=page, **query)
             yield from rows
             if len(rows) < PAGE:
                 return
 
     def open_pull_request(self, owner: str, branch: str, sha: str) -> int | None:
-        """The open pull request whose last commit this is; for forks the run itself does not say which."""
-        for row in self.rows("pulls", state="open", head=f"{owner}:{branch}"):
-            if row["head"]["sha"] == sha:
+        """The open pull request for main whose last commit this is; for forks the run itself does not say which."""
+        head = {"head": f"{owner}:{branch}"} if owner else {}  # a deleted fork has no owner
+        for row in self.rows("pulls", state="open", base="main", **head):
+            if (row["head"]["sha"], row["base"]["ref"]) == (sha, "main"):
                 return int(row["number"])
         return None
+
+    def judging_files(self, number: int, sha: str) -> list[str]:
+        """The files of a pull request that would judge it, as GitHub lists them and not as its report does."""
+        rows = list(self.rows(f"pulls/{number}/files"))
+        pull = self.get(f"pulls/{number}")
+        if pull["head"]["sha"] != sha:
+            raise DataError("a newer commit was pushed meanwhile", got=pull["head"]["sha"])
+        if len(rows) >= MOST_FILES or len(rows) != pull["changed_files"]:
+            return [f"{pull['changed_files']} files, of which GitHub lists {len(rows)}"]
+        names = [name for row in rows for name in (row["filename"], row.get("previous_filename")) if name]
+        return [name for name in names if is_core(name)]
 
     def comment(self, number: int, body: str) -> str:
         """Comment once; a later comment replaces the earlier one."""
         for row in self.rows(f"issues/{number}/comments"):
-            if row["user"]["login"] == AUTHOR and row["body"].startswith(MARK):
+            author = (row["user"] or {}).get("login")  # a deleted account is null
+            if author == AUTHOR and (row["body"] or "").startswith(MARK):
                 self.ask(f"issues/comments/{int(row['id'])}", method="PATCH", body=body)
                 return "updated"
         self.ask(f"issues/{number}/comments", method="POST", body=body)
         return "commented"
 
-    def merged_heads(self, sha: str) -> list[str]:
-        """The last commits of the pull requests whose merge made this commit."""
-        rows = self.rows(f"commits/{sha}/pulls")
-        heads = [str(row["head"]["sha"]) for row in rows if row["merged_at"] and row["merge_commit_sha"] == sha]
-        return [head for head in heads if COMMIT.fullmatch(head)]
+    def propose(self, branch: str, title: str, body: str) -> str:
+        """Open a pull request from a branch of this repository to main, or tell of the one that is open."""
+        owner = self.repository.partition("/")[0]
+        for row in self.rows("pulls", state="open", base="main", head=f"{owner}:{branch}"):
+            if (row["head"]["ref"], row["base"]["ref"]) == (branch, "main"):
+                return f"pull request {int(row['number'])} has it now"
+        made = json.loads(self.ask("pulls", method="POST", title=title, head=branch, base="main", body=body))
+        return f"pull request {int(made['number'])} was opened"
 
-    def report_of(self, head: str) -> bytes:
-        """The report of the newest successful run on a commit. GitHub, not the report, says which commit it ran on."""
-        query = {"head_sha": head, "event": "pull_request", "status": "success"}
-        runs = json.loads(self.ask(f"actions/workflows/{WORKFLOW}/runs", query))["workflow_runs"]
-        for run in sorted(runs, key=lambda run: int(run["run_number"]), reverse=True):
-            if run["head_sha"] == head:
-                return self.report(int(run["id"]))
-        raise DataError("the merged pull request has no green report", got=head, hint="Run its workflow `score` again")
+    def start(self, workflow: str) -> str:
+        """Start a workflow of main."""
+        self.ask(f"actions/workflows/{workflow}/dispatches", method="POST", ref="main")
+        return f"the workflow {workflow} was started"
+
+    def reports_of(self, commit: str) -> Iterator[bytes]:
+        """The reports that runs of `publish` about this commit of main left.
+
+        Any workflow can leave an artefact of any name, so the run is what is asked for: this file, on main, by a push.
+        """
+        wanted = {"event": "push", "head_branch": "main", "head_sha": commit}
+        asked = self.get(f"actions/workflows/{Path(PUBLISH).name}/runs", head_sha=commit, branch="main", event="push")
+        for run in asked["workflow_runs"]:
+            theirs = {name: run[name] for name in wanted}
+            if theirs == wanted and run["path"].partition("@")[0] == PUBLISH:
+                yield from self._reports(int(run["id"]))
+
+    def _reports(self, run: int) -> Iterator[bytes]:
+        for artefact in self.get(f"actions/runs/{run}/artifacts")["artifacts"]:
+            if artefact["name"] == "report" and not artefact["expired"]:
+                yield unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
 
     def report(self, run: int) -> bytes:
         """The report that a run left."""
-        for artefact in json.loads(self.ask(f"actions/runs/{run}/artifacts"))["artifacts"]:
-            if artefact["name"] == "report" and not artefact["expired"]:
-                return unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
+        for data in self._reports(run):
+            return data
         raise DataError("the run left no report", got=run)
 
 
@@ -119,12 +155,14 @@ def unpack(data: bytes) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open("report.json") as file:
             return file.read(LARGEST + 1)
-    except (zipfile.BadZipFile, KeyError, RuntimeError, NotImplementedError, EOFError, OSError, ValueError) as error:
-        raise DataError(f"the artefact holds no report: {error}") from error
+    except Exception as error:  # a broken archive raises whatever zipfile and three decompressors can
+        raise DataError(f"the artefact holds no report: {type(error).__name__}: {one_line(str(error), 300)}") from error
 
 
 def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
     """Show a report in its pull request; a missing or bad one is reported there, too."""
+    if run["RUN_PATH"].partition("@")[0] != WORKFLOW:  # any workflow may be called `score`
+        return f"the run is of {run['RUN_PATH']}, not of {WORKFLOW}: nothing to show"
     number = github.open_pull_request(run["HEAD_OWNER"], run["HEAD_BRANCH"], run["HEAD_SHA"])
     if number is None:
         return "no open pull request has this commit: a newer one was pushed, or it was closed"
@@ -132,7 +170,7 @@ def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
         parsed, records = parse(github.report(int(run["RUN_ID"])))
         if parsed.head != run["HEAD_SHA"]:
             raise DataError("the report is about another commit", got=parsed.head)
-        body = render(parsed, records, registry)
+        body = render(parsed, records, registry, github.judging_files(number, run["HEAD_SHA"]))
     except NeucoError as error:
         body = _no_report(error, run["RUN_URL"])
     return f"{github.comment(number, body)} on {number}"

@@ -2,8 +2,8 @@
 
     python -m ci.inside OUT describe PACKAGE NAME
     python -m ci.inside OUT labels PACKAGE NAME
-    python -m ci.inside OUT cubes PACKAGE NAME
-    python -m ci.inside OUT encode NAME METHOD DATASET BATCH
+    python -m ci.inside OUT cubes PACKAGE NAME DATASET [ROOT]
+    python -m ci.inside OUT encode NAME METHOD DATASET BATCH CUBES SAMPLES
 
 Results are files in the folder OUT; what is printed is ignored.
 """
@@ -12,6 +12,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import math
+import os
+import resource
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +25,7 @@ from neuco_core.errors import PluginError
 from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugin, Plugins
 from neuco_core.specs import Dataset, Method, Task, to_json
+from neuco_core.text import one_line
 
 
 def plugin(package: str, name: str) -> Plugin:
@@ -43,64 +48,95 @@ def _inside_tree(place: str) -> str:
 
 
 def describe(out: Path, package: str, name: str) -> None:
-    """Write what the plugin registers, as JSON; of functions only that they are there, and a hash of their code."""
-    from neuco_core.records.fingerprint import method_part, task_code
+    """Write what the plugin registers, as JSON; of its functions the key of their code, of its cubes what they are."""
+    from neuco_core.records.fingerprint import cubes_code, method_code, task_code
 
     rows = []
     for noun, spec in plugin(package, name).specs:
         row: dict[str, Any] = {"noun": noun, "spec": to_json(spec)}
         if isinstance(spec, Method):
-            row["part"] = method_part(spec)
+            row["code"] = method_code(spec)
         if isinstance(spec, Task):
-            row["loader_code"] = task_code(spec)
+            row["code"] = task_code(spec)
+        if isinstance(spec, Dataset) and spec.cubes is not None:
+            row |= {"cubes": _cube_words(spec), "code": cubes_code(spec)}
         rows.append(row)
     write_json(out / "describe.json", rows)
+
+
+def _cube_words(dataset: Dataset) -> dict[str, Any]:
+    """What the dataset's key is made of; or why its cubes cannot be opened here, which is no fault of the plugin."""
+    from neuco_core.errors import NeucoError
+
+    try:
+        source = dataset.cubes() if dataset.cubes else None
+    except NeucoError as error:
+        return {"error": str(error)}
+    return {name: getattr(source, name) for name in ("version", "bands", "seasons")}
 
 
 def labels(out: Path, package: str, name: str) -> None:
     """Write the labels of tasks that have a loader of their own, in the loader's order."""
     for _, spec in plugin(package, name).specs:
         if isinstance(spec, Task) and spec.loader is not None:
+            from ci.stub import place_of
+
             made = spec.labels()
-            columns = [f"column{i}" for i in range(len(made.columns))]
-            table = made.frame().set_axis([*columns, *(["group"] if made.groups is not None else [])], axis=1)
-            table.to_csv(out / f"{spec.id}.csv", lineterminator="\n")
+            columns = [*spec.columns, *([spec.group_column] if made.groups is not None else [])]
+            table = made.frame().set_axis(columns, axis=1)
+            table.to_csv(out / f"{place_of(spec)}.csv", index_label="id", lineterminator="\n")
 
 
-def cubes(out: Path, package: str, name: str) -> None:
-    """Write the cubes of the plugin's datasets."""
-    for _, spec in plugin(package, name).specs:
-        if isinstance(spec, Dataset) and spec.cubes is not None:
-            export_cubes(spec.cubes(), out, spec.id)
-
-
-def export_cubes(source: Any, out: Path, name: str) -> None:
-    """Cubes as one array and a description, written part by part."""
+def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> None:
+    """Write the cubes of one dataset as one array and a description, part by part; ``root`` is its local copy."""
     import numpy as np
 
+    from neuco_core.encode.disturb import plain_statistics
+    from neuco_core.fetch.links import variable
+
+    if root:
+        os.environ[variable(dataset)] = root
+    (spec,) = [s for _, s in plugin(package, name).specs if isinstance(s, Dataset) and s.id == dataset]
+    if spec.cubes is None:
+        raise PluginError(f"dataset {dataset!r} has no cubes")
+    source = spec.cubes()
     ids = tuple(source.ids())
     shape = source.read(ids[:1]).values.shape[1:]
-    array = np.lib.format.open_memmap(out / f"{name}.npy", mode="w+", dtype=np.float32, shape=(len(ids), *shape))
+    _check_room(out, len(ids) * math.prod(shape) * np.dtype(np.float32).itemsize)
+    array = np.lib.format.open_memmap(out / "cubes.npy", mode="w+", dtype=np.float32, shape=(len(ids), *shape))
     for start in range(0, len(ids), 64):
         array[start : start + 64] = source.read(ids[start : start + 64]).values
     array.flush()
+    np.save(out / "plain.npy", plain_statistics(source), allow_pickle=False)
     words = {"ids": ids, "bands": source.bands, "seasons": source.seasons, "version": source.version}
-    write_json(out / f"{name}.json", words)
+    write_json(out / "cubes.json", words)
 
 
-def encode(out: Path, name: str, method_id: str, dataset: str, batch: str) -> None:
-    """Run one encoder on exported cubes: no labels are in this process, nor anywhere that it can reach."""
+def _check_room(out: Path, size: int) -> None:
+    """A dataset that is too large for the sandbox is no fault of anybody's: say so before half of it is written."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    room = min(shutil.disk_usage(out).free, limit if limit != resource.RLIM_INFINITY else size)
+    if size > room:
+        got = f"{size / 1e9:.1f} GB"
+        raise PluginError("its cubes do not fit into the sandbox", expected=f"at most {room / 1e9:.1f} GB", got=got)
+
+
+def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes: str, samples: str) -> None:
+    """Run one encoder: it learns from ``cubes`` and encodes ``samples``, which are the same under other names.
+
+    No labels are in this process, nor anywhere that it can reach.
+    """
     import numpy as np
 
-    from ci.overlay import FileCubes
+    from ci.stub import FileCubes
     from neuco_core.encode.run import encode_dataset
 
-    (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.id == method_id]
-    source = FileCubes(Path("/cubes") if Path("/cubes").is_dir() else out.parent / "cubes", dataset)
+    (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.label == method_id]
+    source = FileCubes(Path(samples))
     spec = Dataset(id=dataset, bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    embeddings = encode_dataset(method, spec, {}, batch_size=int(batch), progress=False, cached=False)
-    np.save(out / f"{dataset}.npy", embeddings.values, allow_pickle=False)
-    write_json(out / f"{dataset}.json", {"ids": embeddings.ids})
+    options = {"batch_size": int(batch), "progress": False, "cached": False, "learn": FileCubes(Path(cubes))}
+    embeddings = encode_dataset(method, spec, {}, **options)  # type: ignore[arg-type]
+    np.save(out / "embeddings.npy", embeddings.values, allow_pickle=False)
 
 
 def write_json(path: Path, value: object) -> None:
@@ -117,7 +153,7 @@ def main(arguments: list[str]) -> int:
         COMMANDS[command](Path(out), *rest)
     except BaseException as error:
         text = str(error) if isinstance(error, PluginError) else f"{type(error).__name__}: {error}"
-        write_json(Path(out) / "error.json", {"error": " ".join(text.split())[:2000]})
+        write_json(Path(out) / "error.json", {"error": one_line(text)})
         return 1
     return 0
 

@@ -10,16 +10,20 @@ from typing import Annotated, Literal
 import msgspec
 
 from neuco_core._validate import ID
-from neuco_core.contract.contract import OK, Finding, passed
+from neuco_core.contract.contract import FAILED, OK, SKIPPED, WARNING, Finding
 from neuco_core.errors import DataError
 from neuco_core.plugins.discovery import inside
 from neuco_core.records.model import Record
-from neuco_core.records.store import LARGEST_FILE
+from neuco_core.records.parse import LARGEST_FILE, parse_record
 from neuco_core.text import one_line
 
 LARGEST = 20_000_000
 MOST_FINDINGS = MOST_RECORDS = 5000
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+NO_COMMIT = "0" * 40  # what git writes where there is none
+WAITING = "waiting"  # the check of a finding that says what a maintainer, a machine or a server must do first
+# Exit codes of `score-pr`; 2 is a wrong use of the command line.
+EXIT_CODES = {"green": 0, "red": 1, WAITING: 3}
 
 Id = Annotated[str, msgspec.Meta(pattern=rf"\A{ID.pattern}\Z")]
 Ids = Annotated[tuple[Id, ...], msgspec.Meta(max_length=1000)]
@@ -45,7 +49,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     base: Commit
     head: Commit
-    sandbox: Literal["bubblewrap", "fallback"]
+    sandbox: Literal["bubblewrap", "trust"]
     plugins: Annotated[tuple[PluginReport, ...], msgspec.Meta(max_length=500)]
     general: Findings
     records: Annotated[tuple[RecordText, ...], msgspec.Meta(max_length=MOST_RECORDS)]
@@ -58,13 +62,44 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return [*self.general, *(finding for plugin in self.plugins for finding in plugin.findings)]
 
     @property
+    def verdict(self) -> Literal["green", "red", "waiting"]:
+        """``red``: something failed, or there is a plugin of which no check of ours completed and no score was made.
+
+        ``waiting``: nothing failed, but something could not be scored or decided here, and not by the contributor's
+        fault.
+        """
+        looked = all(any(map(_evidence, plugin.findings)) for plugin in self.plugins if plugin.how != "removed")
+        statuses = {finding.status for finding in self.findings}
+        if FAILED in statuses or not looked or not statuses & {OK, WARNING}:
+            return "red"
+        return "waiting" if any(map(is_waiting, self.findings)) else "green"
+
+    @property
     def green(self) -> bool:
-        """Nothing failed, and at least one check completed: of the whole, and of every plugin that is still there."""
-        looked = all(any(f.status == OK for f in p.findings) for p in self.plugins if p.how != "removed")
-        return looked and passed(self.findings)
+        return self.verdict == "green"
 
     def to_bytes(self) -> bytes:
         return (json.dumps(msgspec.to_builtins(self), allow_nan=False, indent=1, sort_keys=True) + "\n").encode()
+
+
+def is_waiting(finding: Finding) -> bool:
+    return (finding.check, finding.status) == (WAITING, SKIPPED)
+
+
+def _evidence(finding: Finding) -> bool:
+    """That a plugin can be imported and passes its own tests is only what it says of itself."""
+    return finding.status == OK and (finding.check == "score" or finding.check.startswith(("task-", "method-")))
+
+
+def cut(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """As many findings as a report holds. What is left out may have failed, so it counts as failed."""
+    if len(findings) <= MOST_FINDINGS:
+        return tuple(findings)
+    words = f"{len(findings) - MOST_FINDINGS + 1} more findings than a report can hold"
+    return (
+        *findings[: MOST_FINDINGS - 1],
+        Finding("findings", "report", "failed", words, "Make several pull requests"),
+    )
 
 
 def parse(data: bytes) -> tuple[Report, list[Record]]:
@@ -99,8 +134,6 @@ def _once(keys: Sequence[object], name: str) -> None:
 
 def _record(text: str, report: Report) -> Record:
     """A record counts only if it is a touched task's or a touched method's: nobody writes another's scores."""
-    from neuco_core.records.store import parse_record
-
     record = parse_record(text.encode("utf-8", "replace"), "a record in the report")
     tasks = {name for plugin in report.plugins for name in plugin.tasks}
     methods = {name for plugin in report.plugins for name in plugin.methods}

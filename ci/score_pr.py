@@ -1,190 +1,266 @@
-"""Score a pull request: its plugins run in the sandbox, become data, and are checked and scored as data.
+"""Score a pull request: every plugin becomes data in a sandbox of its own, and data is checked and scored.
 
-The pull request passes if every check passes; a plugin of which no check completed fails.
+The pull request passes if every check passes; a plugin of which no check completed fails. What cannot be scored here
+for somebody else's reason (labels without a pin, a dataset elsewhere, a server that is down) waits for a maintainer.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
-import subprocess
-import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from ci import sandbox
+from ci.as_data import describe_all, write_tree
+from ci.boxes import OVER, Boxes, PluginData, in_cache, limit, plugin_folders
+from ci.cells import Cell, Material, choose
 from ci.changed import TREES, Changes, changed, check_out
 from ci.contributed import test_everything
-from ci.extract import Contribution, Extractor
-from ci.general import general
-from ci.overlay import write_stub
-from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Report
-from ci.sandbox import Limits
+from ci.embeddings import Store, read_index
+from ci.extract import describe, fetch_sources, make_labels, run_tests
+from ci.general import MOST_PLUGINS, SHOWN, check_suites, compare_ids, general, removed, unwritten
+from ci.registry_data import PINS, changed_suites, check_pins
+from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Report, cut
+from ci.sandbox import OUT, TREE, WARM, Limits
+from ci.stub import read_json
+from ci.verdicts import CARD, judge_cells
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
+from neuco_core.fetch.transfer import TransientError
+from neuco_core.plugins.catalog import Catalog
+from neuco_core.records.store import read_all
+from neuco_core.text import join_names
 
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
+MINUTES = 150.0  # for a whole pull request; the workflows end after 180
 HOURS = 2  # more than any evaluation needs
 
 
 class Scoring:
     """One pull request: ``base`` is the trusted checkout that this code belongs to, ``head`` the stranger's."""
 
-    def __init__(self, base: Path, head: Path, since: str, limits: Limits | None = None, kind: str = "") -> None:
-        self.base, self.head, self.since = base.resolve(), head.resolve(), since
+    def __init__(
+        self,
+        base: Path,
+        head: Path,
+        since: str,
+        limits: Limits | None = None,
+        kind: str = "",
+        merged: bool = False,
+        minutes: float = MINUTES,
+    ) -> None:
+        self.base, self.head, self.since, self.merged = base.resolve(), head.resolve(), since, merged
         self.limits = limits or Limits()
+        self.deadline = time.monotonic() + 60 * minutes
         self.kind = kind or sandbox.engine()
-        self._temporary = tempfile.TemporaryDirectory(prefix="neuco-ci-", ignore_cleanup_errors=True)
+        self._temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its name shows inside
         self.scratch = Path(self._temporary.name)
+        self.suites = list(Catalog(registry=self.base / "registry").suites().values())
+        self.cards: set[str] = set()  # folders of plugins whose scores cannot have changed
+        self.commit = ""
 
     def run(self) -> Report:
         """Check and score everything that was touched."""
         start = time.monotonic()
         with self._temporary:
             changes = changed(self.head, self.since)
+            self.commit = changes.head
             findings = list(general(changes))
-            plugins: list[Contribution] = []
+            mine: list[PluginData] = []
             records: list[str] = []
-            if not changes.unreadable:  # a link could lead out of the tree, so nothing is read
+            # A link could lead out of the tree, so then nothing is read.
+            if not changes.unreadable and len(changes.plugins) <= MOST_PLUGINS:
                 self.head = check_out(self.head, changes.head, self.scratch / "head")
-                plugins = [Contribution(item, self.head / item.folder) for item in changes.plugins]
-                findings += self._everything(changes)
-                records = self._score(plugins, findings)
-            return self._report(changes, plugins, findings, records, time.monotonic() - start)
+                mine, records = self._judge(changes, findings)
+            if time.monotonic() > self.deadline:  # whatever was left out, by whoever's fault
+                findings.append(Finding("deadline", "pull request", "failed", OVER, "Make several pull requests"))
+            return self._report(changes, mine, findings, records, time.monotonic() - start)
 
-    def _everything(self, changes: Changes) -> list[Finding]:
-        if changes.plugins or not changes.core:
-            return []
-        return [test_everything(self.head, self.scratch, self.limits, self.kind)]
-
-    def _score(self, plugins: list[Contribution], findings: list[Finding]) -> list[str]:
-        """From code to data to records; if our own part of it fails, that becomes a finding, too."""
-        extractor = Extractor(self.base, self.head, self.scratch, self.limits, self.kind)
-        present = [plugin for plugin in plugins if plugin.touched.how != "removed"]
-        for plugin in present:
-            extractor.look_at(plugin)
+    def _judge(self, changes: Changes, findings: list[Finding]) -> tuple[list[PluginData], list[str]]:
+        """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
+        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline)
+        before = describe_all(boxes) if changes.plugins or changes.core else []
+        mine = self._touched(boxes, changes)
+        folders = {plugin.touched.folder for plugin in mine}
+        there = [plugin for plugin in mine if plugin.touched.how != "removed"]
+        after = [*(plugin for plugin in before if plugin.touched.folder not in folders), *there]
+        for plugin in there:
+            self._look_at(boxes, plugin)
+        rows = {plugin.touched.folder: plugin.rows for plugin in before}
+        self.cards = {name for name in changes.cards for plugin in there if _same(plugin, name, rows)}
+        findings += compare_ids(before, after)
+        gone = [plugin for plugin in mine if plugin not in there]
+        records = read_all(self.base / "registry") if gone else []
+        findings += [item for plugin in gone for item in removed(plugin.touched, before, self.suites, records)]
+        if changes.core or any(plugin.touched.tree == "neuco_tasks" for plugin in there):
+            findings += check_suites(self.head / "registry", after)
+        if str(PINS) in changes.core:
+            findings += check_pins(self.base, self.head, before)
+        findings += changed_suites(self.base, self.head, [path for path in changes.core if "/suites/" in path], after)
         try:
-            extractor.encode(present)
-            return self._evaluate(plugins)
+            if changes.core and not (changes.plugins or changes.only_data):
+                limits = boxes.within(self.limits)
+                findings += test_everything(self.head, self.scratch, limits, self.kind)
+            return mine, self._score(boxes, after, there, findings)
         except Exception as error:
             findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
-            return []
+            return mine, []
 
-    def _evaluate(self, plugins: list[Contribution]) -> list[str]:
-        """Check and score everything as data, in a process of its own whose plugins are the overlay's."""
-        alive = [plugin for plugin in plugins if plugin.rows]
+    def _touched(self, boxes: Boxes, changes: Changes) -> list[PluginData]:
+        """The touched plugins; from now on their folders are the pull request's."""
+        for tree in TREES:
+            here = plugin_folders(self.head / tree)
+            for touched in changes.plugins:
+                if touched.tree == tree:
+                    boxes.folders[tree].pop(touched.name, None)
+                    boxes.folders[tree] |= {touched.name: here[touched.name]} if touched.name in here else {}
+        made = self.scratch / "made" / "touched"
+        return [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
+
+    def _look_at(self, boxes: Boxes, plugin: PluginData) -> None:
+        """Describe and test one contributed plugin; errors become findings."""
+        if not (plugin.folder / "__init__.py").is_file():
+            plugin.problem = "there is no __init__.py, so nothing is registered"
+            plugin.say("import", "failed", plugin.problem, "Write one; `neuco new` does")
+            return
+        describe(boxes, plugin)
+        for method in plugin.methods:
+            if method.uses_ids:
+                words = f"method {method.label!r} declares uses_ids=True: it is given the true names of samples"
+                plugin.say("uses-ids", "warning", words, "Make sure that it needs them, and that they tell no label")
+        plugin.findings += unwritten(plugin)
+        try:
+            fetch_sources(plugin, [*plugin.tasks, *plugin.methods])
+            make_labels(boxes, plugin)
+        except TransientError as error:  # then no cell that needs it can be scored, and this says why
+            plugin.say("data", "skipped", str(error))
+        except Exception as error:  # what comes out of the sandbox may be broken in any way
+            plugin.problem, plugin.rows = str(error), []
+            plugin.say("data", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same here")
+        try:
+            run_tests(boxes, plugin)
+        except DataError as error:
+            plugin.say("tests", "failed", str(error))
+
+    def _score(
+        self, boxes: Boxes, after: Sequence[PluginData], mine: Sequence[PluginData], general: list[Finding]
+    ) -> list[str]:
+        """Make the data of all cells that are asked for, and evaluate them."""
+        alive = [plugin for plugin in mine if plugin.rows]
         if not alive:
             return []
-        overlay = self._overlay(plugins)
+        store = Store(read_index(self.base / "registry"))
+        material = Material(boxes, after, self.merged, store)
+        still = {plugin.touched.folder for plugin in after if plugin.kept} | self.cards
+        wanted = [
+            cell
+            for cell in choose(after, self.suites)
+            if not {cell.methods.touched.folder, cell.tasks.touched.folder} <= still
+        ]
+        cells = material.gather(wanted)
+        general += [Finding("stored-embeddings", "main", "warning", note) for note in store.notes]
+        if store.used:
+            general.append(
+                Finding("stored-embeddings", "main", "ok", f"taken from the store: {join_names(store.used)}")
+            )
+        result = self._evaluate(boxes, after, alive, cells)
+        for problem in result["problems"]:
+            general.append(Finding("register", problem["name"], "failed", problem["error"], "Repair the plugin"))
         for plugin in alive:
-            folder = overlay / plugin.touched.folder
-            write_stub(folder, plugin.folder, plugin.rows)
-            self._copy_data(plugin, folder)
-        result = self._process(overlay, alive)
-        for plugin in alive:
-            mine = {*plugin.ids("task"), *plugin.ids("method")}
-            plugin.findings += [finding for finding in result["findings"] if finding.subject in mine]
-            for problem in result["problems"]:
-                if problem["name"] in (plugin.touched.name, *mine):
-                    plugin.say("register", "failed", problem["error"])
-            self._judge_records(plugin, mine, result["records"])
+            ids = {*plugin.ids("task"), *plugin.ids("method")}
+            plugin.findings += [finding for finding in result["findings"] if finding.subject in ids]
+            if plugin.touched.folder in self.cards:
+                plugin.say("score", "skipped", CARD)
+            else:
+                judge_cells(plugin, result, material.missing)
         return list(result["records"])
 
-    def _overlay(self, plugins: list[Contribution]) -> Path:
-        """Main's plugins without the touched ones, whose place the stubs take."""
-        overlay = self.scratch / "overlay"
-        touched = {plugin.touched.folder for plugin in plugins}
-        for package in TREES:
-            (overlay / package).mkdir(parents=True)
-            (overlay / package / "__init__.py").touch()
-            for path in sorted((self.base / package).iterdir()):
-                if path.is_dir() and path.name != "__pycache__" and f"{package}/{path.name}" not in touched:
-                    (overlay / package / path.name).symlink_to(path)
-        return overlay
-
-    def _copy_data(self, plugin: Contribution, folder: Path) -> None:
-        out = self.scratch / "out" / plugin.touched.folder
-        for name in plugin.loaders:
-            shutil.copyfile(out / "labels1" / f"{name}.csv", folder / f"_{name}.csv")
-        for name in plugin.ids("dataset"):
-            for suffix in (".npy", ".json"):
-                if (out / "cubes" / f"{name}{suffix}").is_file():
-                    shutil.copyfile(out / "cubes" / f"{name}{suffix}", folder / f"{name}{suffix}")
-
-    def _process(self, overlay: Path, plugins: list[Contribution]) -> dict[str, Any]:
-        registry = self.scratch / "registry"
-        shutil.copytree(self.base / "registry" / "suites", registry / "suites")
+    def _evaluate(
+        self, boxes: Boxes, after: Sequence[PluginData], alive: Sequence[PluginData], cells: Sequence[Cell]
+    ) -> dict[str, Any]:
+        """Run ``ci.evaluate`` where all plugins are data; also what reads strangers' files has limits."""
+        tree = self.scratch / "data"
+        write_tree(tree, self.base, after)
+        by_protocol: dict[str, list[tuple[str, str]]] = {}
+        for cell in cells:
+            by_protocol.setdefault(cell.protocol, []).append(cell.pair)
         job = {
-            "tasks": [name for plugin in plugins for name in plugin.ids("task")],
-            "methods": [name for plugin in plugins for name in plugin.ids("method")],
-            "plugins": [plugin.touched.name for plugin in plugins],
-            "parts": {
-                r["spec"]["id"]: r["part"] for w in plugins for r in w.rows if r["noun"] == "method" and r.get("part")
-            },
-            "loaders": {name: words for plugin in plugins for name, words in plugin.loaders.items()},
-            "allow_unpinned": all(plugin.touched.how == "changed" for plugin in plugins),
+            "tasks": [task.label for plugin in alive for task in plugin.tasks],
+            "methods": [method.label for plugin in alive for method in plugin.methods],
+            "cells": by_protocol,
+            "touched": [plugin.touched.folder.replace("/", ".") for plugin in alive],
+            # A contributor brings labels that are pinned; those that main has are a maintainer's to pin.
+            "unpinned": [task.label for plugin in alive for task in plugin.tasks if plugin.touched.how == "changed"],
+            "cards": [
+                spec.label
+                for plugin in alive
+                for spec in (*plugin.tasks, *plugin.methods)
+                if plugin.touched.folder in self.cards
+            ],
+            "commit": self.commit,
             "seconds": self.limits.seconds,
         }
-        (self.scratch / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        environment = {
-            **os.environ,
-            "PYTHONPATH": f"{overlay}{os.pathsep}{self.base}",
-            "NEUCO_REGISTRY": str(registry),
-        }
-        command = [sys.executable, "-P", "-m", "ci.evaluate", str(self.scratch / "job.json")]
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, cwd=self.scratch, timeout=HOURS * 3600
-        )
-        if done.returncode:
-            raise DataError(f"the evaluation failed: {' '.join(done.stderr.split())[-500:]}")
-        result: dict[str, Any] = json.loads((self.scratch / "result.json").read_text(encoding="utf-8"))
-        if result.get("error"):
+        (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        fetched = {sha: path for plugin in after for sha, path in plugin.fetched.items()}
+        limits = boxes.within(replace(self.limits, seconds=HOURS * 3600))
+        read = {TREE: tree, **in_cache(fetched)}
+        if any(plugin.tasks for plugin in alive):
+            read[WARM] = boxes.warm()
+        arguments = ("-m", "ci.evaluate", OUT, f"{TREE}/job.json")
+        ran = sandbox.run(arguments, read=read, out=self.scratch / "out" / "evaluate", limits=limits, kind=self.kind)
+        if not ran.ok:
+            if ran.status != "failed":
+                what = f"the evaluation was stopped at the limit of {ran.status}"
+                raise DataError(what, expected=limit(ran, limits))
+            raise DataError(f"the evaluation failed: {' '.join(ran.output.split())[-500:]}")
+        result: dict[str, Any] = read_json(self.scratch / "out" / "evaluate" / "result.json", 2 * LARGEST)
+        if "error" in result:
             raise DataError(f"the evaluation failed: {result['error']}")
         return {**result, "findings": msgspec.convert(result["findings"], list[Finding])}
 
-    def _judge_records(self, plugin: Contribution, mine: set[str], records: list[str]) -> None:
-        """A failed cell of the plugin is a failure; so is no score at all."""
-        parsed = [json.loads(text) for text in records]
-        own = [record for record in parsed if record["task"] in mine or record["method"] in mine]
-        for record in own:
-            if record["status"] == "failed":
-                words = f"{record['method']} on {record['task']}: {record['failure']}: {record['reason']}"
-                plugin.say("score", "failed", words)
-        scored = sum(record["status"] == "ok" for record in own)
-        skipped = len(own) - scored - sum(record["status"] == "failed" for record in own)
-        if scored:
-            plugin.say("score", "ok", f"{scored} cells scored" + (f", {skipped} skipped" if skipped else ""))
-        elif not any(finding.check == "score" for finding in plugin.findings):
-            reasons = "; ".join(sorted({record["reason"] for record in own})) or "no method or task fits"
-            unpinned = plugin.touched.how == "changed" and own and all(record["status"] == "skipped" for record in own)
-            plugin.say("score", "skipped" if unpinned else "failed", f"nothing was scored: {reasons}")
-
     def _report(
-        self, changes: Changes, plugins: list[Contribution], findings: list[Finding], records: list[str], seconds: float
+        self, changes: Changes, mine: list[PluginData], findings: list[Finding], records: list[str], seconds: float
     ) -> Report:
         report = Report(
             base=changes.base,
             head=changes.head,
             sandbox=self.kind,  # type: ignore[arg-type] # one of two words, checked by whoever reads the report
-            plugins=tuple(plugin.report() for plugin in plugins),
-            general=tuple(findings),
+            plugins=tuple(plugin.report() for plugin in mine),
+            general=cut(findings),
             records=tuple(records),
             core=tuple(path[:4096] for path in changes.core[:MOST_FINDINGS]),
             seconds=round(seconds, 1),
             schema=1,
         )
-        if len(records) <= MOST_RECORDS and len(report.to_bytes()) <= LARGEST:
+        size = len(report.to_bytes())
+        if len(records) <= MOST_RECORDS and size <= LARGEST:
             return report
-        words = f"{len(records)} records are more than a report can hold"
+        words = f"{len(records)} records and {len(report.findings)} findings are more than a report can hold"
         too_many = Finding("records", "pull request", "failed", words, "Make several pull requests")
-        return msgspec.structs.replace(report, records=(), general=(*findings, too_many))
+        # Without their findings if these are what is too large: then nothing is known of the plugins.
+        kept = report.plugins if size - sum(map(len, records)) < LARGEST // 2 else ()
+        return msgspec.structs.replace(report, records=(), plugins=kept, general=(*report.general[:SHOWN], too_many))
 
 
-def score_pr(base: Path, head: Path, since: str, limits: Limits | None = None, kind: str = "") -> Report:
-    """The report of a pull request."""
-    return Scoring(base, head, since, limits, kind).run()
+def _same(plugin: PluginData, folder: str, main: dict[str, list[dict[str, Any]]]) -> bool:
+    """Whether it is the plugin in a folder and registers what it does on main, with the same code and data."""
+    return plugin.touched.folder == folder and bool(plugin.rows) and plugin.rows == main.get(folder)
+
+
+def score_pr(
+    base: Path,
+    head: Path,
+    since: str,
+    limits: Limits | None = None,
+    kind: str = "",
+    merged: bool = False,
+    minutes: float = MINUTES,
+) -> Report:
+    """The report of a pull request, or of one that is ``merged``."""
+    return Scoring(base, head, since, limits, kind, merged, minutes).run()

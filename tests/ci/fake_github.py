@@ -16,39 +16,60 @@ REPOSITORY = "example/neuco"
 
 
 class FakeGitHub:
-    """The state of a repository: pull requests, comments, runs, artefacts; and every request with its token."""
+    """The state of a repository: pull requests, comments, artefacts of runs; and every request with its token."""
 
     def __init__(self) -> None:
         self.pulls: list[dict[str, Any]] = []
         self.comments: list[dict[str, Any]] = []
-        self.reports: dict[str, bytes] = {}
+        self.files: list[dict[str, Any]] = []
+        self.artefacts: list[bytes] = []
+        self.runs: list[dict[str, Any]] = []
+        self.started: list[str] = []
         self.requests: list[tuple[str, str, str | None]] = []
         self.api = ""
 
-    def zipped(self, head: str) -> bytes:
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w") as archive:
-            archive.writestr("report.json", self.reports[head])
-        return buffer.getvalue()
-
     def get(self, path: str, query: dict[str, list[str]]) -> Any:
-        heads = sorted(self.reports)
+        page = int(query.get("page", ["1"])[0])
         if path == "pulls":
-            owner, _, branch = query["head"][0].partition(":")
-            return [p for p in self.pulls if (p["owner"], p["branch"]) == (owner, branch) and p["state"] == "open"]
+            owner, _, branch = query.get("head", [":"])[0].partition(":")
+            rows = [p for p in self.pulls if not owner or (p["owner"], p["branch"]) == (owner, branch)]
+            return [p for p in rows if p["state"] == "open"]
+        if path == "actions/workflows/publish.yml/runs":
+            # Only the commit is looked at, so that runs come which a careless reader would believe.
+            return {"workflow_runs": [run for run in self.runs if run["head_sha"] == query["head_sha"][0]]}
+        if path.endswith("/files"):
+            return self.files[:3000][(page - 1) * 100 : page * 100]
+        if path.startswith("pulls/"):
+            (pull,) = [p for p in self.pulls if p["number"] == int(path.split("/")[1])]
+            return {**pull, "changed_files": len(self.files)}
         if path.startswith("issues/"):
-            page = int(query["page"][0])
             return self.comments[(page - 1) * 100 : page * 100]
-        if path.startswith("commits/"):
-            return [p for p in self.pulls if p["merge_commit_sha"] == path.split("/")[1]]
-        if path == "actions/workflows/score.yml/runs":
-            runs = [{"id": i, "run_number": i, "head_sha": head} for i, head in enumerate(heads)]
-            return {"workflow_runs": [run for run in runs if run["head_sha"] == query["head_sha"][0]]}
         if path.endswith("/artifacts"):
             number = int(path.split("/")[2])
             left = [{"id": number, "name": "report", "expired": False}]
-            return {"artifacts": left if number < len(heads) else []}
+            return {"artifacts": left if number < len(self.artefacts) else []}
         return None
+
+    def open(self, fields: dict[str, str]) -> dict[str, Any]:
+        """A pull request from a branch of the repository itself."""
+        pull = {
+            "number": len(self.pulls) + 1,
+            "title": fields["title"],
+            "head": {"ref": fields["head"], "sha": "0" * 40},
+            "base": {"ref": fields["base"]},
+            "state": "open",
+            "owner": REPOSITORY.partition("/")[0],
+            "branch": fields["head"],
+        }
+        self.pulls.append(pull)
+        return pull
+
+
+def zipped(report: bytes) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("report.json", report)
+    return buffer.getvalue()
 
 
 def handler(state: FakeGitHub) -> type[BaseHTTPRequestHandler]:
@@ -65,13 +86,14 @@ def handler(state: FakeGitHub) -> type[BaseHTTPRequestHandler]:
             parts = urlsplit(self.path)
             return parts.path.removeprefix(f"/repos/{REPOSITORY}/"), parse_qs(parts.query)
 
-        def _body(self) -> str:
-            return str(json.loads(self.rfile.read(int(self.headers["Content-Length"])))["body"])
+        def _fields(self) -> dict[str, str]:
+            fields: dict[str, str] = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            return fields
 
         def do_GET(self) -> None:
             path, query = self._path()
             if path.startswith("/elsewhere/"):
-                self._answer(state.zipped(sorted(state.reports)[int(path.split("/")[2])]))
+                self._answer(state.artefacts[int(path.split("/")[2])])
             elif path.endswith("/zip"):
                 self.send_response(302)
                 self.send_header(
@@ -83,14 +105,22 @@ def handler(state: FakeGitHub) -> type[BaseHTTPRequestHandler]:
                 self._answer(state.get(path, query))
 
         def do_POST(self) -> None:
-            self._path()
+            path, _ = self._path()
+            fields = self._fields()
+            if path.endswith("/dispatches"):
+                state.started.append(path.split("/")[2])
+                self._answer(b"")
+                return
+            if path == "pulls":
+                self._answer(state.open(fields))
+                return
             user = {"login": "github-actions[bot]"}
-            state.comments.append({"id": len(state.comments), "user": user, "body": self._body()})
+            state.comments.append({"id": len(state.comments), "user": user, "body": fields["body"]})
             self._answer({})
 
         def do_PATCH(self) -> None:
             path, _ = self._path()
-            state.comments[int(path.rsplit("/", 1)[1])]["body"] = self._body()
+            state.comments[int(path.rsplit("/", 1)[1])]["body"] = self._fields()["body"]
             self._answer({})
 
         def log_message(self, *_: object) -> None:

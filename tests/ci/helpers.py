@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -15,6 +16,7 @@ KEPT = {
     "neuco_methods": ("__init__.py", "averaging", "random"),
 }
 SUITE = 'id = "small"\ntitle = "Small"\nprotocol = "ridge+k=5"\n\n[tasks]\ndigits_class = 1\n'
+SUITES = {"small": SUITE}
 
 
 WHO = {
@@ -37,12 +39,20 @@ def git(folder: Path, *args: str) -> str:
 class Upstream:
     """A bare repository and a clone of its main branch."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        kept: Mapping[str, Sequence[str]] = KEPT,
+        suites: Mapping[str, str] = SUITES,
+        more: Callable[[Path], None] = lambda tree: None,
+    ) -> None:
+        """``kept`` are plugins of the project; ``more`` changes the files before they become main."""
         self.folder = folder
         self.bare = folder / "upstream.git"
         self.base = folder / "base"
         folder.mkdir(parents=True, exist_ok=True)
-        _small_project(self.base)
+        _small_project(self.base, kept, suites)
+        more(self.base)
         git(self.base, "init", "--quiet")
         self._commit(self.base, "Start")
         git(folder, "clone", "--quiet", "--bare", str(self.base), str(self.bare))
@@ -71,24 +81,38 @@ class Upstream:
         git(self.folder, "clone", "--quiet", str(self.bare), str(path))
         return path
 
+    def records(self) -> dict[str, bytes]:
+        """The records on main by their places, whether packed or not."""
+        from neuco_core.records.store import record_content, record_files
+
+        with tempfile.TemporaryDirectory() as folder:
+            archive = subprocess.run(
+                ["git", "archive", "main", "registry"], cwd=self.bare, capture_output=True, check=True
+            )
+            subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
+            return {
+                str(path.relative_to(folder)): record_content(path) for path in record_files(Path(folder, "registry"))
+            }
+
     def _commit(self, repo: Path, message: str) -> None:
         git(repo, "add", "--all")
         git(repo, "commit", "--quiet", "--allow-empty", "-m", message)
 
 
-def _small_project(target: Path) -> None:
+def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapping[str, str]) -> None:
     """The project with few plugins, so that a rehearsal takes seconds and not minutes."""
     ignore = shutil.ignore_patterns("__pycache__")
     for name in ("neuco_core", "ci"):
         shutil.copytree(ROOT / name, target / name, ignore=ignore)
-    for package, names in KEPT.items():
+    for package, names in kept.items():
         (target / package).mkdir()
         for name in names:
             source = ROOT / package / name
             copy = shutil.copytree if source.is_dir() else shutil.copyfile
-            copy(source, target / package / name)  # type: ignore[operator]
+            copy(source, target / package / name, **({"ignore": ignore} if source.is_dir() else {}))  # type: ignore[operator]
     (target / "registry" / "suites").mkdir(parents=True)
-    (target / "registry" / "suites" / "small.toml").write_text(SUITE)
+    for name, text in suites.items():
+        (target / "registry" / "suites" / f"{name}.toml").write_text(text)
     if (ROOT / "registry" / "schema").is_dir():
         shutil.copytree(ROOT / "registry" / "schema", target / "registry" / "schema")
     for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):

@@ -1,6 +1,6 @@
 """The workflows themselves, run by act on this machine against the rehearsal's upstream.
 
-act cannot fetch actions without a network, so each of the three has a stand-in in ``tests/ci/actions`` that does the
+act cannot fetch actions without a network, so each has a stand-in in ``tests/ci/actions`` that does the
 same with files; ``ci/setup.sh``, ``ci/parts.sh`` and ``sudo`` are stand-ins too, because this machine is set up
 already. All other steps run as they are. What act does not do: GitHub's permissions and concurrency groups, and the
 event ``workflow_run`` that follows a real run; it is given as a file instead.
@@ -21,7 +21,7 @@ import pytest
 
 from ci.comment import MARK
 from ci.report import parse
-from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
 from tests.ci.helpers import ROOT, Upstream, git
 from tests.ci.prs import method
 from tests.ci.test_publish import PLAIN, files
@@ -47,14 +47,15 @@ class Act:
         sudo.write_text('#!/bin/sh\nexec "$@"\n')
         sudo.chmod(0o755)
 
-    def run(self, event: str, name: str, values: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    def run(self, event: str, name: str, values: dict[str, Any], *options: str) -> subprocess.CompletedProcess[str]:
         path = self.folder / f"{name}-event.json"
         path.write_text(json.dumps(values))
         place = self.folder / f"{name}-checkout"
+        shutil.rmtree(place, ignore_errors=True)  # of the run before
         git(self.folder, "clone", "--quiet", str(self.upstream.bare), str(place))
         git(place, "remote", "set-url", "origin", f"https://github.com/{REPOSITORY}.git")
         command = [self.program, event, "-W", f".github/workflows/{name}.yml", "-e", str(path), "--pull=false"]
-        command += ["-P", "ubuntu-latest=-self-hosted", "-s", "GITHUB_TOKEN=secret", *self._actions()]
+        command += ["-P", "ubuntu-latest=-self-hosted", "-s", "GITHUB_TOKEN=secret", *self._actions(), *options]
         for key, value in self._variables().items():
             command += ["--env", f"{key}={value}"]
         path_variable = f"{self.folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
@@ -74,7 +75,7 @@ class Act:
         }
 
     def _actions(self) -> list[str]:
-        used = {found for path in WORKFLOWS for found in re.findall(r"actions/[\w-]+@\w{40}", path.read_text())}
+        used = {found for path in WORKFLOWS for found in re.findall(r"[\w-]+/[\w-]+@\w{40}", path.read_text())}
         pairs = ((name, ACTIONS / name.split("/")[1].split("@")[0]) for name in sorted(used))
         return [part for name, folder in pairs for part in ("--local-repository", f"{name}={folder}")]
 
@@ -108,13 +109,12 @@ def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
         parsed, records = parse(report.read_bytes())
         assert (parsed.green, parsed.sandbox, parsed.head, len(records)) == (True, "bubblewrap", head, 1)
 
-        server.reports[head] = report.read_bytes()
-        server.pulls.append(
-            {"number": NUMBER, "owner": "someone", "branch": "plain", "state": "open", "head": pull["head"]}
-        )
-        server.pulls[0] |= {"merged_at": None, "merge_commit_sha": None}
+        server.artefacts = [zipped(report.read_bytes())]
+        server.pulls.append({**pull, "owner": "someone", "branch": "plain", "state": "open"})
+        server.files = [{"filename": name} for name in git(fork, "diff", "--name-only", base).splitlines()]
         run = {
             "id": 0,
+            "path": ".github/workflows/score.yml",
             "event": "pull_request",
             "head_branch": "plain",
             "head_sha": head,
@@ -126,13 +126,14 @@ def test_a_pull_request_from_its_score_to_the_board(tmp_path: Path) -> None:
         assert [comment["body"][: len(MARK)] for comment in server.comments] == [MARK]
         assert "Ready for review" in server.comments[0]["body"]
 
+        shutil.rmtree(act.artefacts / "report")  # what the pull request's run made is of no use after the merge
         upstream.merge(fork)
         merge = git(upstream.bare, "rev-parse", "main").strip()
-        server.pulls[0] |= {"state": "closed", "merged_at": "now", "merge_commit_sha": merge}
         done = act.run("push", "publish", {"before": base, "after": merge, "ref": "refs/heads/main"})
         assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
+        assert parse(report.read_bytes())[0].head == merge
         assert PLAIN in files(upstream)
-        assert (act.artefacts / "site" / "site" / "index.html").is_file()
+        assert (act.artefacts / "site" / "index.html").is_file()
 
 
 @pytest.mark.parametrize("name", ["score"])

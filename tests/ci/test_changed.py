@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.changed import Changes, changed, check_out
+from ci.changed import LARGEST_FILE, Changes, blobs, changed, check_out
+from neuco_core.files import LARGEST_DATA
 from tests.ci.helpers import git
 
 FILES = ("neuco_tasks/__init__.py", "neuco_tasks/old/__init__.py", "neuco_tasks/old/labels.csv", "neuco_core/x.py")
@@ -54,6 +55,27 @@ def test_added_and_changed_plugins_are_told_apart(repo: Path) -> None:
     assert not any((changes.core, changes.other, changes.protected, changes.bad_names, changes.unreadable))
 
 
+@pytest.mark.parametrize(
+    ("names", "cards"),
+    [
+        (["neuco_tasks/old/README.md"], ("neuco_tasks/old",)),
+        (["neuco_tasks/old/test.py", "neuco_tasks/old/test_more.py", "docs/x.md"], ("neuco_tasks/old",)),
+        (["neuco_tasks/old/README.md", "neuco_tasks/old/labels.csv"], ()),
+        (["neuco_tasks/old/data/README.md"], ()),
+        (["neuco_tasks/old/testing.py"], ()),
+        (["neuco_tasks/new/README.md"], ()),
+    ],
+)
+def test_a_change_of_the_card_and_the_tests_alone_is_told(repo: Path, names: list[str], cards: tuple[str, ...]) -> None:
+    assert after(repo, *names).cards == cards
+
+
+def test_pins_and_suites_are_data(repo: Path) -> None:
+    changes = after(repo, "registry/pins.json", "registry/suites/x.toml")
+    assert (changes.only_data, len(changes.core)) == (True, 2)
+    assert not after(repo, "registry/schema/record-2.json").only_data
+
+
 def test_a_rename_is_a_removal_and_an_addition(repo: Path) -> None:
     git(repo, "mv", "neuco_tasks/old", "neuco_tasks/renamed")
     assert how(after(repo)) == {"neuco_tasks/old": "removed", "neuco_tasks/renamed": "added"}
@@ -70,14 +92,99 @@ def test_a_removal(repo: Path) -> None:
     assert how(after(repo)) == {"neuco_tasks/old": "removed"}
 
 
-def test_a_plugin_without_its_init_is_a_removed_one(repo: Path) -> None:
+def test_a_plugin_without_its_init_is_still_there(repo: Path) -> None:
+    """What is left of it is judged, and fails: a removed plugin leaves nothing behind."""
     git(repo, "rm", "--quiet", "neuco_tasks/old/__init__.py")
-    assert how(after(repo)) == {"neuco_tasks/old": "removed"}
+    assert how(after(repo)) == {"neuco_tasks/old": "changed"}
 
 
-@pytest.mark.parametrize("name", ["a b.csv", "ä ö.csv", "日本.csv", 'quote".csv', "tab\t.csv", "line\nbreak.csv", "-n"])
-def test_any_file_name_inside_a_plugin_is_taken(repo: Path, name: str) -> None:
-    assert how(after(repo, f"neuco_tasks/old/{name}")) == {"neuco_tasks/old": "changed"}
+@pytest.mark.parametrize("name", ["a b.csv", 'quote".csv', "-n", "sub/[1].csv"])
+def test_any_plain_file_name_inside_a_plugin_is_taken(repo: Path, name: str) -> None:
+    changes = after(repo, f"neuco_tasks/old/{name}")
+    assert (how(changes), changes.unreadable) == ({"neuco_tasks/old": "changed"}, ())
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("日本.csv", "\\u65e5\\u672c.csv"),
+        ("tab\t.csv", "tab\\t.csv"),
+        ("line\nbreak.csv", "line\\nbreak.csv"),
+        ("\x1b[1m.csv", "\\x1b[1m.csv"),
+        ("a\u202evsc.py", "a\\u202evsc.py"),
+        ("a\u200b.csv", "a\\u200b.csv"),
+        (os.fsdecode(b"\xff.csv"), "\\xff.csv"),
+        ("end .csv/x ", "end .csv/x "),
+        (" folder/x", " folder/x"),
+    ],
+)
+def test_a_file_name_that_cannot_be_seen_is_refused_and_shown(repo: Path, name: str, shown: str) -> None:
+    changes = after(repo, f"neuco_tasks/old/{name}")
+    assert how(changes) == {"neuco_tasks/old": "changed"}
+    ((path, reason),) = changes.unreadable
+    assert (path, "printable ASCII" in reason) == (f"neuco_tasks/old/{shown}", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("labels.csv", "id,label\r\na,1\r\n", ""),
+        ("labels.csv", "\ufeffid,label\ra,1\r", ""),
+        ("labels.csv", "id,label\na\u200b,1\n", "U+200B, in line 2"),
+        ("labels.csv", "id,label\x1b[2K\n", "U+001B, in line 1"),
+        ("notes.txt", "seen\runseen\n", "U+000D, in line 1"),
+        ("words.json", '{"a": "\u202e"}\n', "U+202E, in line 1"),
+        ("data.bin", "\x00\x1b\u202e", ""),
+        ("big.py", "x = 1\n" * 170_000, "at most 1000000"),
+    ],
+)
+def test_hidden_characters_are_found_in_any_text(repo: Path, name: str, content: str, reason: str) -> None:
+    path = repo / "neuco_tasks/old" / name
+    path.write_bytes(content.encode())
+    commit(repo)
+    reasons = [words for _, words in changed(repo, "main").unreadable]
+    assert len(reasons) == bool(reason)
+    assert all(reason in words for words in reasons)
+
+
+def names_of(repo: Path, size: int, names: int, folder: str = "neuco_tasks/old") -> None:
+    """A commit with one file of zeros under many names; git packs it well, and no file is made."""
+    (repo / "zeros").write_bytes(bytes(size))
+    blob = git(repo, "hash-object", "-w", "zeros").strip()
+    (repo / "zeros").unlink()
+    for number in range(names):
+        git(repo, "update-index", "--add", "--cacheinfo", f"100644,{blob},{folder}/{number}.bin")
+    git(repo, "commit", "--quiet", "-m", "zeros")
+
+
+def test_a_file_that_is_too_large_is_not_read(repo: Path) -> None:
+    names_of(repo, LARGEST_FILE + 1, 1, "docs")
+    ((path, reason),) = changed(repo, "main").unreadable
+    assert (path, "at most 50 MB" in reason) == ("docs/0.bin", True)
+
+
+def test_a_large_file_of_a_plugin_is_to_be_published_elsewhere(repo: Path) -> None:
+    names_of(repo, LARGEST_DATA + 1, 1)
+    ((path, reason),) = changed(repo, "main").unreadable
+    assert (path, "at most 1 MB in a plugin: publish it" in reason) == ("neuco_tasks/old/0.bin", True)
+
+
+def test_one_file_under_many_names_is_read_once_and_counts_for_each(
+    repo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names_of(repo, 1_000_000, 12)
+    read = [name for name, _ in blobs(repo, ["HEAD:neuco_tasks/old/0.bin"] * 12)]
+    assert len(read) == 1
+    assert changed(repo, "main").unreadable == ()
+    monkeypatch.setattr("ci.changed.LARGEST_SUM", 11_000_000)
+    ((path, reason),) = changed(repo, "main").unreadable
+    assert (path, "12 MB" in reason) == ("12 files", True)
+
+
+def test_more_files_than_anybody_reads_are_refused(repo: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ci.changed.MOST_FILES", 2)
+    assert after(repo, "docs/1.md", "docs/2.md").unreadable == ()
+    assert [path for path, _ in after(repo, "docs/3.md").unreadable] == ["3 files"]
 
 
 def test_a_file_name_that_is_no_text_is_taken(repo: Path) -> None:
@@ -176,7 +283,7 @@ def test_what_nobody_can_review_is_named(repo: Path, change: Callable[[Path], No
 
 def test_a_submodule_is_named(repo: Path) -> None:
     submodule(repo)
-    assert changed(repo, "main").unreadable == ("neuco_tasks/old/more",)
+    assert dict(changed(repo, "main").unreadable).keys() == {"neuco_tasks/old/more"}
 
 
 def test_a_link_may_go(repo: Path) -> None:

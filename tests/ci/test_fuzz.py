@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
+import zipfile
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ci.__main__ import say
 from ci.comment import LONGEST, MARK, render, summary, text
 from ci.github import unpack
 from ci.publish import publish
@@ -23,7 +27,7 @@ from neuco_core.records.model import summary as summarise
 from neuco_core.text import clean
 
 SHA = "a" * 40
-FINDING = {"check": "c", "subject": "s", "status": "ok", "detail": "d", "cure": ""}
+FINDING = {"check": "score", "subject": "s", "status": "ok", "detail": "d", "cure": ""}
 PLUGIN = {
     "tree": "neuco_methods",
     "name": "plain",
@@ -48,6 +52,7 @@ HOSTILE = [
     "&lt;b&gt; &#60;b&#62;",
     "\x1b[31mred\x1b[0m\r\nnext",
     "::error::forged\n::set-output name=x::y",
+    "##[error]forged ##[add-mask]e",
     "\u202egnorw\u202c \u200bzero",
     "$(touch /tmp/x) `touch /tmp/x` ; touch /tmp/x",
     "\ud800 lone",
@@ -130,7 +135,7 @@ def test_a_good_report_is_taken(registry: Path) -> None:
 
 
 @pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_words_are_shown_as_words(words: str, registry: Path) -> None:
+def test_hostile_words_are_shown_as_words(words: str, registry: Path, capsys: pytest.CaptureFixture[str]) -> None:
     finding = {**FINDING, "check": words, "subject": words, "detail": words or "x", "cure": words, "status": "failed"}
     plugin = {**PLUGIN, "findings": [finding]}
     # Characters that steer a terminal are refused in records; the rest of the words must do no harm.
@@ -140,8 +145,14 @@ def test_hostile_words_are_shown_as_words(words: str, registry: Path) -> None:
     harmless(render(parsed, records, registry))
     lines = summary(parsed).splitlines()
     assert len(lines) == 3
-    assert all(line.isprintable() and not line.startswith("::") for line in lines)
-    summary(parsed).encode()
+    assert all(line.isprintable() for line in lines)
+    say(summary(parsed))
+    commands_of_no_log(capsys.readouterr().out)
+
+
+def commands_of_no_log(printed: str) -> None:
+    """A runner takes ``::`` at the start of a line and ``##[`` anywhere for a command."""
+    assert not re.search(r"^\s*::|##\[", printed, re.MULTILINE)
 
 
 BAD: dict[str, Any] = {
@@ -202,7 +213,7 @@ def test_bad_reports_are_refused_with_one_line_and_change_nothing(name: str, tmp
     assert "\n" not in str(caught.value)
     (tmp_path / "registry").mkdir()
     with pytest.raises(DataError):
-        publish(tmp_path, [(raw(report(records=[record()])), ""), (data, "")])
+        publish(tmp_path, [raw(report(records=[record()])), data])
     assert list((tmp_path / "registry").iterdir()) == []
 
 
@@ -272,7 +283,46 @@ def test_a_run_in_which_nothing_was_checked_is_red(registry: Path) -> None:
         assert "❌" in render(made, [], registry)
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", b"\0" * 100])
-def test_an_artefact_that_is_no_archive_is_refused(data: bytes) -> None:
-    with pytest.raises(DataError, match="holds no report"):
-        unpack(data)
+def packed(**more: Any) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", **more) as archive:
+        archive.writestr("report.json", b"a report, a report, a report" * 20)
+    return buffer.getvalue()
+
+
+WHOLE = packed(compression=zipfile.ZIP_DEFLATED)
+LZMA = packed(compression=zipfile.ZIP_LZMA)
+BROKEN = {
+    "nothing": b"",
+    "a beginning": b"PK",
+    "zeros": b"\0" * 100,
+    "a bad checksum": WHOLE[:14] + b"\0\0\0\0" + WHOLE[18:].replace(WHOLE[14:18], b"\0\0\0\0"),
+    "encrypted": WHOLE.replace(b"PK\x03\x04\x14\0\0\0", b"PK\x03\x04\x14\0\1\0").replace(
+        b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0"
+    ),
+    # The data begins behind 30 bytes and the name.
+    "not deflated": WHOLE[:41] + b"\xff" + WHOLE[42:],
+    "not lzma": LZMA[:45] + b"\xff" + LZMA[46:],
+    "another name": WHOLE.replace(b"report.json", b"REPORT.json"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_artefact_is_refused(name: str) -> None:
+    with pytest.raises(DataError, match="holds no report") as caught:
+        unpack(BROKEN[name])
+    assert len(str(caught.value)) < 500
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    method=st.sampled_from([zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]),
+    edits=st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 255)), min_size=1, max_size=4),
+    cut=st.integers(0, 30),
+)
+def test_any_archive_is_read_or_refused(method: int, edits: list[tuple[int, int]], cut: int) -> None:
+    data = bytearray(packed(compression=method))
+    for place, value in edits:
+        data[place % len(data)] = value
+    with contextlib.suppress(DataError):
+        assert len(unpack(bytes(data[: len(data) - cut]))) <= LARGEST + 1

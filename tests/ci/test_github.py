@@ -1,4 +1,4 @@
-"""Comment once and update; find the report of what was merged. Against a server on the loopback."""
+"""Comment once and update; say loudly if a pull request judges itself. Against a server on the loopback."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from ci.comment import MARK
+from ci.comment import ITS_OWN_CLAIM, MARK, render
 from ci.github import GitHub, post
 from ci.report import Report
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, FetchError
-from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github
+from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
 from tests.ci.helpers import ROOT
 
 SHA, OTHER = "a" * 40, "b" * 40
@@ -24,6 +24,7 @@ RUN = {
     "HEAD_BRANCH": "a b&head=x;$(y)",
     "HEAD_SHA": SHA,
     "RUN_ID": "0",
+    "RUN_PATH": ".github/workflows/score.yml",
     "RUN_URL": "https://example.org/run",
 }
 GREEN = Report(SHA, SHA, "bubblewrap", (), (Finding("nothing", "pull request", "ok", "fine"),), (), (), 1.0, 1)
@@ -38,7 +39,7 @@ def server() -> Iterator[FakeGitHub]:
 
 def pull(**more: object) -> dict[str, object]:
     fields = {"number": 7, "owner": "someone", "branch": RUN["HEAD_BRANCH"], "state": "open", "head": {"sha": SHA}}
-    return {**fields, "merged_at": None, "merge_commit_sha": None, **more}
+    return {**fields, "base": {"ref": "main"}, **more}
 
 
 def github(server: FakeGitHub) -> GitHub:
@@ -46,7 +47,7 @@ def github(server: FakeGitHub) -> GitHub:
 
 
 def say(server: FakeGitHub, folder: Path, report: bytes | None = None, **run: str) -> str:
-    server.reports = {} if report is None else {SHA: report}
+    server.artefacts = [] if report is None else [zipped(report)]
     (folder / "suites").mkdir(exist_ok=True)
     return post(github(server), folder, {**RUN, **run})
 
@@ -87,21 +88,80 @@ def test_a_run_that_is_out_of_date_says_nothing(server: FakeGitHub, tmp_path: Pa
     assert server.comments == []
 
 
-def test_the_report_of_what_was_merged(server: FakeGitHub) -> None:
-    server.pulls.append(pull(merged_at="today", merge_commit_sha="c" * 40, head={"sha": OTHER}))
-    server.reports = {SHA: b"mine", OTHER: b"theirs"}
-    assert github(server).merged_heads("c" * 40) == [OTHER]
-    assert github(server).merged_heads("d" * 40) == []
-    assert github(server).report_of(OTHER) == b"theirs"
+def test_a_run_of_another_workflow_with_the_same_name_says_nothing(server: FakeGitHub, tmp_path: Path) -> None:
+    assert "nothing to show" in say(server, tmp_path, GREEN.to_bytes(), RUN_PATH=".github/workflows/mine.yml")
+    assert server.comments == []
+    assert say(server, tmp_path, GREEN.to_bytes(), RUN_PATH=f"{RUN['RUN_PATH']}@refs/heads/x") == "commented on 7"
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"filename": ".github/workflows/score.yml"},
+        {"filename": "ci/report.py"},
+        {"filename": "neuco_core/scoring/scorer.py"},
+        {"filename": "registry/suites/mini.toml"},
+        {"filename": "docs/x.md", "previous_filename": "ci/evaluate.py", "status": "renamed"},
+    ],
+)
+def test_a_pull_request_that_judges_itself_is_never_called_ready(
+    server: FakeGitHub, tmp_path: Path, row: dict[str, str]
+) -> None:
+    """The report is its own work, and says nothing of it: what GitHub says counts."""
+    server.files = [{"filename": f"neuco_methods/plain/{number}.csv"} for number in range(150)] + [row]
+    say(server, tmp_path, GREEN.to_bytes())
+    (body,) = [comment["body"] for comment in server.comments]
+    assert body.splitlines()[2] == f"## ⚠️ {ITS_OWN_CLAIM}"
+    assert "✅ Ready" not in body
+
+
+def test_a_pull_request_of_more_files_than_are_listed_is_not_called_ready(server: FakeGitHub, tmp_path: Path) -> None:
+    server.files = [{"filename": f"neuco_methods/plain/{number}.csv"} for number in range(3001)]
+    say(server, tmp_path, GREEN.to_bytes())
+    assert server.comments[0]["body"].splitlines()[2] == f"## ⚠️ {ITS_OWN_CLAIM}"
+
+
+def test_a_plugin_alone_is_ready(server: FakeGitHub, tmp_path: Path) -> None:
+    server.files = [{"filename": "neuco_methods/plain/__init__.py"}, {"filename": "docs/x.md"}]
+    say(server, tmp_path, GREEN.to_bytes())
+    assert server.comments[0]["body"].splitlines()[2] == "## ✅ Ready for review"
+
+
+def test_a_report_that_admits_it_is_not_called_ready(tmp_path: Path) -> None:
+    (tmp_path / "suites").mkdir()
+    green = msgspec.structs.replace(GREEN, core=("ci/x.py",))
+    assert f"## ⚠️ {ITS_OWN_CLAIM}" in render(green, [], tmp_path)
+    bad = Finding("a", "b", "failed", "c")
+    red = render(msgspec.structs.replace(green, general=(bad,)), [], tmp_path)
+    assert "## ❌ 1 check failed" in red
+    assert ITS_OWN_CLAIM in red
+
+
+def test_accounts_that_were_deleted(server: FakeGitHub, tmp_path: Path) -> None:
+    server.pulls[0] |= {"user": None, "owner": None, "head": {"sha": SHA, "repo": None, "user": None}}
+    server.comments.append({"id": 0, "user": None, "body": MARK})
+    server.comments.append({"id": 1, "user": {"login": "github-actions[bot]"}, "body": None})
+    assert say(server, tmp_path, GREEN.to_bytes(), HEAD_OWNER="") == "commented on 7"
+    assert server.comments[0]["body"] == MARK
+
+
+def test_a_pull_request_for_another_branch_says_nothing(server: FakeGitHub, tmp_path: Path) -> None:
+    server.pulls[0] |= {"base": {"ref": "old"}}
+    assert "no open pull request" in say(server, tmp_path, GREEN.to_bytes())
+
+
+def test_the_store_of_artefacts_does_not_get_the_token(server: FakeGitHub, tmp_path: Path) -> None:
+    say(server, tmp_path, GREEN.to_bytes())
     tokens = {path.startswith("/elsewhere"): token for _, path, token in server.requests}
-    assert tokens == {False: "Bearer secret", True: None}  # the store of artefacts is another host
+    assert tokens == {False: "Bearer secret", True: None}
 
 
-def test_no_report_is_an_error(server: FakeGitHub) -> None:
-    with pytest.raises(DataError, match="no green report"):
-        github(server).report_of(SHA)
+def test_an_answer_that_is_none_is_an_error(server: FakeGitHub) -> None:
     with pytest.raises(FetchError, match="404"):
         github(server).ask("nothing")
+    server.artefacts = [b"<html>"]
+    with pytest.raises(FetchError, match="no valid answer"):
+        github(server).get("actions/artifacts/0/zip")
 
 
 def test_the_command_needs_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:

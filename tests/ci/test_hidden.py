@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from ci import sandbox
 from ci.report import parse
+from ci.sandbox.bubblewrap import label_folders
 from tests.ci.helpers import ROOT, Upstream, ci
 from tests.ci.prs import with_encode
 from tests.ci.test_sandbox import need_bubblewrap
 
-LINES = (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()
-NEEDLE = "|".join(LINES[100:104])
+LABELS = (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()
+NEEDLE = "|".join(LABELS[100:104])
 # Looks into every file that could hold labels, into the environment and the memory of every process, and asks the
 # packages that know them.
 SEARCH = f"""
@@ -66,7 +69,10 @@ except Exception:
 if found:
     raise RuntimeError(f"FOUND {{found}}")
 """
-ONCE = f"import sys\nif not hasattr(sys, 'searched'):\n    sys.searched = True\n    exec({SEARCH!r}, {{}})"
+LINES = ",\n".join(repr(line) for line in SEARCH.splitlines())  # a line that is too long is refused
+ONCE = (
+    f"import sys\nif not hasattr(sys, 'searched'):\n    sys.searched = True\n    exec('\\n'.join([\n{LINES}\n]), {{}})"
+)
 
 
 def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, tmp_path: Path) -> None:
@@ -74,7 +80,7 @@ def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, t
     fork = upstream.pull_request("search", with_encode(ONCE))
     path = tmp_path / "report.json"
     limits = ("--seconds", "300", "--memory", "2500")
-    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits, NEUCO_CACHE=str(tmp_path))
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits)
     report, records = parse(path.read_bytes())
     assert "FOUND" not in done.stdout
     assert (done.returncode, report.sandbox, [record.status for record in records]) == (0, "bubblewrap", ["ok"]), (
@@ -85,7 +91,7 @@ def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, t
 def test_the_search_finds_labels_where_they_are_not_hidden(upstream: Upstream, tmp_path: Path) -> None:
     """Without this the test above could pass because the search is no good."""
     code = f"ROOTS = {[str(upstream.base / 'neuco_tasks')]!r}\n" + SEARCH
-    ran = sandbox.run(("-c", code), read={"/tree": upstream.base}, out=tmp_path / "out", kind="fallback")
+    ran = sandbox.run(("-c", code), read={"/tree": upstream.base}, out=tmp_path / "out", kind="trust")
     assert "FOUND" in ran.output
     for place in ("neuco_tasks/digits/labels.csv", "scikit-learn has 1797", "load_task gives 1797"):
         assert place in ran.output
@@ -98,3 +104,25 @@ def test_a_task_cannot_be_asked_for_from_a_methods_tests(upstream: Upstream, tmp
         read={}, out=tmp_path / "out", kind="bubblewrap", hide_labels=True,
     )  # fmt: skip
     assert (ran.status, "FileNotFoundError" in ran.output) == ("failed", True)
+
+
+def test_labels_in_the_packages_of_another_python_are_hidden_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = tmp_path / "lib/python3.9/dist-packages/sklearn/datasets/data"
+    data.mkdir(parents=True)
+    monkeypatch.setattr("sys.base_prefix", str(tmp_path))
+    assert str(data) in label_folders()
+
+
+def test_a_method_cannot_declare_labels_that_come_with_scikit_learn() -> None:
+    """A task may have its labels there; as weights of a method they would be the answers."""
+    from ci.stub import own_sources
+    from neuco_core.errors import DataError
+    from neuco_core.specs import Method, Remote, Task
+
+    remote = Remote("pkg://sklearn/datasets/data/digits.csv.gz", sha256="0" * 64)
+    task = Task(id="own", dataset="digits", kind="classification", source=remote, metric="accuracy")
+    assert list(own_sources("neuco_tasks", "own", task)) == [remote]
+    with pytest.raises(DataError, match="uses a file from elsewhere"):
+        list(own_sources("neuco_methods", "own", Method(id="own", weights={"labels": remote}, encoder=object)))

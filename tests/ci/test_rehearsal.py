@@ -12,24 +12,29 @@ from neuco_core.errors import DataError
 from tests.ci.helpers import Upstream, ci, git
 from tests.ci.prs import CASES
 
+GOOD = ("a good task", "a good method", "both at once", "a rename", "a removal")
 
-@pytest.mark.parametrize("name", CASES)
-def test_a_pull_request_gets_its_verdict_and_its_comment(name: str, upstream: Upstream, tmp_path: Path) -> None:
+
+@pytest.mark.parametrize(("name", "option"), [*((name, "") for name in CASES), *((name, "--trust") for name in GOOD)])
+def test_a_pull_request_gets_its_verdict_and_its_comment(
+    name: str, option: str, upstream: Upstream, tmp_path: Path
+) -> None:
     case = CASES[name]
-    fork = upstream.pull_request(name.replace(" ", "-"), case.change)
+    fork = upstream.pull_request(f"{name.replace(' ', '-')}{option}", case.change)
     path = tmp_path / "report.json"
-    limits = ("--seconds", str(case.seconds), "--memory", "2500")
-    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits, NEUCO_CACHE=str(tmp_path))
+    limits = ("--seconds", str(case.seconds), "--memory", "2500", *([option] if option else []))
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits)
     report, _ = parse(path.read_bytes())
     assert (done.returncode == 0, report.green) == (case.green, case.green), done.stdout + done.stderr
+    assert report.sandbox == ("trust" if option else "bubblewrap")
     assert tuple(f"{plugin.tree}/{plugin.name}" for plugin in report.plugins) == case.plugins
     said = [finding.detail for finding in report.findings if finding.check == case.check]
     assert any(case.words in detail for detail in said), done.stdout
     comment = ci(upstream.base, "comment", "--report", str(path))
     assert comment.returncode == 0, comment.stderr
-    assert comment.stdout.splitlines()[2].startswith("## ✅" if case.green else "## ❌")
+    assert comment.stdout.splitlines()[2].startswith("## ❌" if not case.green else "## ⚠️" if report.core else "## ✅")
     assert "❌" in comment.stdout or case.green
     if not case.green:
         with pytest.raises(DataError, match="not green"):
-            publish(upstream.base, [(path.read_bytes(), "")])
+            publish(upstream.base, [path.read_bytes()])
     assert git(upstream.base, "status", "--porcelain") == ""

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,12 @@ def test_the_schema_of_workflows_is_kept() -> None:
     assert done.returncode == 0, done.stdout
 
 
+def test_the_schema_of_citations_is_kept() -> None:
+    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.citation-file-format", str(ROOT / "CITATION.cff")]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout
+
+
 def test_the_schemas_of_issue_forms_and_dependabot_are_kept() -> None:
     command = [tool("check-jsonschema"), "--builtin-schema", "vendor.dependabot", str(ROOT / ".github/dependabot.yml")]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -99,7 +106,8 @@ def test_actionlint_finds_nothing(actionlint: Path, tmp_path: Path) -> None:
 def test_actions_are_pinned_by_commit_and_say_their_version() -> None:
     lines = [line for path in WORKFLOWS for line in path.read_text().splitlines() if "uses:" in line]
     assert lines
-    assert all(re.fullmatch(r" +uses: actions/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", line) for line in lines)
+    known = r"actions/[a-z-]+|pypa/gh-action-pypi-publish"
+    assert all(re.fullmatch(rf" +uses: (?:{known})@[0-9a-f]{{40}} # v\d+\.\d+\.\d+", line) for line in lines)
 
 
 def test_nothing_of_an_event_is_pasted_into_a_shell() -> None:
@@ -109,7 +117,9 @@ def test_nothing_of_an_event_is_pasted_into_a_shell() -> None:
 def test_no_workflow_has_a_right_by_default_and_each_job_only_its_own() -> None:
     assert [load(name)["permissions"] for name in NAMES] == [{}] * len(NAMES)
     writes = {(n, k) for n in NAMES for job in jobs(n) for k, v in job["permissions"].items() if v == "write"}
-    assert writes == {("comment", "pull-requests"), ("publish", "contents")}
+    served = {("pages", "pages"), ("pages", "id-token"), ("release", "id-token"), ("release", "contents")}
+    registry = {(name, right) for name in ("publish", "rescore") for right in ("contents", "pull-requests")}
+    assert writes == {("comment", "pull-requests"), ("publish", "actions"), *registry, *served}
 
 
 def test_the_code_of_a_pull_request_never_meets_a_right_or_a_secret() -> None:
@@ -127,12 +137,32 @@ def test_the_code_of_a_pull_request_never_meets_a_right_or_a_secret() -> None:
     assert refs == ["main"]
 
 
+def test_a_job_with_a_right_installs_little_and_writes_only_what_a_run_on_main_made() -> None:
+    for name, extras in (("comment", "ci"), ("publish", "all,ci"), ("rescore", "all,ci")):
+        (job,) = [job for job in jobs(name) if "write" in job["permissions"].values()]
+        commands = " ".join(step.get("run", "") for step in job["steps"])
+        assert re.search(rf"ci/setup\.sh {extras}(\s|$)", commands)
+        assert ("score-pr" in commands, "ci rescore" in commands) == (False, False)
+    publish = load("publish")["jobs"]
+    assert (publish["publish"]["needs"], publish["score"]["permissions"]) == ("score", {"contents": "read"})
+    # Artefacts of other runs are taken by `ci/github.py` only, which asks what run left them.
+    # `pages`, which cannot write to the repository, takes that of the run that started it.
+    fetched = [s["with"] for name, s in steps() if "download-artifact" in s.get("uses", "") and name != "pages"]
+    assert not [with_ for with_ in fetched if with_.keys() & {"run-id", "github-token", "repository"}]
+
+
+def test_a_comment_is_for_one_workflow_by_its_path() -> None:
+    (names,) = [step["env"] for name, step in steps() if name == "comment" and "env" in step]
+    assert names["RUN_PATH"] == "${{ github.event.workflow_run.path }}"
+
+
 def test_the_sandbox_is_demanded_and_what_is_trusted_comes_from_no_cache() -> None:
-    for name in ("score", "publish"):
+    for name in ("score", "publish", "rescore", "nightly"):
         demanded = [
             s["env"]["NEUCO_CI_SANDBOX"] for n, s in steps() if n == name and "NEUCO_CI_SANDBOX" in s.get("env", {})
         ]
-        assert demanded == ["bubblewrap"]
+        assert set(demanded) == {"bubblewrap"}
+        assert len(demanded) == len(jobs(name))
     caching = {name for name, step in steps() if "cache" in step.get("with", {})}
     assert caching == {"test"}  # caches of a pull request are shared by its workflows, and `test` runs its code
 
@@ -141,3 +171,41 @@ def test_every_workflow_has_limits() -> None:
     assert all("concurrency" in load(name) for name in NAMES)
     assert all("timeout-minutes" in job for name in NAMES for job in jobs(name))
     assert "github.sha" in load("publish")["concurrency"]["group"]  # a group for all would drop waiting runs
+
+
+def test_what_a_release_is_made_of_is_built_and_tried_without_a_right_and_published_without_the_project() -> None:
+    made = load("release")["jobs"]
+    assert [job.get("needs") for job in made.values()] == [None, "build", "try", "index"]
+    assert [made[name]["permissions"] for name in ("build", "try")] == [{"contents": "read"}] * 2
+    assert (made["index"]["environment"], made["index"]["permissions"]) == ("pypi", {"id-token": "write"})
+    for job in (made["index"], made["announce"], load("pages")["jobs"]["deploy"]):
+        assert not [step for step in job["steps"] if "checkout" in step.get("uses", "")]
+        assert [step["run"].split()[0] for step in job["steps"] if "run" in step] in ([], ["gh"])
+    (gate,) = [step["run"] for step in made["build"]["steps"] if "ci release" in step.get("run", "")]
+    assert '--tag "$TAG"' in gate
+
+
+def test_pages_shows_only_boards_of_a_run_on_main() -> None:
+    condition = load("pages")["jobs"]["build"]["if"]
+    run = "github.event.workflow_run."
+    for told, wanted in (
+        ("head_branch", "'main'"),
+        ("head_repository.full_name", "github.repository"),
+        ("path", "'.github/workflows/publish.yml'"),
+    ):
+        assert f"{run}{told} == {wanted}" in condition
+    assert re.findall(rf"{re.escape(run)}event == '(\w+)'", condition) == ["push", "workflow_dispatch"]
+    kept = [step["with"]["name"] for name, step in steps() if name == "publish" and "upload" in step.get("uses", "")]
+    (asked,) = [
+        step["with"]["name"] for name, step in steps() if name == "pages" and "download" in step.get("uses", "")
+    ]
+    assert asked in kept
+
+
+def test_every_python_that_is_promised_is_tested() -> None:
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    promised = [found[1] for name in classifiers if (found := re.fullmatch(r".*Python :: (3\.\d+)", name))]
+    assert len(promised) == 4
+    for name, job in (("test", "test"), ("release", "try")):
+        assert load(name)["jobs"][job]["strategy"]["matrix"]["python"] == promised
+    assert [step["run"] for step in load("test")["jobs"]["lowest"]["steps"] if "run" in step] == ["sh ci/lowest.sh"]

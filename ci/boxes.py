@@ -1,0 +1,219 @@
+"""One sandbox for each plugin and step: what it sees, what it is asked, and what it may not see."""
+
+from __future__ import annotations
+
+import functools
+import math
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ci import sandbox
+from ci.changed import TREES, Touched
+from ci.environments import INSTALLING, PACKAGES, install, with_packages
+from ci.report import PluginReport, cut
+from ci.sandbox import OUT, TREE, WARM, Limits
+from ci.stub import read_json, spec_of
+from ci.warm import warm_folder
+from neuco_core.contract.contract import Finding, Status
+from neuco_core.encode.lock import FILE
+from neuco_core.errors import DataError
+from neuco_core.specs import Dataset, Method, Task
+
+CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset
+IN_EARNEST = ("encode", "tests")  # a description needs no packages: whoever lists methods has none of them either
+OVER = "the time for the whole pull request is over (--deadline)"
+PINS = "registry/pins.json"
+KEPT = "kept"  # a plugin that the pull request does not touch
+
+
+@dataclass
+class PluginData:
+    """A plugin on its way from code to data. ``rows`` are what it declared, ``made`` is where its results go."""
+
+    touched: Touched
+    folder: Path
+    made: Path
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    fetched: dict[str, Path] = field(default_factory=dict)
+    problem: str = ""
+
+    @property
+    def kept(self) -> bool:
+        return self.touched.how == KEPT
+
+    def ids(self, noun: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row["spec"]["id"] for row in self.rows if row["noun"] == noun))
+
+    def specs(self, noun: str) -> list[Any]:
+        return [spec_of(row) for row in self.rows if row["noun"] == noun]
+
+    @property
+    def tasks(self) -> list[Task]:
+        return self.specs("task")
+
+    @property
+    def methods(self) -> list[Method]:
+        return self.specs("method")
+
+    @property
+    def datasets(self) -> list[Dataset]:
+        return self.specs("dataset")
+
+    def weights(self) -> dict[str, Path]:
+        """Fetched weights of encoders by sha256: all that a method's sandbox sees of what was fetched."""
+        from neuco_core.fetch.pins import find_pin
+
+        pins = [find_pin(remote) for method in self.methods for remote in method.weights.values()]
+        hashes = {pin.sha256 for pin in pins if pin}
+        return {sha: path for sha, path in self.fetched.items() if sha in hashes}
+
+    def say(self, check: str, status: Status, detail: str, cure: str = "") -> None:
+        self.findings.append(Finding(check, self.touched.name, status, detail, cure))
+
+    def report(self) -> PluginReport:
+        tree, name, how = self.touched.tree, self.touched.name, self.touched.how
+        # Whoever reads the report checks the words, also these two.
+        return PluginReport(tree, name, how, self.ids("task"), self.ids("method"), cut(self.findings))  # type: ignore[arg-type]
+
+
+class Boxes:
+    """Runs parts of plugins with the code of ``base``; ``tasks`` and ``methods`` are the folders of all plugins."""
+
+    def __init__(self, base: Path, scratch: Path, limits: Limits, kind: str, deadline: float = math.inf) -> None:
+        self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
+        self._copies: dict[tuple[Path, bool], Path] = {}
+        self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
+
+    def plugin(self, tree: str, name: str, how: str = KEPT) -> PluginData:
+        made = self.scratch / "made" / how / tree / name
+        return PluginData(Touched(tree, name, how), self.folders[tree][name], made)
+
+    def _tree(self, plugin: PluginData) -> Path:
+        """What the sandbox may see: main's core, the plugin, and for a task the code (not the data) of the others.
+
+        A method sees no task and no other method, so no labels and nobody else's results.
+        """
+        own = plugin.touched
+        tree = self.scratch / "trees" / own.how / own.folder
+        if tree.exists():
+            return tree
+        _link_tree(self._core(), tree)
+        others = {own.name: plugin.folder}
+        if own.tree == "neuco_tasks":
+            others = {**self.folders[own.tree], **others}
+            for name, folder in self.folders["neuco_methods"].items():
+                _link_tree(self._copied(folder), tree / "neuco_methods" / name)
+        for name, folder in others.items():
+            _link_tree(self._copied(folder, code_only=name != own.name), tree / own.tree / name)
+        return tree
+
+    def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
+        """A copy of a plugin, made once: every task's tree has all others, so copies in each would be too many."""
+        if (folder, code_only) not in self._copies:
+            place = self.scratch / "copies" / str(len(self._copies))
+            _copy(folder, place, code_only=code_only)
+            self._copies[folder, code_only] = place
+        return self._copies[folder, code_only]
+
+    def within(self, limits: Limits) -> Limits:
+        """The limits of a step that begins now: none goes on beyond the deadline of the whole."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise DataError(OVER, hint="Make several pull requests, or make the plugin faster")
+        return replace(limits, seconds=min(limits.seconds, left))
+
+    def _core(self) -> Path:
+        """Main's code and suites, copied once: each plugin's tree then consists of links to these files."""
+        core = self.scratch / "core"
+        if not core.exists():
+            for name in ("neuco_core", "ci", "registry/suites"):
+                _copy(self.base / name, core / name)
+            if (self.base / PINS).is_file():
+                (core / PINS).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.base / PINS, core / PINS)
+            for package in TREES:
+                (core / package).mkdir()
+                (core / package / "__init__.py").touch()
+        return core
+
+    @functools.cache  # noqa: B019 - there is one of these in a process
+    def warm(self) -> Path:
+        return warm_folder(self._core(), self.kind)
+
+    def packages(self, plugin: PluginData) -> Path | None:
+        """The installed environment of a plugin that has a lock."""
+        lock = plugin.folder / FILE
+        return install(lock, self.within(INSTALLING).seconds) if lock.is_file() else None
+
+    def run(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> tuple[sandbox.Ran, Path]:
+        """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
+        out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
+        places = {TREE: self._tree(plugin), **{f"/{place}": path for place, path in read.items()}}
+        method = plugin.touched.tree == "neuco_methods"
+        places |= in_cache(plugin.weights() if method else plugin.fetched)
+        if method and step.startswith(IN_EARNEST) and (packages := self.packages(plugin)):
+            places[PACKAGES] = packages
+            arguments = with_packages(arguments)
+        if not method and not plugin.kept:
+            places[WARM] = self.warm()
+        limits = self.within(self.limits)
+        ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=method)
+        return ran, out
+
+    def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
+        """Run a command of ``ci.inside``; if it fails, the error says how."""
+        ran, out = self.run(plugin, step, "-m", "ci.inside", OUT, *arguments, **read)
+        if ran.ok:
+            return out
+        if ran.status != "failed":
+            self.within(self.limits)
+            raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=limit(ran, self.limits))
+        try:
+            reason = str(read_json(out / "error.json")["error"])
+        except (DataError, KeyError, TypeError):
+            reason = f"ended with code {ran.code}: {' '.join(ran.output.split())[-300:]}"
+        raise DataError(reason)
+
+
+def limit(ran: sandbox.Ran, limits: Limits) -> str:
+    """The limit that a run was stopped at, in words."""
+    words = {
+        "timeout": f"{limits.seconds:g} s",
+        "memory": f"{limits.memory >> 20} MB",
+        "processes": f"{limits.processes} processes",
+        "files": f"{limits.files} files and {limits.written >> 20} MB",
+    }
+    return f"at most {words[ran.status]}"
+
+
+def in_cache(files: Mapping[str, Path]) -> dict[str, Path]:
+    """Files that were fetched and verified outside, by sha256, in the place where the sandbox looks for them."""
+    return {f"/tmp/cache/sha256/{sha[:2]}/{sha}": path.parent for sha, path in files.items()}  # noqa: S108
+
+
+def plugin_folders(tree: Path) -> dict[str, Path]:
+    """The plugins of a tree by name."""
+    paths = sorted(tree.iterdir()) if tree.is_dir() else []
+    return {path.name: path for path in paths if (path / "__init__.py").is_file() and not path.is_symlink()}
+
+
+def _copy(source: Path, target: Path, *, code_only: bool = False) -> None:
+    """Copy a folder; links stay links, so that none leads out of it."""
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        files = [name for name in names if not name.endswith(".py") and not (Path(folder) / name).is_dir()]
+        return ["__pycache__", *(files if code_only else ())]
+
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, ignore=ignored)
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """A copy that takes no room; nothing writes to either."""
+    shutil.copytree(source, target, symlinks=True, copy_function=os.link)

@@ -1,0 +1,287 @@
+"""Embeddings that main's encoders made before, published as files, so that a pull request need not make them again.
+
+``registry/embeddings.json`` names for each encoder and dataset where the embeddings came from (``embeddings_from`` of
+records: code, packages, weights, data), the hash of their content, and the file that holds them. Only jobs on main
+write it (``python -m ci embeddings``); a pull request that touches it is refused. What does not fit is not used.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import msgspec
+
+from ci.boxes import Boxes, PluginData
+from ci.inside import write_json
+from ci.stub import LARGEST_IDS, place_of, read_json
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.files import read_limited, write_atomic
+from neuco_core.jsonio import dump
+from neuco_core.records.fingerprint import cubes_key, encoded_from
+from neuco_core.specs import Dataset, Method, Origin, Remote
+
+if TYPE_CHECKING:
+    from neuco_core.tables.embeddings import Embeddings
+
+INDEX = "embeddings.json"
+SCHEMA = 1
+LARGEST = 50_000_000  # bytes of the index: 100,000 entries
+Publish = Callable[[Path, str], Remote]
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One file: what it was made from, the hash of its content, and where it is."""
+
+    made_from: str
+    content: str
+    url: str
+    sha256: str
+    size: int
+
+
+class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All files, by ``METHOD/DATASET``."""
+
+    schema: int
+    embeddings: dict[str, Entry]
+
+
+def read_index(registry: Path) -> dict[str, Entry]:
+    """The entries of a registry; none without an index."""
+    path = registry / INDEX
+    try:
+        return _decode(read_limited(path, LARGEST), path)
+    except FileNotFoundError:
+        return {}
+
+
+def _decode(data: bytes, where: Path | str) -> dict[str, Entry]:
+    try:
+        index = msgspec.json.decode(data, type=Index)
+    except msgspec.DecodeError as error:
+        raise DataError(f"the index of embeddings cannot be read: {error}", where=where) from error
+    if index.schema != SCHEMA:
+        raise DataError("unknown schema", where=where, expected=SCHEMA, got=index.schema)
+    return index.embeddings
+
+
+def write_index(registry: Path, entries: dict[str, Entry]) -> None:
+    write_atomic(registry / INDEX, dump(msgspec.to_builtins(Index(SCHEMA, entries))))
+
+
+def name_of(method: Method, dataset: Dataset) -> str:
+    return f"{method.label}/{dataset.id}"
+
+
+def made_from(owner: PluginData, method: Method, dataset: Dataset) -> str:
+    """The key of what an encoder makes of a dataset, from what the two declare: no plugin is imported for it."""
+    here = method.stamped(Origin(owner.touched.name, str(owner.folder)))
+    return encoded_from(here, cubes_key(dataset))
+
+
+@dataclass
+class Store:
+    """Published embeddings for a run; ``notes`` say what could not be used and why, ``used`` what was."""
+
+    entries: dict[str, Entry]
+    notes: list[str] = field(default_factory=list)
+    used: list[str] = field(default_factory=list)
+    _tried: dict[str, bool] = field(default_factory=dict)
+
+    def supply(self, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> bool:
+        """Put embeddings of main's method on main's dataset where its encoder would; whether they are there."""
+        name = name_of(method, dataset)
+        if not (methods.kept and owner.kept) or name not in self.entries:
+            return False
+        if name not in self._tried:
+            try:
+                self._take(self.entries[name], methods, method, owner, dataset)
+                self.used.append(name)
+            except (NeucoError, OSError) as error:
+                self.notes.append(f"stored embeddings {name} are not used: {error}")
+            self._tried[name] = name in self.used
+        return self._tried[name]
+
+    def _take(self, entry: Entry, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> None:
+        import numpy as np
+
+        from neuco_core.fetch.fetch import fetch
+        from neuco_core.tables.embeddings import read_embeddings
+
+        if made_from(methods, method, dataset) != entry.made_from:
+            raise DataError("they were made from other code or data")
+        path = fetch(Remote(entry.url, sha256=entry.sha256, size=entry.size))
+        embeddings = read_embeddings(path, strict=True)
+        if embeddings.sha256 != entry.content:
+            raise DataError("not the content on record", expected=entry.content, got=embeddings.sha256)
+        _name_samples(owner, dataset, embeddings)
+        place = methods.made / "embeddings" / place_of(method) / f"{dataset.id}.npy"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        np.save(place, embeddings.values, allow_pickle=False)
+
+
+def _name_samples(owner: PluginData, dataset: Dataset, embeddings: Embeddings) -> None:
+    """Who scores needs the names of samples, not their pixels; these are exported only if an encoder has to run."""
+    path = owner.made / "cubes" / dataset.id / "cubes.json"
+    if path.is_file():
+        if tuple(read_json(path, LARGEST_IDS)["ids"]) != embeddings.ids:
+            raise DataError(f"they are of other samples than {dataset.id} has")
+        return
+    source = dataset.cubes() if dataset.cubes else None
+    words = {name: getattr(source, name) for name in ("version", "bands", "seasons")}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_json(path, {**words, "ids": embeddings.ids})
+
+
+def fill(boxes: Boxes, registry: Path, publish: Publish, only: Collection[str] = ()) -> Iterator[str]:
+    """Make and publish what the index of main lacks; says what was done, line by line.
+
+    The index is written after each file, so that a run that is ended goes on where it stopped.
+    """
+    from ci.as_data import describe_all
+
+    plugins = describe_all(boxes)
+    entries = read_index(registry)
+    wanted = dict(_pairs(plugins))
+    for name in sorted(entries.keys() - wanted.keys()):
+        if not any(plugin.problem for plugin in plugins):  # a plugin that could not be asked may still have it
+            del entries[name]
+            write_index(registry, entries)
+            yield f"{name}: removed, no plugin registers both"
+    for name, (methods, method, owner, dataset) in wanted.items():
+        if only and method.id not in only:
+            continue
+        try:
+            key = made_from(methods, method, dataset)
+            if name in entries and entries[name].made_from == key:
+                yield f"{name}: there already"
+                continue
+            embeddings = _make(boxes, methods, method, owner, dataset)
+            entries[name] = _published(boxes.scratch, name, key, embeddings, publish)
+            write_index(registry, entries)
+            yield f"{name}: {len(embeddings)} rows of {embeddings.dim} values, {entries[name].url}"
+        except (NeucoError, OSError) as error:
+            yield f"{name}: left out: {error}"
+
+
+Pair = tuple[PluginData, Method, PluginData, Dataset]
+
+
+def _pairs(plugins: Collection[PluginData]) -> Iterator[tuple[str, Pair]]:
+    """Every encoder with every dataset that it can be run on."""
+    from ci.cells import applies
+
+    datasets = [(owner, dataset) for owner in plugins for dataset in owner.datasets if dataset.cubes]
+    for methods in plugins:
+        for method in methods.methods:
+            for owner, dataset in datasets if method.encoder else ():
+                if applies(method, dataset):
+                    yield name_of(method, dataset), (methods, method, owner, dataset)
+
+
+def _make(boxes: Boxes, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> Embeddings:
+    import numpy as np
+
+    from ci.encoding import Encoding, make_embeddings
+    from ci.extract import make_cubes
+    from neuco_core.tables import embeddings as tables
+
+    cubes = make_cubes(boxes, owner, dataset)
+    make_embeddings(boxes, Encoding(methods, method, dataset, cubes))
+    values = np.load(methods.made / "embeddings" / place_of(method) / f"{dataset.id}.npy", allow_pickle=False)
+    return tables.make_embeddings(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
+
+
+def _published(scratch: Path, name: str, key: str, embeddings: Embeddings, publish: Publish) -> Entry:
+    from neuco_core.tables.embeddings import write_embeddings
+
+    path = scratch / "publish" / f"{embeddings.sha256}.npz"
+    path.parent.mkdir(exist_ok=True)
+    write_embeddings(embeddings, path)
+    remote = publish(path, f"{name}/{path.name}")
+    path.unlink()
+    return Entry(key, embeddings.sha256, remote.url, str(remote.sha256), int(remote.size or 0))
+
+
+def to_s3(target: str) -> Publish:
+    """Upload to ``s3://BUCKET/PREFIX/``, as ``METHOD/DATASET/CONTENT.npz`` below it, proven to be public."""
+    from neuco_core.fetch.upload import upload
+
+    return lambda path, name: upload(path, f"{target.rstrip('/')}/{name}").remote
+
+
+def to_folder(folder: Path, address: str) -> Publish:
+    """Put files into a folder, to be uploaded by somebody to ``address``; a release on GitHub knows no folders."""
+    from neuco_core.fetch.cache import hash_file
+
+    def keep(path: Path, name: str) -> Remote:
+        flat = name.replace("/", ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / flat)
+        return Remote(f"{address.rstrip('/')}/{quote(flat)}", sha256=hash_file(path), size=path.stat().st_size)
+
+    return keep
+
+
+def push_index(repo: Path, scratch: Path) -> str:
+    """Commit the index of a checkout to main, as ours: then it is no edit that publishing refuses.
+
+    Later edits are told by what differs from that commit, so there must be none before it.
+    """
+    from ci.changed import git
+    from ci.own import INDEX_MESSAGE, edits, last_own
+    from ci.publish import TRIES, main_of, refuse_edits
+
+    for number in range(TRIES):
+        start = main_of(repo)
+        own = last_own(repo, start)
+        if own is None:
+            _refuse_stranger(repo, start)
+        refuse_edits(edits(repo, own, start, ""))
+        tree = scratch / f"tree{number}"
+        git(repo, "worktree", "add", "--quiet", "--detach", str(tree), start)
+        try:
+            (tree / "registry").mkdir(exist_ok=True)
+            write_index(tree / "registry", _joined(repo, read_index(tree / "registry")))
+            git(tree, "add", "--force", f"registry/{INDEX}")
+            if not git(tree, "status", "--porcelain", "registry"):
+                return "nothing to push"
+            git(tree, "commit", "--quiet", "-m", INDEX_MESSAGE)
+            git(tree, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+        except DataError:
+            if main_of(repo) == start:
+                raise
+        else:
+            return "pushed"
+        finally:
+            git(repo, "worktree", "remove", "--force", str(tree))
+    raise DataError(f"main moved {TRIES} times", hint="Run it again when it is quieter")
+
+
+def _refuse_stranger(repo: Path, start: str) -> None:
+    """Publishing knows its commits by their committer: another's would be an edit, and hold up everybody."""
+    from ci.changed import git
+    from ci.own import MESSAGE
+
+    rows = git(repo, "log", "--first-parent", "--format=%ce %s", start).splitlines()
+    for who in (row.removesuffix(f" {MESSAGE}") for row in rows if row.endswith(f" {MESSAGE}")):
+        what = "publishing commits to main as somebody else, and would refuse this commit as an edit"
+        raise DataError(
+            what, expected=f"committer {who}", hint="Set GIT_COMMITTER_EMAIL and GIT_COMMITTER_NAME to its own"
+        )
+
+
+def _joined(repo: Path, on_main: dict[str, Entry]) -> dict[str, Entry]:
+    """What is on main with what this run added, replaced and removed: another run may have pushed its own meanwhile."""
+    from ci.changed import git
+
+    was_there = git(repo, "ls-tree", "--name-only", "HEAD", f"registry/{INDEX}")
+    before = _decode(git(repo, "show", f"HEAD:registry/{INDEX}").encode(), "HEAD") if was_there else {}
+    now = read_index(repo / "registry")
+    kept = {name: entry for name, entry in on_main.items() if name in now or name not in before}
+    return kept | {name: entry for name, entry in now.items() if before.get(name) != entry}

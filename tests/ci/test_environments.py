@@ -1,0 +1,274 @@
+"""Packages and weights of a plugin: installed and fetched outside, seen inside, and by nobody else.
+
+An index of its own (a folder with a wheel) is enough for most of it. The last test takes a real library from the
+package index, from ``neuco new method`` to the board.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ci.environments import install
+from ci.report import parse
+from neuco_core.contract.new_method import declare
+from neuco_core.errors import DataError
+from neuco_core.specs import Remote
+from tests.ci.helpers import Upstream, ci
+from tests.ci.prs import edit, write_file
+from tests.ci.test_publish import merged, publish, ranked
+from tests.ci.test_sandbox import need_bubblewrap
+from tests.command import neuco
+from tests.contract.helpers import METHOD, TEST
+from tests.fetch.http_server import FileServer
+from tests.parts import missing
+
+CODE = "import numpy\n\ndef scale(values):\n    return numpy.asarray(values) * 3\n"
+
+
+def write_wheel(folder: Path, name: str = "tinypack", version: str = "1.0", code: str = CODE) -> str:
+    """A wheel in a folder; gives the line of a lock."""
+    folder.mkdir(parents=True, exist_ok=True)
+    info = f"{name}-{version}.dist-info"
+    parts = {
+        f"{name}/__init__.py": code,
+        f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+    }
+    record = "".join(f"{path},,\n" for path in (*parts, f"{info}/RECORD"))
+    path = folder / f"{name}-{version}-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for place, text in {**parts, f"{info}/RECORD": record}.items():
+            archive.writestr(place, text)
+    return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
+
+
+@pytest.fixture
+def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder as the only place where pip, as it is configured, finds packages."""
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "index"
+
+
+def lock(folder: Path, text: str) -> Path:
+    path = folder / "requirements.txt"
+    path.write_text(text)
+    return path
+
+
+def test_an_environment_is_installed_once_and_goes_by_its_lock(index: Path, tmp_path: Path) -> None:
+    line = write_wheel(index)
+    place = install(lock(tmp_path, line))
+    assert (place / "tinypack" / "__init__.py").read_text() == CODE
+    (index / "tinypack-1.0-py3-none-any.whl").unlink()
+    assert install(lock(tmp_path, f"# the same\n{line}")) == place
+    other = write_wheel(index, code=CODE.replace("3", "4"))
+    assert install(lock(tmp_path, other)) != place
+
+
+def test_what_cannot_be_installed_says_why(index: Path, tmp_path: Path) -> None:
+    line = write_wheel(index)
+    wrong = line[:-9] + "00000000\n"
+    with pytest.raises(DataError, match=r"DO NOT MATCH THE HASHES.*comes as a file of embeddings"):
+        install(lock(tmp_path, wrong))
+    with pytest.raises(DataError, match=r"cannot be installed: pip: .*no-such-pack"):
+        install(lock(tmp_path, line.replace("tinypack", "no-such-pack")))
+    (index / "tinypack-1.0.tar.gz").write_bytes(b"")
+    (index / "tinypack-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(DataError, match="Every package needs a wheel"):
+        install(lock(tmp_path, line))
+    assert [path.name for path in (tmp_path / "cache" / "environments").iterdir()] == []
+
+
+def test_an_environment_has_limits(index: Path, tmp_path: Path) -> None:
+    line = write_wheel(index, code="x = '" + "0" * 3_000_000 + "'\n")
+    with pytest.raises(DataError, match=r"more than 1 MB.*comes as a file of embeddings"):
+        install(lock(tmp_path, line), written=1 << 20)
+    with pytest.raises(DataError, match="longer than 0 s"):
+        install(lock(tmp_path, line), seconds=0)
+
+
+def test_neucos_own_packages_are_not_replaced(index: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=rf"the lock has numpy 1\.0, and every method runs with numpy {np.__version__}"):
+        install(lock(tmp_path, write_wheel(index, "numpy", "1.0")))
+    same = write_wheel(index, "numpy", np.__version__)
+    assert list(install(lock(tmp_path, same)).iterdir()) == []  # it is here already
+    # A wheel may hold a module of any name; neuco's own come first.
+    line = write_wheel(index, "sly", "1.0").replace("\n", "")
+    with zipfile.ZipFile(index / "sly-1.0-py3-none-any.whl", "a") as archive:
+        archive.writestr("numpy/__init__.py", "raise RuntimeError('replaced')")
+    digest = hashlib.sha256((index / "sly-1.0-py3-none-any.whl").read_bytes()).hexdigest()
+    place = install(lock(tmp_path, f"{line.partition(' ')[0]} --hash=sha256:{digest}\n"))
+    command = [sys.executable, "-m", "ci.packages", str(place), "timeit", "-n1", "-r1", "import numpy, sly"]
+    assert subprocess.run(command, capture_output=True).returncode == 0
+
+
+MAKE = """def make(table):
+    from neuco_methods.plain.encoder import Flat
+    return Flat(table)
+
+class Old"""
+LOCKED = METHOD.replace("class Flat", MAKE).replace("Method, hookimpl", "Method, Remote, hookimpl")
+ENCODER = """
+import numpy as np
+import tinypack
+
+class Flat:
+    def __init__(self, table):
+        with np.load(table, allow_pickle=False) as arrays:
+            self.table = arrays["table"]
+        try:
+            open(table, "ab")
+        except OSError as error:
+            assert "Read-only" in str(error), error
+
+    def encode(self, batch):
+        return tinypack.scale(batch.values.reshape(len(batch.ids), -1)) @ self.table
+"""
+CURIOUS = """
+import importlib.util, os
+from pathlib import Path
+assert importlib.util.find_spec("tinypack") is None, "packages of another plugin"
+assert not os.path.isdir("/packages") and not list(Path("/tmp/cache").rglob("*.npz")), "files of another plugin"
+"""
+
+
+def test_packages_and_weights_are_seen_by_their_plugin_alone(index: Path, upstream: Upstream, tmp_path: Path) -> None:
+    need_bubblewrap()
+    line = write_wheel(index)
+    buffer = io.BytesIO()
+    np.savez(buffer, table=np.eye(64, dtype=np.float32)[:, :32])
+    weights = buffer.getvalue()
+
+    def change(fork: Path) -> None:
+        remote = Remote("hf://lab/table@1a2b/table.npz", hashlib.sha256(weights).hexdigest(), len(weights))
+        declared = f'encoder=make, requires=("tinypack",), weights={{"table": {declare(remote, 4)}}}'
+        text = LOCKED.replace("encoder=Flat", declared)
+        write_file("neuco_methods/plain/__init__.py", text)(fork)
+        write_file("neuco_methods/plain/encoder.py", ENCODER)(fork)
+        write_file("neuco_methods/plain/README.md", "# plain\n\nThe pixels.\n")(fork)
+        write_file("neuco_methods/plain/test.py", "import tinypack\n" + TEST)(fork)
+        write_file("neuco_methods/plain/requirements.txt", line)(fork)
+        looks = f"        exec({CURIOUS!r})\n        return batch"
+        curious = METHOD.replace('id="plain"', 'id="curious"').replace("        return batch", looks)
+        write_file("neuco_methods/curious/__init__.py", curious)(fork)
+        write_file("neuco_methods/curious/README.md", "# curious\n\nThe pixels.\n")(fork)
+        write_file("neuco_methods/curious/test.py", TEST)(fork)
+
+    fork = upstream.pull_request("locked", change)
+    with FileServer() as server:
+        server.http.files["/lab/table/resolve/1a2b/table.npz"] = weights
+        out = tmp_path / "report.json"
+        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), HF_ENDPOINT=server.base)
+    report, records = parse(out.read_bytes())
+    assert (done.returncode, report.green) == (0, True), done.stdout + done.stderr
+    assert {record.method: record.status for record in records} == {"plain": "ok", "curious": "ok"}
+
+
+ENCODER_OF_TIMM = """
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.encoders import encode_each, import_torchvision
+
+import_torchvision()
+import timm
+
+
+def network() -> torch.nn.Module:
+    return timm.create_model("test_vit", pretrained=False, num_classes=0, in_chans=1, img_size=8, patch_size=2).eval()
+
+
+class Encoder:
+    def __init__(self, checkpoint: Path) -> None:
+        self.network = network()
+        with np.load(checkpoint, allow_pickle=False) as arrays:
+            self.network.load_state_dict({name: torch.from_numpy(arrays[name]) for name in arrays.files})
+
+    def encode(self, batch: CubeBatch) -> np.ndarray:
+        return encode_each(batch, self._one)
+
+    def _one(self, sample: np.ndarray) -> np.ndarray:
+        with torch.inference_mode():
+            return self.network(torch.from_numpy(sample.astype(np.float32)) / 16)[0].numpy()
+"""
+TRAIN = """
+import sys
+import numpy as np, torch
+from neuco_methods.tiny_vit.encoder import network
+torch.manual_seed(0)
+np.savez(sys.argv[1], **{name: value.numpy() for name, value in network().state_dict().items()})
+"""
+TEST_OF_TIMM = """
+from neuco_core.testing import needs
+
+pytestmark = needs("timm")
+
+
+def test_the_network_has_a_size() -> None:
+    from neuco_methods.tiny_vit.encoder import network
+
+    assert sum(item.numel() for item in network().parameters()) > 200_000
+"""
+WORDS = ("--title", "Tiny ViT", "--description", "A network of timm, untrained", "--license", "Apache-2.0")
+
+
+def test_an_encoder_of_a_real_library_goes_from_new_to_the_board(own_upstream: Upstream, tmp_path: Path) -> None:
+    """As its author would go: start, install, make weights, publish them, declare them, pull request, merge."""
+    need_bubblewrap()
+
+    def change(fork: Path) -> None:
+        own = {"NEUCO_CACHE": str(tmp_path / "cache")}
+        made = neuco(
+            "new", "method", "tiny_vit", "--encoder", "--requires", "timm==1.0.30", *WORDS, cwd=fork, path=fork, env=own
+        )
+        if made.code and "cannot be locked" in made.err:
+            missing("package index", "timm cannot be locked", made.err)
+        assert made.code == 0, made.err
+        folder = fork / "neuco_methods" / "tiny_vit"
+        assert "timm==1.0.30 \\\n    --hash=sha256:" in (folder / "requirements.txt").read_text()
+        (folder / "encoder.py").write_text(ENCODER_OF_TIMM)
+        place = install(folder / "requirements.txt")
+        (tmp_path / "train.py").write_text(TRAIN)
+        command = [sys.executable, "-m", "ci.packages", str(place), "train", str(tmp_path / "weights.npz")]
+        path = os.pathsep.join((str(tmp_path), str(fork)))
+        done = subprocess.run(command, cwd=fork, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        weights = (tmp_path / "weights.npz").read_bytes()
+        server.http.files["/lab/vit/resolve/1a2b/tiny_vit.npz"] = weights
+        remote = Remote("hf://lab/vit@1a2b/tiny_vit.npz", hashlib.sha256(weights).hexdigest(), len(weights))
+        init = folder / "__init__.py"
+        edit(init, "encoder=_encoder,", f'encoder=_encoder,\n        weights={{"checkpoint": {declare(remote, 8)}}},')
+        edit(init, "Method, hookimpl", "Method, Remote, hookimpl")
+        edit(init, "def _encoder() -> Any", "def _encoder(checkpoint: Any) -> Any")
+        edit(init, "return Encoder()", "return Encoder(checkpoint)")
+        (folder / "test.py").write_text(TEST_OF_TIMM)
+
+    with FileServer() as server:
+        fork = own_upstream.pull_request("tiny", change)
+        out = tmp_path / "report.json"
+        variables = {"HF_ENDPOINT": server.base, "NEUCO_CACHE": os.environ["NEUCO_CACHE"]}
+        done = ci(own_upstream.base, "score-pr", "--head", str(fork), "--out", str(out), **variables)
+    report, records = parse(out.read_bytes())
+    assert (done.returncode, report.green) == (0, True), done.stdout + done.stderr
+    assert [(record.method, record.status) for record in records] == [("tiny_vit", "ok")]
+
+    own = "neuco_methods/tiny_vit"
+    merge = merged(own_upstream, "tiny-merged", lambda clone: shutil.copytree(fork / own, clone / own) and None)
+    code, said = publish(merge, report)
+    assert (code, "1 records taken over" in said) == (0, True), said
+    assert ranked(own_upstream) == ["tiny_vit"]

@@ -1,0 +1,207 @@
+"""Attacks on bubblewrap's sandbox: memory and files that nobody counts, and ways into the kernel or to a neighbour."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from ci import sandbox
+from ci.sandbox import Limits, Ran
+from tests.ci.test_sandbox import need_bubblewrap
+from tests.parts import missing
+
+LIMITS = Limits(seconds=60, memory=200 << 20, processes=40, file_size=32 << 20, written=4 << 20, files=200)
+
+
+@pytest.fixture(autouse=True)
+def _bubblewrap() -> None:
+    need_bubblewrap()
+
+
+def run(tmp_path: Path, code: str, *arguments: str, limits: Limits = LIMITS) -> Ran:
+    command = ("-c", textwrap.dedent(code), *arguments)
+    return sandbox.run(command, read={}, out=tmp_path / "out", limits=limits, kind="bubblewrap")
+
+
+# Each uses more than it may without being a large process or a large visible file, and then ends well.
+HOARDS = {
+    "a file in memory": (
+        "fds = [os.memfd_create('x') for _ in range(10)]\nfor fd in fds: os.write(fd, BLOCK)",
+        "Operation not permitted",
+    ),
+    "shared memory that is not mapped": (
+        "parts = [mmap.mmap(-1, len(BLOCK)) for _ in range(10)]\n"
+        "for part in parts:\n    part.write(BLOCK)\n    part.madvise(mmap.MADV_DONTNEED)",
+        "Operation not permitted",
+    ),
+    "shared memory of /dev/zero": (
+        "file = open('/dev/zero', 'r+b')\nparts = [mmap.mmap(file.fileno(), len(BLOCK)) for _ in range(10)]\n"
+        "for part in parts:\n    part.write(BLOCK)\n    part.madvise(mmap.MADV_DONTNEED)",
+        "Permission denied",
+    ),
+    "a segment of System V": (
+        "libc = ctypes.CDLL(None, use_errno=True)\n"
+        "if libc.shmget(0, ctypes.c_size_t(1 << 28), 0o1600) < 0: raise OSError(ctypes.get_errno(), 'shmget')",
+        "shmget",
+    ),
+    "full sockets": (
+        "pairs = [socket.socketpair() for _ in range(450)]\n"
+        "for pair in pairs:\n    pair[0].setblocking(False)\n    pair[0].setsockopt(1, 7, 1 << 22)\n"
+        "    try:\n        while True: pair[0].send(BLOCK)\n    except BlockingIOError: pass\n",
+        "memory",
+    ),
+    "deleted files in /tmp": (
+        "files = [open(f'/tmp/{i}', 'wb') for i in range(10)]\n"
+        "for i, file in enumerate(files):\n    file.write(BLOCK)\n    os.unlink(f'/tmp/{i}')",
+        "memory",
+    ),
+    "deleted files among the results": (
+        "files = [open(f'/out/{i}', 'wb') for i in range(10)]\n"
+        "for i, file in enumerate(files):\n    file.write(BLOCK[:1 << 20])\n    os.unlink(f'/out/{i}')",
+        "files|No space left",
+    ),
+    "files below a path that is too long": (
+        "os.chdir('/out')\nfor _ in range(25):\n    os.mkdir('x' * 200)\n    os.chdir('x' * 200)\n"
+        "for i in range(10): open(str(i), 'wb').write(BLOCK[:1 << 20])",
+        "files|No space left",
+    ),
+    "empty files in /tmp": ("for i in range(1000): open(f'/tmp/{i}', 'w').close()", "files"),
+    "threads": (
+        "for _ in range(200): threading.Thread(target=time.sleep, args=(2,), daemon=True).start()",
+        "processes|can't start new thread",
+    ),
+}
+
+
+@pytest.mark.parametrize("hoard", HOARDS)
+def test_what_is_hoarded_out_of_sight_counts(tmp_path: Path, hoard: str) -> None:
+    code, said = HOARDS[hoard]
+    imports = "import ctypes, mmap, os, socket, threading, time\nBLOCK = b'x' * (24 << 20)\n"
+    ran = run(tmp_path, f"{imports}{code}\ntime.sleep(1)")
+    assert not ran.ok
+    assert re.search(said, f"{ran.status}\n{ran.output}")
+
+
+SYSCALL = """
+import ctypes, errno, sys
+libc = ctypes.CDLL(None, use_errno=True)
+def call(*arguments):
+    result = libc.syscall(*(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments))
+    return result if result >= 0 else -ctypes.get_errno()
+"""
+INTEL = pytest.mark.skipif(platform.machine() != "x86_64", reason="numbers of system calls of another processor")
+
+
+@INTEL
+def test_no_message_through_the_kernels_keyring(tmp_path: Path) -> None:
+    """The session's keyring is one for all processes of a login, whatever their namespaces."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    name = f"neuco-{os.getpid()}".encode()
+    key = libc.syscall(248, b"user", name, b"the labels", ctypes.c_long(10), ctypes.c_long(-3))
+    if key < 0:
+        missing("keyrings", "forbidden here, as in some containers")
+    try:
+        ask = "print(call(250, 10, -3, b'user', sys.argv[1].encode(), 0), call(250, 11, int(sys.argv[2]), 0))"
+        ran = run(tmp_path, SYSCALL + ask, name.decode(), str(key))
+        names = run(tmp_path, "print(open('/proc/keys').read())")
+    finally:
+        libc.syscall(250, ctypes.c_long(9), ctypes.c_long(key), ctypes.c_long(-3))
+    assert (ran.status, ran.output) == ("ok", "-1 -1\n")
+    assert (name.decode() in names.output, "Permission denied" in names.output) == (False, True)
+
+
+NEW_USER, NEW_NET = 0x10000000, 0x40000000
+
+
+@INTEL
+@pytest.mark.parametrize(
+    ("what", "arguments", "error"),
+    [
+        ("unshare", f"272, {NEW_USER}", "EPERM"),
+        ("clone", f"56, {NEW_USER | 17}, 0, 0, 0, 0", "EPERM"),
+        ("clone3, whose flags nobody can look at", "435, 0, 0", "ENOSYS"),
+        ("ptrace", "101, 0, 0, 0, 0", "EPERM"),
+        ("io_uring_setup", "425, 1, 0", "EPERM"),
+        ("userfaultfd", "323, 1", "EPERM"),
+        ("bpf", "321, 0, 0, 0", "EPERM"),
+        ("a call that is newer than this list", "480, 0, 0", "ENOSYS"),
+        ("the calls of another binary interface", f"{0x40000000 + 39}", "ENOSYS"),
+    ],
+)
+def test_ways_into_the_kernel_are_closed(tmp_path: Path, what: str, arguments: str, error: str) -> None:
+    ran = run(tmp_path, SYSCALL + f"print(errno.errorcode.get(-call({arguments}), 'it works'))")
+    assert (what, ran.output) == (what, f"{error}\n")
+
+
+@INTEL
+def test_the_calls_of_a_32_bit_program_are_closed(tmp_path: Path) -> None:
+    code = """
+    import ctypes, mmap
+    machine = mmap.mmap(-1, 4096, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=7)
+    machine.write(bytes.fromhex("b814000000cd80c3"))  # getpid() by the old interrupt
+    address = ctypes.addressof(ctypes.c_char.from_buffer(machine))
+    print("pid", ctypes.CFUNCTYPE(ctypes.c_int)(address)())
+    """
+    ran = run(tmp_path, code)
+    assert (ran.status, "pid" in ran.output) == ("failed", False)
+
+
+@pytest.mark.parametrize("family", ["AF_VSOCK", "AF_NETLINK", "AF_PACKET", "AF_ALG"])
+def test_no_socket_to_the_kernel_or_to_the_machine_around_it(tmp_path: Path, family: str) -> None:
+    """A socket to the hypervisor belongs to no network namespace."""
+    kind = "SOCK_SEQPACKET" if family == "AF_ALG" else "SOCK_DGRAM" if family == "AF_NETLINK" else "SOCK_STREAM"
+    ran = run(tmp_path, f"import socket\nsocket.socket(socket.{family}, socket.{kind})")
+    assert "Address family not supported" in ran.output
+
+
+def test_nothing_of_ours_stays_open(tmp_path: Path) -> None:
+    ran = run(tmp_path, "import os\nprint(os.listdir('/proc/self/fd'))")
+    own = ["0", "1", "2", "3"]  # the last is the folder that is being listed
+    assert ran.output == f"{own}\n"
+
+
+def test_the_environment_does_not_say_that_this_is_ci(tmp_path: Path) -> None:
+    ran = run(tmp_path, "import os\nprint(sorted(name for name in os.environ if 'NEUCO' in name or 'CI' in name))")
+    assert ran.output == "['NEUCO_CACHE']\n"
+
+
+WORK = """
+import multiprocessing, multiprocessing.shared_memory, socket, sys
+import numba, numpy, torch
+from torch.utils.data import DataLoader
+
+@numba.njit(parallel=True)
+def total(values):
+    result = 0.0
+    for i in numba.prange(values.size):
+        result += values[i]
+    return result
+
+def square(x):
+    return x * x
+
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool:
+        print(pool.map(square, [1, 2, 3]))
+    shared = multiprocessing.shared_memory.SharedMemory(create=True, size=1 << 20)
+    shared.unlink()
+    print(multiprocessing.Value("d", 1.5).value, total(numpy.ones(1000)))
+    loader = DataLoader(list(range(8)), batch_size=4, num_workers=2)
+    print(sum(int(batch.sum()) for batch in loader), float(torch.ones(300, 300).matmul(torch.ones(300, 300)).sum()))
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        socket.create_connection(server.getsockname()).close()
+"""
+
+
+def test_ordinary_work_still_works(tmp_path: Path) -> None:
+    tree = tmp_path / "tree"
+    tree.mkdir()
+    (tree / "work.py").write_text(WORK)
+    ran = sandbox.run(("work.py",), read={"/tree": tree}, out=tmp_path / "out", kind="bubblewrap")
+    assert (ran.status, ran.output) == ("ok", "[1, 4, 9]\n1.5 1000.0\n28 27000000.0\n")

@@ -1,0 +1,100 @@
+"""The gate before a release: it names everything that is missing, and lets through what is complete."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from ci import release
+from ci.release import check, section, the_wheel
+from neuco_core.errors import DataError
+from tests.ci.going_live import DATE, TAG, fill_in
+from tests.ci.helpers import ROOT, ci
+
+NEEDED = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", ".github/CODEOWNERS", "mkdocs.yml")
+URL = "Project-URL: Repository, https://example.org/neuco\n"
+
+
+def make(folder: Path, version: str = "0.1.0", urls: str = URL) -> Path:
+    folder.mkdir(exist_ok=True)
+    with zipfile.ZipFile(folder / f"neuco-{version}-py3-none-any.whl", "w") as wheel:
+        wheel.writestr(f"neuco-{version}.dist-info/METADATA", f"Name: neuco\nVersion: {version}\n{urls}")
+    (folder / f"neuco-{version}.tar.gz").write_bytes(b"")
+    return folder
+
+
+@pytest.fixture
+def repo(tmp_path: Path) -> Path:
+    """What a release asks for, as it is in the tree."""
+    target = tmp_path / "repo"
+    for name in NEEDED:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_bytes((ROOT / name).read_bytes())
+    return target
+
+
+def test_what_is_complete_goes_through_with_its_notes(repo: Path, tmp_path: Path) -> None:
+    fill_in(repo)
+    notes = check(make(tmp_path / "dist"), repo, TAG)
+    assert notes.startswith("### Added\n")
+    assert "## 0.1.0" not in notes
+
+
+def test_as_long_as_nobody_hosts_it_all_that_is_missing_is_named(repo: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        check(make(tmp_path / "dist", urls=""), repo, TAG)
+    for word in (
+        "set project.urls",
+        "CHANGELOG.md has no section '## 0.1.0 (YYYY-MM-DD)'",
+        "CITATION.cff does not say 'date-released: YYYY-MM-DD'",
+        ".github/CODEOWNERS still has a PLACEHOLDER",
+        "mkdocs.yml still has a PLACEHOLDER",
+    ):
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("tag", "version", "word"),
+    [
+        ("v0.2.0", "0.1.0", "the wheel's version is 0.1.0"),
+        ("v0.1.0", "0.2.0", "the wheel's version is 0.2.0"),
+        ("v0.2.0", "0.2.0", "CITATION.cff does not say 'version: 0.2.0'"),
+    ],
+)
+def test_tag_wheel_and_citation_have_one_version(tag: str, version: str, word: str, repo: Path, tmp_path: Path) -> None:
+    fill_in(repo)
+    with pytest.raises(DataError, match=word):
+        check(make(tmp_path / "dist", version), repo, tag)
+
+
+def test_a_large_wheel_is_refused_with_its_largest_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(release, "LARGEST", 100)
+    with pytest.raises(DataError, match=r"expected < 100 bytes.*The largest files in it: neuco-0\.1\.0\.dist-info"):
+        the_wheel(make(tmp_path / "dist"))
+
+
+def test_two_wheels_are_refused(tmp_path: Path) -> None:
+    make(tmp_path / "dist")
+    with pytest.raises(DataError, match="expected exactly one"):
+        the_wheel(make(tmp_path / "dist", "0.2.0"))
+
+
+def test_the_command_writes_the_notes_and_ends_with_an_error_otherwise(repo: Path, tmp_path: Path) -> None:
+    dist, notes = make(tmp_path / "dist"), tmp_path / "notes.md"
+    asked = ("release", "--repo", str(repo), "--dist", str(dist), "--tag", TAG, "--notes", str(notes))
+    refused = ci(ROOT, *asked)
+    assert (refused.returncode, notes.exists()) == (4, False)
+    fill_in(repo)
+    done = ci(ROOT, *asked)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (0, f"{TAG}: ready to be released")
+    assert notes.read_text() == section((repo / "CHANGELOG.md").read_text(), "0.1.0")[1]
+
+
+def test_a_section_ends_where_the_next_begins() -> None:
+    text = (
+        f"# Changelog\n\n## 0.2.0 (unreleased)\n\nnew\n\n## 0.1.0 ({DATE})\n\nold\n\n## 0.0.1 (2020-01-01)\n\nolder\n"
+    )
+    assert section(text, "0.1.0") == (DATE, "old\n")
+    assert section(text, "0.2.0") == ("", "")

@@ -1,0 +1,166 @@
+"""Embeddings of main's encoders are published once; a pull request with a task then encodes nothing of theirs."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from ci.as_data import describe_all
+from ci.boxes import Boxes
+from ci.embeddings import Entry, Store, made_from, read_index, write_index
+from ci.report import parse
+from ci.sandbox import Limits
+from ci.score_pr import score_pr
+from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.prs import write_file
+from tests.ci.test_sandbox import need_bubblewrap
+from tests.contract.helpers import TEST
+from tests.fetch.s3_server import KEY, SECRET, S3Server
+
+METHODS = ("averaging", "averaging_notebook", "random")
+TASK = """
+from neuco_core import Baseline, Remote, Task, hookimpl
+
+@hookimpl
+def neuco_tasks():
+    yield Task(
+        id="parity", title="Parity", description="Is the digit odd?", dataset="digits", kind="classification",
+        license="CC-BY-4.0", citation="10.1234/example",
+        source=Remote("pkg://neuco_tasks.parity/labels.csv", sha256="{sha}", size={size}),
+        baseline=Baseline(method="averaging", score=0.92, tolerance=0.03, protocol="ridge+k=10"),
+    )
+"""
+
+
+def parity(fork: Path) -> None:
+    """A task on a dataset of main's."""
+    rows = [row.split(",") for row in (ROOT / "neuco_tasks/digits/labels.csv").read_text().splitlines()]
+    column = rows[0].index("label")
+    text = "id,label\n" + "".join(f"{row[0]},{int(float(row[column])) % 2}\n" for row in rows[1:])
+    sha = hashlib.sha256(text.encode()).hexdigest()
+    write_file("neuco_tasks/parity/__init__.py", TASK.format(sha=sha, size=len(text)))(fork)
+    write_file("neuco_tasks/parity/labels.csv", text)(fork)
+    write_file("neuco_tasks/parity/README.md", "# parity\n\nIs the digit odd?\n")(fork)
+    write_file("neuco_tasks/parity/test.py", TEST)(fork)
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with S3Server(tmp_path_factory.mktemp("s3")) as running:
+        running.bucket("main")
+        yield running
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that ran in sandboxes."""
+    names: list[str] = []
+    inside = Boxes.inside
+
+    def counted(self: Boxes, plugin: Any, step: str, *arguments: str, **read: Path) -> Path:
+        names.append(step)
+        return inside(self, plugin, step, *arguments, **read)
+
+    monkeypatch.setattr(Boxes, "inside", counted)
+    return names
+
+
+def numbers(report: Any) -> dict[tuple[str, str, str], Any]:
+    """What a record says, but for when and how fast it was made."""
+    _, records = parse(report.to_bytes())
+    return {record.key: (record.fingerprint, record.per_split, record.inputs["embeddings"]) for record in records}
+
+
+def test_a_task_encodes_nothing_that_main_has_published(
+    own_upstream: Upstream, s3: S3Server, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_bubblewrap()
+    base = own_upstream.base
+    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    fork = own_upstream.pull_request("parity", parity)
+    before = score_pr(base, fork, "origin/main", Limits(), "bubblewrap")
+    assert [finding for finding in before.findings if finding.status == "failed"] == []
+    encoded = sorted(step for step in steps if step.startswith("encode"))
+    assert encoded == [f"encode-{name}-digits-64" for name in METHODS]
+
+    login = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": "us-east-1"}
+    filled = ci(base, "embeddings", "--upload", "s3://main/embeddings/", **login)
+    assert (filled.returncode, filled.stdout.count("1797 rows of")) == (0, 3), filled.stdout + filled.stderr
+    again = ci(base, "embeddings", "--upload", "s3://main/embeddings/", **login)
+    assert again.stdout.splitlines() == [f"{name}/digits: there already" for name in METHODS]
+    index = read_index(base / "registry")
+    assert {entry.content for entry in index.values()} == {row[2] for row in numbers(before).values()}
+
+    steps.clear()
+    after = score_pr(base, fork, "origin/main", Limits(), "bubblewrap")
+    assert (before.green, after.green) == (True, True)
+    assert [step for step in steps if step.startswith(("encode", "cubes"))] == []
+    assert numbers(after) == numbers(before)
+    assert [f.detail for f in after.general if f.check == "stored-embeddings"] == [
+        "taken from the store: averaging/digits, averaging_notebook/digits, random/digits"
+    ]
+
+
+def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path: Path) -> None:
+    need_bubblewrap()
+    out = tmp_path / "files"
+    repo = Path(shutil.copytree(upstream.base, tmp_path / "repo"))
+    options = ("--method", "averaging", "--out", str(out), "--url", out.as_uri())
+    done = ci(repo, "embeddings", *options)
+    assert done.returncode == 0, done.stderr
+    (name,) = index = read_index(repo / "registry")
+    assert name == "averaging/digits"
+    boxes = Boxes(repo, tmp_path / "scratch", Limits(), "bubblewrap")
+    plugins = describe_all(boxes)
+    methods = next(plugin for plugin in plugins if plugin.touched.name == "averaging")
+    owner = next(plugin for plugin in plugins if plugin.touched.name == "digits")
+    method, dataset = next(m for m in methods.methods if m.id == "averaging"), owner.datasets[0]
+    entry: Entry = index[name]
+    assert made_from(methods, method, dataset) == entry.made_from
+
+    def supplied(changed: Entry, who: Any = methods, of: Any = method) -> str:
+        store = Store({name: changed})
+        fits = store.supply(who, of, owner, dataset)
+        return "used" if fits else store.notes[0] if store.notes else "not asked"
+
+    zero = "0" * 64
+    assert "other code or data" in supplied(msgspec.structs.replace(entry, made_from=zero))
+    assert "other code or data" in supplied(entry, of=replace(method, params={"size": 3}))
+    assert "not the content on record" in supplied(msgspec.structs.replace(entry, content=zero))
+    assert "not the declared file" in supplied(msgspec.structs.replace(entry, sha256=zero))
+    assert "averaging/digits are not used" in supplied(msgspec.structs.replace(entry, url="file:///gone.npz"))
+    touched = replace(methods, touched=replace(methods.touched, how="changed"))
+    assert supplied(entry, who=touched) == "not asked"  # what a pull request touches is encoded
+    assert supplied(entry) == "used"
+
+
+def test_the_index_reaches_main_as_publish_commits_it(own_upstream: Upstream, tmp_path: Path) -> None:
+    """Otherwise publishing would take it for an edit; and an edit must not hide behind it."""
+    need_bubblewrap()
+    options = ("--method", "random", "--out", str(tmp_path / "files"), "--url", "https://example.org/x", "--push")
+    said = [ci(own_upstream.clone(name), "embeddings", *options) for name in ("first", "second")]
+    assert [done.stdout.splitlines()[-1] for done in said] == ["pushed", "nothing to push"], said
+    repo = own_upstream.clone("after")
+    assert list(read_index(repo / "registry")) == ["random/digits"]
+    done = ci(repo, "publish", "--repo", str(repo), "--since", git(repo, "rev-parse", "HEAD").strip(), "--push")
+    assert (done.returncode, "edited on main" in done.stderr) == (0, False), done.stderr
+
+    own_upstream.merge(own_upstream.pull_request("forger", lambda fork: write_index(fork / "registry", {})))
+    done = ci(own_upstream.clone("third"), "embeddings", *options)
+    assert (done.returncode != 0, "edited on main, which only publishing may do" in done.stderr) == (True, True), done
+
+
+def test_a_pull_request_cannot_write_to_the_store(upstream: Upstream, tmp_path: Path) -> None:
+    fork = upstream.pull_request("store", lambda fork: write_index(fork / "registry", {}))
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(tmp_path / "r.json"))
+    assert (done.returncode, "registry/embeddings.json" in done.stdout) == (1, True), done.stdout
+    assert git(upstream.base, "status", "--porcelain") == ""
