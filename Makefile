@@ -6,7 +6,7 @@ BIN := .venv/bin
 READY := .venv/ready
 
 .DEFAULT_GOAL := help
-.PHONY: help score test lint format clean
+.PHONY: help score test lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,10 @@ lint: $(READY)  ## check style and types
 format: $(READY)  ## put the code into its standard form
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
+
+docs: $(READY)  ## build the documentation with the boards beside it; open build/site/index.html
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@$(BIN)/neuco leaderboard site --out build/site/leaderboard
 
 clean:  ## remove what set-up made
 	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache

@@ -6,10 +6,22 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from neuco_core.plugins import catalog as catalog_module
+from tests.parts import missing
+
+FLAGS = (
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -37,3 +49,19 @@ def _fresh_catalog() -> Iterator[None]:
 def root() -> Path:
     """The top of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """One for all tests of a process: playwright starts no second."""
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        missing("playwright", "not installed; it is part of neuco[test]")
+    if path is None:
+        missing("chromium", "not installed; see ci/parts.sh")
+    with sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
+        yield found
+        found.close()

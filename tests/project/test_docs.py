@@ -21,6 +21,9 @@ from neuco_core.tables.labels import read_labels
 from neuco_core.testing import TinyCubes
 from neuco_tasks.ssl4eo_s12_downstream import fake
 from tests import console
+from tests.ci.going_live import copy_project
+from tests.ci.helpers import WHO, git
+from tests.ci.test_workflows import NAMES, load
 from tests.fetch.helpers import own_settings
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
@@ -44,6 +47,7 @@ def data_world(folder: Path) -> Iterator[dict[str, str]]:
     copy = folder / "home" / "data" / "SSL4EO-S12-downstream" / "labels"
     copy.mkdir(parents=True)
     (copy / "clouds_reg__regr.csv").write_text(labels("clouds"))
+    fake.write_folder(copy.parent, count=2, files=(), side=4)
     ph = "".join(f"site-{i},{4 + i / 8},10\n" for i in range(40))
     (folder / "ph.csv").write_text(f"id,label,depth\n{ph}site-99,,10\n")
     with FileServer() as server, S3Server(folder / "s3") as s3:
@@ -64,6 +68,26 @@ def formats_world(folder: Path) -> Iterator[dict[str, str]]:
 
 
 @contextmanager
+def maintaining_world(folder: Path) -> Iterator[dict[str, str]]:
+    """For docs/maintaining.md: a checkout of the project, the dataset at home, its labels on a Hugging Face server."""
+    copy_project(folder)
+    git(folder, "init", "--quiet")
+    git(folder, "add", "--all")
+    git(folder, "commit", "--quiet", "-m", "Start")
+    copy = folder / "home" / "data" / "SSL4EO-S12-downstream"
+    fake.write_folder(copy, count=40, side=8)
+    with FileServer() as server:
+        for task in list_tasks(suite="neuco-real"):
+            path = task.source.url.removeprefix("hf://").replace("@", "/resolve/")
+            labels = copy / "labels" / Path(path).name
+            if not labels.exists():  # the dataset has one file without the hyphen
+                labels = labels.with_name(labels.name.replace("heat-island", "heatisland"))
+            server.http.files[f"/{path}"] = labels.read_bytes()
+        own = {"NEUCO_REGISTRY": str(folder / "registry"), "NEUCO_PINS": str(folder / "registry" / "pins.json")}
+        yield {"HF_ENDPOINT": server.base, **own, **WHO}
+
+
+@contextmanager
 def plain_world(folder: Path) -> Iterator[dict[str, str]]:
     yield {}
 
@@ -73,7 +97,7 @@ def see_formats(names: Names) -> None:
     assert names["batch"].seasons == ("spring", "fall")
     assert names["sample"]["image"].shape[1:] == (2, 1, 8, 8)
     assert names["labels"].verified
-    assert (names["found"].dim, names["found"].ids) == (2, ("0007", "0009"))
+    assert (names["again"].dim, names["again"].ids) == (2, ("0007", "0009"))
 
 
 def see_encoders(names: Names) -> None:
@@ -87,6 +111,7 @@ PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "formats": (formats_world, 5, see_formats),
     "encoders": (plain_world, 5, see_encoders),
     "plugins": (plain_world, 7, lambda names: None),
+    "maintaining": (maintaining_world, 12, lambda names: None),
 }
 
 
@@ -124,6 +149,19 @@ def test_every_data_command_setting_and_exit_code_is_documented(root: Path) -> N
     assert {name for name in settings if f"`{name}" not in text} == set()
     codes = {int(line.split("|")[1]) for line in text.splitlines() if line.startswith("| ") and line[2].isdigit()}
     assert {0, 2, 3, 4, 7} <= codes <= set(EXIT_CODES)
+
+
+def test_the_page_on_maintaining_names_every_check_that_a_pull_request_gets_and_every_workflow() -> None:
+    text = page("maintaining")
+    judged = [job for name in ("score", "test") for job in load(name)["jobs"].values()]
+    for job in judged:
+        for python in job.get("strategy", {}).get("matrix", {}).get("python", [""]):
+            assert f"`{job['name'].replace('${{ matrix.python }}', python)}`" in text
+    assert [name for name in NAMES if f"`{name}`" not in text and f"`{name}.yml`" not in text] == []
+
+
+def test_no_workflow_reads_a_secret(root: Path) -> None:
+    assert [name for name in NAMES if "secrets." in (root / f".github/workflows/{name}.yml").read_text()] == []
 
 
 def test_the_example_of_a_label_file_is_read_as_the_page_says(tmp_path: Path) -> None:

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+import threading
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+import neuco_core
+from ci.release import the_wheel
 from tests.parts import missing
+
+LARGEST_WHEEL = 5_000_000  # bytes; the release is refused at the same size
 
 
 class Installed:
@@ -21,11 +29,12 @@ class Installed:
         self.folder = folder
         self.bin = folder / "venv" / "bin"
 
-    def run(self, program: str, *args: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    def run(self, program: str, *args: str, check: bool = True, **variables: str) -> subprocess.CompletedProcess[str]:
         kept = {
             name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "NEUCO", "VIRTUAL"))
         }
         environment = kept | {"NEUCO_CACHE": str(self.folder / "cache"), "XDG_DATA_HOME": str(self.folder / "data")}
+        environment |= variables
         command = [str(self.bin / program), *args]
         done = subprocess.run(command, capture_output=True, text=True, cwd=self.folder, env=environment, timeout=900)
         if check and done.returncode:
@@ -61,6 +70,34 @@ def test_the_wheel_holds_plugins_cards_data_and_the_registry(installed: Installe
         "neuco_methods/averaging/__init__.py",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "ci/", "examples/", "registry/"))]
+    assert not [name for name in names if name.startswith("neuco_core/_registry/") and name.endswith(".xz")]
+    assert wheel.stat().st_size < LARGEST_WHEEL
+
+
+def test_boards_show_offline_as_they_were_published(installed: Installed, root: Path) -> None:
+    for suite in ("mini", "olinda"):
+        shown = installed.run("neuco", "leaderboard", "show", suite, "--json", NEUCO_OFFLINE="1")
+        assert json.loads(shown.stdout) == json.loads((root / "registry/leaderboards" / f"{suite}.json").read_text())
+        assert "This is the board as it was published" in shown.stderr
+    rows = json.loads(installed.run("neuco", "leaderboard", "list", "--json", NEUCO_OFFLINE="1").stdout)
+    assert {row["id"]: row["methods"] for row in rows}["mini"] == 12
+
+
+def test_the_wheel_is_small_enough_to_be_released(installed: Installed, tmp_path: Path) -> None:
+    (wheel,) = (installed.folder / "wheels").glob("neuco-*.whl")
+    shutil.copy(wheel, tmp_path)
+    assert the_wheel(tmp_path).version == neuco_core.__version__
+
+
+def test_what_is_tried_before_a_release(installed: Installed, root: Path) -> None:
+    done = subprocess.run(
+        ["sh", str(root / "ci" / "try.sh")],
+        capture_output=True,
+        text=True,
+        env={"PATH": f"{installed.bin}{os.pathsep}{os.environ['PATH']}", "HOME": str(installed.folder)},
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "3 of 3 scored now" in done.stdout
 
 
 def test_the_installed_wheel_works_outside_the_repository(installed: Installed, root: Path) -> None:
@@ -74,9 +111,22 @@ def test_the_installed_wheel_works_outside_the_repository(installed: Installed, 
     assert not [row for row in doctor if row["status"] == "failed"]
 
 
-def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(installed: Installed) -> None:
+def test_records_are_fetched_when_they_are_needed(installed: Installed, root: Path) -> None:
+    handler = partial(SimpleHTTPRequestHandler, directory=str(root / "registry" / "records"))
     shipped = ("score", "--method", "averaging", "--suite", "olinda")
-    assert "3 cached" in installed.run("neuco", *shipped).stdout, "served from what came with the package"
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            address = f"http://127.0.0.1:{server.server_port}"
+            assert "3 cached" in installed.run("neuco", *shipped, NEUCO_RECORDS=address).stdout
+        finally:
+            server.shutdown()
+            thread.join()
+    assert "3 cached" in installed.run("neuco", *shipped, NEUCO_RECORDS=address).stdout, "now they are in the cache"
+
+
+def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(installed: Installed) -> None:
     own = ("score", "--method", "averaging", "--task", "olinda_elevation_mean", "--k", "3", "--protocol", "ridge")
     made = installed.run("neuco", *own).stdout
     assert "1 of 1 scored now, records in " in made

@@ -1,0 +1,156 @@
+"""The documentation as a web site: built strictly, closed in itself, and the same from a file as from a server."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+import yaml
+from markdown import Markdown
+from mkdocs.exceptions import PluginError
+
+from ci.docs import BOARDS, Links, Plain, moved, on_files, places, spaced
+from tests.boards.conftest import reading
+from tests.command import python
+
+
+class Page(HTMLParser):
+    """What a page links to, what it loads, and which names it has."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.links: list[str] = []
+        self.loads: list[str] = []
+        self.names: set[str] = set()
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = {name: value or "" for name, value in attrs}
+        self.names |= {values[name] for name in ("id", "name") if name in values}
+        if tag == "a" and "href" in values:
+            self.links.append(values["href"])
+        elif (tag == "link" and values.get("rel") != "canonical") or "src" in values:
+            self.loads.append(values.get("src", values.get("href", "")))
+
+
+@pytest.fixture(scope="module")
+def site(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("documentation")
+    done = python("-m", "mkdocs", "build", "--strict", "--site-dir", folder, cwd=root, env={"NO_MKDOCS_2_WARNING": "1"})
+    assert done.code == 0, done.text
+    return folder
+
+
+@pytest.fixture(scope="module")
+def pages(site: Path) -> dict[Path, Page]:
+    return {path: Page(path) for path in sorted(site.rglob("*.html")) if path.name != "404.html"}
+
+
+def test_every_page_and_every_card_is_on_the_site(site: Path, root: Path) -> None:
+    built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
+    wanted = {place.replace(".md", ".html") for place in places(root).values() if place.endswith(".md")}
+    assert wanted == built - {"404.html"}
+    assert {"index.html", "maintaining.html", "tasks/olinda.html", "methods/mosaiks.html"} <= wanted
+
+
+def test_every_link_leads_to_a_page_and_to_a_name_on_it(site: Path, pages: dict[Path, Page]) -> None:
+    inside = [(path, urlsplit(link)) for path, page in pages.items() for link in page.links + page.loads]
+    inside = [(path, parts) for path, parts in inside if parts.scheme != "https"]
+    assert len(inside) > 1000
+    for path, parts in inside:
+        target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+        if target == (site / BOARDS).resolve():
+            continue  # the boards are put beside it
+        assert target.is_file(), f"{path}: {parts.geturl()}"
+        assert not parts.fragment or unquote(parts.fragment) in pages[target].names, f"{path}: {parts.geturl()}"
+
+
+def test_nothing_is_loaded_from_elsewhere(pages: dict[Path, Page]) -> None:
+    assert [load for page in pages.values() for load in page.loads if urlsplit(load).netloc] == []
+
+
+@pytest.fixture
+def reader(browser: Any, site: Path) -> Iterator[Any]:
+    yield from reading(browser, site)
+
+
+def test_a_reader_with_a_file_can_search(reader: Any) -> None:
+    page = reader.open("index.html")
+    page.locator(".md-search__input").click()
+    page.keyboard.type("mirrors")
+    page.locator(".md-search-result__item a[href*='data.html']").first.wait_for()
+    page.set_viewport_size({"width": 390, "height": 844})
+    for name in ("tasks.html", "tasks/olinda.html"):
+        reader.open(name)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), f"{name} is too wide for a phone"
+
+
+def test_make_docs_puts_the_boards_where_the_menu_leads(root: Path) -> None:
+    target = yaml.safe_load(re.sub(r"!\S+", "", (root / "mkdocs.yml").read_text()))["site_dir"]
+    assert f"leaderboard site --out {target}/{BOARDS.split('/')[0]}" in (root / "Makefile").read_text()
+
+
+@pytest.mark.parametrize(
+    ("link", "page", "there"),
+    [
+        ("docs/ci.md#the-sandbox", "README.md", "ci.md#the-sandbox"),
+        ("../README.md", "docs/ci.md", "index.md"),
+        ("../../docs/data.md", "neuco_tasks/olinda/README.md", "../data.md"),
+        ("../neuco_tasks/olinda/README.md", "docs/tasks.md", "tasks/olinda.md"),
+        ("https://example.org/x", "README.md", "https://example.org/x"),
+        ("#here", "README.md", "#here"),
+        ("Makefile", "README.md", None),
+    ],
+)
+def test_links_follow_their_pages(link: str, page: str, there: str | None, root: Path) -> None:
+    assert moved(link, page, places(root), root) == there
+
+
+def test_a_file_that_is_not_on_the_site_is_linked_once_the_repository_is_known(root: Path) -> None:
+    code = "https://example.org/neuco/blob/main"
+    assert moved("../Makefile", "docs/ci.md", places(root), root, code) == f"{code}/Makefile"
+
+
+@pytest.mark.parametrize(
+    "link", ["javascript:alert(1)", "http://example.org", "//example.org", "../gone.md", "/etc/passwd"]
+)
+def test_other_links_end_the_build(link: str, root: Path) -> None:
+    with pytest.raises(PluginError, match="leads nowhere"):
+        moved(link, "docs/ci.md", places(root), root)
+
+
+@pytest.mark.parametrize("text", ["[x][y]\n\n[y]: javascript:alert(1)", "![x](https://example.org/count.png)"])
+def test_however_they_are_written(text: str, root: Path) -> None:
+    with pytest.raises(PluginError):
+        convert(text, root)
+
+
+def test_only_pages_and_pictures_are_taken_from_the_folder_of_pages() -> None:
+    config: Any = SimpleNamespace(docs_dir="docs")
+    files: Any = [SimpleNamespace(src_uri=name, src_dir="docs") for name in ("ci.md", "a.svg", "x.js", "y.html")]
+    with pytest.raises(PluginError, match=r"docs/: x\.js, y\.html: expected pages and pictures"):
+        on_files(files, config)
+
+
+def test_a_list_under_a_line_of_text_is_a_list() -> None:
+    assert spaced("Text.\n- a\n  more\n- b\n") == "Text.\n\n- a\n  more\n- b\n"
+    code = "```\nx\n- y\n```\n"
+    assert spaced(code) == code
+
+
+def test_markup_in_a_card_is_shown_and_not_used(root: Path) -> None:
+    made = convert("A <b onclick=x>card</b>\n\n<script>alert(1)</script>\n\n<img src=x onerror=y>", root)
+    assert made.count("&lt;") == 5
+    assert not re.search(r"<(b|script|img)\b", made)
+
+
+def convert(text: str, root: Path) -> str:
+    links = Links()
+    links.page, links.root, links.where, links.code = "docs/ci.md", root, places(root), ""
+    return Markdown(extensions=[Plain(links)]).convert(text)
