@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.ci.helpers import Upstream
+from ci.report import parse
+from tests.ci.helpers import Reports, Upstream, ci
+from tests.ci.prs import method, task
+from tests.ci.test_sandbox import need_bubblewrap
 from tests.parts import missing
 
 
@@ -21,3 +24,18 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
 def own_upstream(tmp_path: Path) -> Upstream:
     """An upstream to merge into."""
     return Upstream(tmp_path / "own")
+
+
+@pytest.fixture(scope="session")
+def reports(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    """Each is made once, and then addressed to the merge in question."""
+    need_bubblewrap()
+    folder = tmp_path_factory.mktemp("reports")
+    made = []
+    for name, change in (("task", task), ("method", method)):
+        fork = upstream.pull_request(f"published-{name}", change)
+        out = folder / f"{name}.json"
+        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), NEUCO_CACHE=str(folder))
+        assert done.returncode == 0, done.stdout + done.stderr
+        made.append(parse(out.read_bytes())[0])
+    return Reports(*made)

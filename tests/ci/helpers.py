@@ -9,6 +9,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
+
+from ci.report import Report
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -126,3 +129,10 @@ def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[
     environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)
+
+
+class Reports(NamedTuple):
+    """What ``score-pr`` said of a good task and of a good method."""
+
+    task: Report
+    method: Report

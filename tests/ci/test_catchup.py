@@ -13,10 +13,9 @@ from ci.own import BRANCH, EVIDENCE, MESSAGE
 from ci.report import Report
 from neuco_core.contract.contract import Finding
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
-from tests.ci.helpers import Upstream, ci, git
+from tests.ci.helpers import Reports, Upstream, ci, git
 from tests.ci.prs import method, task, write_file
-from tests.ci.test_publish import GOOD, PENDING, PLAIN, Merge, Reports, files, forged, merged, ranked, show
-from tests.ci.test_publish import reports as reports  # noqa: PLC0414 - a fixture
+from tests.ci.test_publish import GOOD, PENDING, PLAIN, Merge, files, forged, merged, ranked, show
 
 
 def about(merge: Merge, report: Report, **fields: object) -> Report:

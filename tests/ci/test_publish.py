@@ -18,7 +18,7 @@ from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, fingerprint, record_bytes, summary
 from neuco_core.records.store import pack_records
-from tests.ci.helpers import Upstream, ci, git
+from tests.ci.helpers import Reports, Upstream, ci, git
 from tests.ci.prs import both, edit, method, remove, task, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
@@ -31,32 +31,12 @@ PENDING = "registry/pending.json"
 KEY = ("plain", "digits_class", "ridge+k=5")
 
 
-class Reports(NamedTuple):
-    task: Report
-    method: Report
-
-
 class Merge(NamedTuple):
     """The commits of main before and after, and a checkout of the latter."""
 
     before: str
     after: str
     repo: Path
-
-
-@pytest.fixture(scope="session")
-def reports(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Reports:
-    """Reports of a good task and of a good method. Each is made once, and then addressed to the merge in question."""
-    need_bubblewrap()
-    folder = tmp_path_factory.mktemp("reports")
-    made = []
-    for name, change in (("task", task), ("method", method)):
-        fork = upstream.pull_request(f"published-{name}", change)
-        out = folder / f"{name}.json"
-        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), NEUCO_CACHE=str(folder))
-        assert done.returncode == 0, done.stdout + done.stderr
-        made.append(parse(out.read_bytes())[0])
-    return Reports(*made)
 
 
 def files(upstream: Upstream, folder: str = "registry") -> dict[str, str]:
