@@ -78,6 +78,21 @@ class Used(NamedTuple):
     text: str
 
 
+def run(env: dict[str, str], *arguments: str) -> Used:
+    """Run a Python process to its end."""
+    with tempfile.TemporaryFile() as out:
+        start = time.perf_counter()
+        child = subprocess.Popen([sys.executable, *arguments], env=env, stdout=out, stderr=subprocess.STDOUT)
+        _, status, used = os.wait4(child.pid, 0)
+        seconds = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        text = out.read().decode()
+    if child.returncode:
+        raise SystemExit(f"{' '.join(arguments)[:200]} ended with {child.returncode}:\n{text[-2000:]}")
+    return Used(used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024, text)
+
+
 class World:
     """A folder of plugins and records, and ways to run neuco in it."""
 
@@ -120,18 +135,7 @@ class World:
         return {**os.environ, **own, "PYTHONPATH": os.pathsep.join([str(self.folder), str(ROOT)])}
 
     def run(self, *arguments: str) -> Used:
-        """Run a Python process to its end."""
-        with tempfile.TemporaryFile() as out:
-            start = time.perf_counter()
-            child = subprocess.Popen([sys.executable, *arguments], env=self.env, stdout=out, stderr=subprocess.STDOUT)
-            _, status, used = os.wait4(child.pid, 0)
-            seconds = time.perf_counter() - start
-            child.returncode = os.waitstatus_to_exitcode(status)
-            out.seek(0)
-            text = out.read().decode()
-        if child.returncode:
-            raise SystemExit(f"{' '.join(arguments)[:200]} ended with {child.returncode}:\n{text[-2000:]}")
-        return Used(used.ru_utime + used.ru_stime, seconds, used.ru_maxrss / 1024, text)
+        return run(self.env, *arguments)
 
     def neuco(self, *arguments: str) -> Used:
         return self.run("-m", "neuco_core.cli", *arguments)
@@ -213,7 +217,7 @@ def measure_size(world: World) -> None:
     print(f"  {len(files)} files of records, {total / 1e6:.1f} MB, {total / max(len(files), 1):.0f} bytes each")
 
 
-# What is measured in the large folder, in this order; publishing has its place here.
+# What is measured in the large folder, in this order; publishing is in ``publish.py``.
 MEASURES: list[Callable[[World], None]] = [
     measure_size,
     measure_staleness,

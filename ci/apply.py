@@ -23,7 +23,7 @@ from neuco_core.files import write_atomic
 from neuco_core.records.model import Key, Record
 from neuco_core.records.packs import read_manifest
 from neuco_core.records.parse import parse_record
-from neuco_core.records.store import pack_records, read_all, record_content, record_path
+from neuco_core.records.store import pack_records, read_some, record_content, record_path
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ def decide(registry: Path, new: Sequence[Record]) -> Decision:
     fresh = {record.key: record for record in new}
     stale = stale_records(new)
     lines = [f"left out {method} on {task}: {reason}" for (method, task, _), reason in stale.items()]
-    true = [record for record in read_all(registry) if record.key in fresh and record.ok]
+    true = [record for record in read_some(registry, fresh) if record.ok]
     untrue = stale_records(true)
     settled = {record.key: record for record in true if record.key not in untrue}
     kept = []

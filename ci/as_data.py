@@ -21,6 +21,7 @@ def describe_all(boxes: Boxes) -> list[PluginData]:
     plugins = [boxes.plugin(tree, name) for tree in TREES for name in boxes.folders[tree]]
     for plugin in plugins:
         describe(boxes, plugin)
+        boxes.clear(plugin)
     return plugins
 
 

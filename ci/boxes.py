@@ -113,6 +113,10 @@ class Boxes:
             _link_tree(self._copied(folder, code_only=name != own.name), tree / own.tree / name)
         return tree
 
+    def clear(self, plugin: PluginData) -> None:
+        """Remove a tree; it is made again when it is needed. Those of all tasks at once are a folder for each pair."""
+        shutil.rmtree(self.scratch / "trees" / plugin.touched.how / plugin.touched.folder, ignore_errors=True)
+
     def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
         """A copy of a plugin, made once: every task's tree has all others, so copies in each would be too many."""
         if (folder, code_only) not in self._copies:

@@ -14,7 +14,7 @@ from neuco_core.errors import DataError
 from neuco_core.jsonio import dump
 from neuco_core.plugins.catalog import read_suite
 from neuco_core.plugins.discovery import alike, inside
-from neuco_core.records.model import Key, Record
+from neuco_core.records.model import Key
 from neuco_core.specs import Suite
 from neuco_core.text import join_names
 
@@ -22,9 +22,9 @@ Ids = Mapping[str, Mapping[str, str]]
 
 
 class Lost(NamedTuple):
-    """A record whose method or task (``noun``, ``name``) is not registered, and why not; ``is_gone``: its plugin is."""
+    """A cell whose method or task (``noun``, ``name``) is not registered, and why not; ``is_gone``: its plugin is."""
 
-    record: Record
+    key: Key
     noun: str
     name: str
     why: str
@@ -47,15 +47,16 @@ def registered(data: Path) -> Ids:
     return ids
 
 
-def lost_records(records: Iterable[Record], ids: Ids, silent: Mapping[str, str]) -> Iterator[Lost]:
-    """Records whose ids nobody registers; ``silent`` are plugins that could not say what they register, and why."""
-    for record in records:
-        for noun, name in (("method", record.method), ("task", record.task)):
+def lost_cells(keys: Iterable[Key], ids: Ids, silent: Mapping[str, str]) -> Iterator[Lost]:
+    """Cells whose ids nobody registers; ``silent`` are plugins that could not say what they register, and why."""
+    for key in keys:
+        for noun, ref in (("method", key[0]), ("task", key[1])):
+            name = ref.partition("@")[0]
             if alike(name) in ids[noun]:
                 continue
             tree = f"neuco_{noun}s"
             reasons = [f"{folder}: {why}" for folder, why in silent.items() if _may_be_of(name, tree, folder)]
-            yield Lost(record, noun, name, *((reasons[0], False) if reasons else ("no plugin registers it", True)))
+            yield Lost(key, noun, name, *((reasons[0], False) if reasons else ("no plugin registers it", True)))
 
 
 def _may_be_of(name: str, tree: str, folder: str) -> bool:
@@ -64,8 +65,8 @@ def _may_be_of(name: str, tree: str, folder: str) -> bool:
 
 def to_withdraw(lost: Sequence[Lost]) -> list[Key]:
     """The cells whose records go: each has an id that is gone, and none that a broken plugin may still register."""
-    kept = {item.record.key for item in lost if not item.is_gone}
-    return list(dict.fromkeys(item.record.key for item in lost if item.record.key not in kept))
+    kept = {item.key for item in lost if not item.is_gone}
+    return list(dict.fromkeys(item.key for item in lost if item.key not in kept))
 
 
 def refuse_losses(lost: Iterable[Lost], suites: Iterable[Suite], allowed: Collection[str]) -> None:
@@ -75,8 +76,9 @@ def refuse_losses(lost: Iterable[Lost], suites: Iterable[Suite], allowed: Collec
     """
     chosen = [suite for suite in suites if not suite.living]
     for item in (item for item in lost if item.is_gone):
+        _, task, protocol = item.key
         for suite in chosen:
-            compared = item.record.task in suite.tasks and item.record.protocol == suite.protocol
+            compared = task.partition("@")[0] in suite.tasks and protocol == suite.protocol
             if compared and item.name not in allowed:
                 what = f"suite {suite.id!r} compares records of {item.noun} {item.name!r}, which is lost: {item.why}"
                 hint = f"Bring it back; or, if it is to go, run `python -m ci publish --push --withdraw {item.name}`"

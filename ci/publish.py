@@ -27,7 +27,7 @@ from ci.as_data import write_data_tree
 from ci.catchup import PENDING, REVERT, Accepted, CatchUp, Parsed, Pending, pending_bytes, read_pending
 from ci.changed import COMMIT, git
 from ci.github import GitHub
-from ci.guard import lost_records, next_boards, refuse_losses, registered, suites_of, to_withdraw
+from ci.guard import lost_cells, next_boards, refuse_losses, registered, suites_of, to_withdraw
 from ci.living import described, living_suites, write_living
 from ci.own import BRANCH, MESSAGE, edits, last_own, propose
 from ci.report import parse
@@ -177,7 +177,7 @@ class Publishing:
 
     def apply(self, tree: Path, scratch: Path, accepted: Accepted) -> list[str]:
         """Change the registry of ``tree``, with its code and what its plugins declare."""
-        from neuco_core.records.store import read_all
+        from neuco_core.records.store import read_keys
 
         scratch.mkdir(parents=True)
         registry, kind = tree / "registry", sandbox.engine()
@@ -190,13 +190,13 @@ class Publishing:
         if suites:
             accepted.rescore = write_living(registry, suites) or accepted.rescore
             write_living(scratch / "data" / "registry", suites)
-        lost = list(lost_records(read_all(registry), ids, silent))
+        lost = list(lost_cells(read_keys(registry), ids, silent))
         refuse_losses(lost, suites_of(registry), self.withdraw)
         gone = to_withdraw(lost)
         # Where boards are made, a record of an unknown task is an error.
-        aside = {*gone, *(item.record.key for item in lost if item.noun == "task")}
-        new = lost_records(records.values(), ids, silent)
-        unclear = {item.record.key: item for item in new if not item.is_gone}
+        aside = {*gone, *(item.key for item in lost if item.noun == "task")}
+        new = lost_cells(records, ids, silent)
+        unclear = {item.key: item for item in new if not item.is_gone}
         offered = {key: record for key, record in records.items() if key not in unclear}
         decision = self._decide(scratch, offered.values(), aside, kind)
         taken = [offered[key] for key in decision.kept if key in offered]

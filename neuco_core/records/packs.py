@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, NamedTuple
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import msgspec
 
@@ -24,7 +24,7 @@ from neuco_core.env import installed_version
 from neuco_core.errors import DataError, FetchError
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import dump
-from neuco_core.records.model import Count, Sha256
+from neuco_core.records.model import Count, Key, Sha256
 from neuco_core.specs import Remote, versioned_id
 
 MANIFEST, FOLDER = "records.json", "records"
@@ -196,6 +196,12 @@ def _name(text: bytes, where: object) -> str:
 def record_name(task: str, protocol: str) -> str:
     suffix = "" if protocol == DEFAULT_PROTOCOL else "@" + quote(protocol, safe="+=,")
     return f"{folder_name(task)}{suffix}.json"
+
+
+def key_at(folder: str, name: str) -> Key:
+    """The cell whose record has this place."""
+    task, _, protocol = unquote(name.removesuffix(".json")).partition("@")
+    return folder.replace(".", "@"), task.replace(".", "@"), protocol or DEFAULT_PROTOCOL
 
 
 def folder_name(ref: str) -> str:

@@ -3,38 +3,58 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import msgspec
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError
 from neuco_core.jsonio import canonical
-from neuco_core.records.model import LARGEST_INT, Record, digest, layout, problems
-from neuco_core.records.packs import DEFAULT_PROTOCOL
+from neuco_core.records.model import LARGEST_INT, Record, digest, layout, problems, record_bytes
+from neuco_core.records.packs import key_at
 from neuco_core.records.upgrade import upgraded
 
 LARGEST_FILE = 4_000_000
 DEEPEST = 20
 EDITED = "it was edited after it was written: its digest does not match"
+_decode = msgspec.json.Decoder(Record).decode
+_DIGEST = re.compile(rb'^"digest": .*\n', re.MULTILINE)
+_LONG_INT = re.compile(rb"[:,\[{ -][0-9]{19}")  # may be above LARGEST_INT
 
 
 def rescore(where: object) -> str:
     """The advice for a record that cannot be used: the command that scores its cell again, from the file's name."""
     path = Path(str(where))
-    place, _, protocol = unquote(path.stem).partition("@")
-    method, task = path.parent.name.replace(".", "@"), place.replace(".", "@")
+    method, task, protocol = key_at(path.parent.name, path.name)
     if not all(ID.fullmatch(ref.partition("@")[0]) for ref in (method, task)):
         return "Delete the file, and score its cell again with `neuco score`"
-    chosen = ("--method", method, "--task", task, "--protocol", protocol or DEFAULT_PROTOCOL)
+    chosen = ("--method", method, "--task", task, "--protocol", protocol)
     return f"Delete the file and run `{shlex.join(('neuco', 'score', *chosen))}`"
 
 
 def parse_record(data: bytes, where: object) -> Record:
     """Check the content of a record file, which may come from a stranger; what is wrong is an error with the reason."""
+    return _as_written(data) or _parse_slowly(data, where)
+
+
+def _as_written(data: bytes) -> Record | None:
+    """A good record of today's schema in a third of the time: it is known by giving the same bytes again.
+
+    None says that the other way has to tell what is wrong, or to upgrade.
+    """
+    try:
+        record = _decode(_DIGEST.sub(b"", data, count=1))
+        _check_depth(record.provenance)
+        good = record_bytes(record) == data and not _LONG_INT.search(data) and not any(problems(record))
+    except (ValueError, RecursionError):
+        return None
+    return record if good else None
+
+
+def _parse_slowly(data: bytes, where: object) -> Record:
     values = _values(data, where)
     signed = values.pop("digest", None)
     written = layout(values)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.paths import layers
 from neuco_core.records.model import CLAIMS, Key, Record, Scalar, digest, record_bytes
 from neuco_core.records.packs import DEFAULT_PROTOCOL as DEFAULT_PROTOCOL  # noqa: PLC0414 - one place for readers
-from neuco_core.records.packs import PacksAwayError, change_packs, packed, read_manifest
+from neuco_core.records.packs import PacksAwayError, change_packs, key_at, packed, read_manifest
 from neuco_core.records.packs import folder_name as folder_name  # noqa: PLC0414
 from neuco_core.records.packs import record_name as record_name  # noqa: PLC0414
 from neuco_core.records.parse import EDITED, LARGEST_FILE, parse_record, rescore
@@ -154,15 +154,20 @@ def _stray(path: Path, expected: str) -> DataError:
     return DataError("not a record, in the folder of records", where=path, expected=expected, hint=MOVE)
 
 
-def read_all(registry: Path, *, tasks: Collection[str] | None = None) -> list[Record]:
-    """All records, each read strictly. With ``tasks``, a record of any other task is refused too."""
-    records = []
-    for path in record_files(registry):
-        record = read_record(path)
-        if tasks is not None and record.task not in tasks:
-            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
-        records.append(record)
-    return records
+def read_all(registry: Path) -> list[Record]:
+    """All records, each read strictly."""
+    return [read_record(path) for path in record_files(registry)]
+
+
+def read_some(registry: Path, keys: Iterable[Key]) -> list[Record]:
+    """The records of these cells, as far as there are any."""
+    paths = (find_record(registry, *key) for key in keys)
+    return [read_record(path) for path in paths if path is not None]
+
+
+def read_keys(registry: Path) -> Iterator[Key]:
+    """All cells that have a record, by the places of the records, which nobody has opened."""
+    return (key_at(path.parent.name, path.name) for path in record_files(registry))
 
 
 class Head(msgspec.Struct, frozen=True):

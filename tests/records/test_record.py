@@ -241,12 +241,6 @@ def test_a_record_in_the_wrong_place_is_refused(tmp_path: Path) -> None:
         read_record(other)
 
 
-def test_a_record_of_an_unknown_task_is_refused(tmp_path: Path) -> None:
-    write_record(scored(), tmp_path)
-    with pytest.raises(DataError, match="unknown task 'digits_class'"):
-        read_all(tmp_path, tasks={"soil_ph"})
-
-
 def test_a_bad_record_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="mean does not follow"):
         write_record(scored(mean=0.0), tmp_path)

@@ -29,6 +29,8 @@ from neuco_core.scoring.quality import EPSILON
 
 KURTOSIS = 15.0  # of the square of a normal variable
 REPLICATES = 1000
+# Of boards of more than 50,000 cells fewer are made: all replicates of all cells are in memory, several times over.
+MOST_VALUES, FEWEST = 50_000_000, 100
 LEVEL = 0.95
 SEED = 2025
 
@@ -88,6 +90,8 @@ def assess(
     """Rank every replicate of the board; ``None`` if there are no splits to resample."""
     if not all(task.resamples for task in tasks):
         return None
+    cells = sum(len(task.splits) for task in tasks)
+    replicates = min(replicates, max(FEWEST, MOST_VALUES // max(cells, 1)))
     q = replicate_board(tasks, seed=seed, replicates=replicates)
     observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
     shown = rank(observed, rule, baselines)
