@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,13 @@ def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     yield
     del os.environ["NEUCO_CACHE"], os.environ["NEUCO_REGISTRY"]
     os.environ.update(kept)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _can_be_interrupted() -> None:
+    """A run in the background of a shell ignores SIGINT, and so would every process that a test interrupts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
