@@ -94,14 +94,20 @@ def test_nothing_can_be_written_but_tmp_and_out(bubblewrap: str, tmp_path: Path,
     assert "Read-only" in ran.output or "denied" in ran.output or "No such file" in ran.output
 
 
+def interpreters_below(folder: str) -> list[str]:
+    """The interpreter is in reach wherever it is: of the folder that it lies in one name is seen, and no more."""
+    prefixes = (Path(prefix) for prefix in (sys.prefix, sys.base_prefix))
+    return sorted({path.relative_to(folder).parts[0] for path in prefixes if path.is_relative_to(folder)})
+
+
 def test_tmp_is_private(bubblewrap: str, tmp_path: Path) -> None:
     with_name = tmp_path / "ours"
     with_name.touch()
-    code = "import os, tempfile\nprint(os.listdir('/tmp'))\nopen('/tmp/theirs', 'w')\nprint(tempfile.gettempdir())"
+    code = (
+        "import os, tempfile\nprint(sorted(os.listdir('/tmp')))\nopen('/tmp/theirs', 'w')\nprint(tempfile.gettempdir())"
+    )
     ran, _ = run(bubblewrap, tmp_path, code)
-    # The interpreter is in reach wherever it is, so a checkout below /tmp shows its folder, and no more than that.
-    ours = {Path(prefix).parts[2] for prefix in (sys.prefix, sys.base_prefix) if prefix.startswith("/tmp/")}
-    assert ran.output == f"{sorted(ours)}\n/tmp\n"
+    assert ran.output == f"{interpreters_below('/tmp')} /tmp\n"
     assert not Path("/tmp/theirs").exists()
 
 
@@ -115,10 +121,12 @@ def test_our_files_and_processes_are_out_of_sight(bubblewrap: str, tmp_path: Pat
     code = f"""
     import os
     print(os.path.exists({str(tmp_path)!r}), os.path.exists({str(Path(__file__))!r}), os.path.exists('/var/log'))
+    print([sorted(os.listdir(place)) if os.path.exists(place) else [] for place in ('/home', '/root')])
     print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit())[-1] < 20, os.getppid())
     """
     ran, _ = run(bubblewrap, tmp_path, code)
-    assert ran.output == "False False False\nTrue 1\n"
+    homes = [interpreters_below(place) for place in ("/home", "/root")]
+    assert ran.output == f"False False False\n{homes}\nTrue 1\n"
 
 
 def test_time(kind: str, tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 
 from neuco_core.errors import DataError
 from neuco_core.jsonio import canonical
+from neuco_core.records import parse as parsing
 from neuco_core.records.model import FIELDS, digest, fingerprint, record_bytes, schema, summary
 from neuco_core.records.store import (
     parse_record,
@@ -225,6 +228,30 @@ def test_files_that_are_no_records(text: str, said: str, tmp_path: Path) -> None
     with pytest.raises(DataError, match=said):
         read_record(path)
     assert read_head(str(path)).problem
+
+
+def signed(data: bytes) -> bytes:
+    """The same with the digest that belongs to it."""
+    return re.sub(rb'"digest": "[0-9a-f]{64}"', b'"digest": "' + digest(data).encode() + b'"', data)
+
+
+def test_the_quick_way_accepts_nothing_that_the_other_refuses() -> None:
+    good = record_bytes(scored(provenance={"seconds": 1.5, "deep": [1, {"x": None}], "text": "ü"}))
+    assert parsing._as_written(good) == parsing._parse_slowly(good, "x")
+    chance, accepted = random.Random(0), 0
+    for _ in range(3000):
+        place = chance.randrange(len(good))
+        edited = good[:place] + chance.choice([b"", b"0", b'"', b",", b"1e5", b"\\", b"\xc3"]) + good[place + 1 :]
+        for data in (edited, signed(edited)):
+            quick = parsing._as_written(data)
+            accepted += quick is not None
+            assert quick is None or quick == parsing._parse_slowly(data, "x")
+    assert accepted  # some edits of the provenance are records as well
+    for inner in (str(2**63), "1" * 25, "[" * 30 + "]" * 30, '"\\ud800"', "NaN"):
+        data = signed(good.replace(b"1.5", inner.encode()))
+        assert parsing._as_written(data) is None
+        with pytest.raises(DataError, match="bad (provenance|record)"):
+            parse_record(data, "x")
 
 
 def test_a_number_too_large_for_a_float_is_refused() -> None:
