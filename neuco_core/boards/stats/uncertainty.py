@@ -8,7 +8,8 @@ Why the deviations are stretched. Splits overlap: every sample is in most traini
 of one data set is far less variable than the mean on another data set of the same kind, so the plain bootstrap
 over splits is too sure. We take Nadeau and Bengio's estimate (Machine Learning 52, 2003) of the variance of the
 mean, s² (1/K + n_test/n_train), in place of s²/K, and Student's t with K - 1 degrees of freedom for the unknown s:
-each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν).
+each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν). Of F1 more
+is needed, since training moves it as well: ``trained.variance_factor`` times n_test/n_train.
 
 The standard deviation over splits, which Q is divided by, differs between data sets as well, and for the same
 reason: n samples tell their own spread with a relative variance of (κ - 1)/4n, κ the kurtosis of what a sample adds
@@ -38,7 +39,8 @@ class TaskScores:
     """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
 
     ``samples`` is the number of labelled samples, infinite if it is not known. Tasks with the same ``dataset`` are
-    resampled together: they share samples, so their errors may depend on each other.
+    resampled together: they share samples, so their errors may depend on each other. ``factors`` and ``trials`` are
+    what ``trained`` says of each method. Where a metric has a ``lower`` and an ``upper`` end, intervals stay inside.
     """
 
     splits: np.ndarray
@@ -46,6 +48,15 @@ class TaskScores:
     greater_is_better: bool = True
     dataset: str = ""
     samples: float = np.inf
+    factors: np.ndarray | float = 1.0
+    trials: np.ndarray | float = 1.0
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def overlap(self) -> np.ndarray | float:
+        """What is added to 1/K in the variance of a mean over K splits."""
+        return self.test_to_train * self.factors
 
     @property
     def resamples(self) -> bool:
@@ -136,14 +147,30 @@ def _quantiles(values: np.ndarray) -> Intervals:
     return Intervals(low, high)
 
 
-def mean_interval(splits: np.ndarray, test_to_train: float) -> Intervals:
-    """The interval of the mean score of each method: mean ± t · s · √(1/K + n_test/n_train)."""
+def mean_interval(scores: TaskScores) -> Intervals:
+    """The interval of the mean score of each method: mean ± t · s · √(1/K + f · n_test/n_train).
+
+    Between two ends that is neither symmetric nor always inside, and no spread at all would mean no doubt at all. There
+    the mean is taken as the share of successes in so many trials as would give it its variance, at most one for each
+    sample that counts, and the interval is Wilson's (Journal of the American Statistical Association 22, 1927).
+    """
     from scipy.special import stdtrit
 
-    count = np.isfinite(splits).sum(axis=1)
-    mean = np.nanmean(splits, axis=1)
-    half = stdtrit(count - 1, (1 + LEVEL) / 2) * np.nanstd(splits, axis=1, ddof=1) * np.sqrt(1 / count + test_to_train)
-    return Intervals(mean - half, mean + half)
+    count = np.isfinite(scores.splits).sum(axis=1)
+    mean, std = np.nanmean(scores.splits, axis=1), np.nanstd(scores.splits, axis=1, ddof=1)
+    quantile = stdtrit(count - 1, (1 + LEVEL) / 2)
+    error = std * np.sqrt(1 / count + scores.overlap)
+    if scores.lower is None or scores.upper is None:
+        return Intervals(mean - quantile * error, mean + quantile * error)
+    span = scores.upper - scores.lower
+    share, error = np.clip((mean - scores.lower) / span, 0.0, 1.0), error / span
+    most = np.minimum(scores.samples * np.asarray(scores.trials), 1e12)  # a finite number if nothing is known
+    trials = np.minimum(share * (1 - share) / np.maximum(error**2, 1e-300), most)
+    trials = np.where(error > 0, trials, most)
+    shrunk = quantile**2 / trials
+    centre = (share + shrunk / 2) / (1 + shrunk)
+    half = quantile * np.sqrt(share * (1 - share) / trials + shrunk / (4 * trials)) / (1 + shrunk)
+    return Intervals(scores.lower + span * (centre - half), scores.lower + span * (centre + half))
 
 
 def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
@@ -162,7 +189,7 @@ def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int 
     typical = spread.mean(axis=0)
     ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), 0.2 * typical)
     n = known.sum(axis=1)
-    stretch = np.sqrt((1 / n + scores.test_to_train) * n**2 / (n - 1))
+    stretch = np.sqrt((1 / n + scores.overlap) * n**2 / (n - 1))
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
     moved = mean - shift * stretch * student[:, None]
     spread = std * ratio ** _spread_stretch(k, scores.samples)
