@@ -160,17 +160,35 @@ def mean_interval(scores: TaskScores) -> Intervals:
     mean, std = np.nanmean(scores.splits, axis=1), np.nanstd(scores.splits, axis=1, ddof=1)
     quantile = stdtrit(count - 1, (1 + LEVEL) / 2)
     error = std * np.sqrt(1 / count + scores.overlap)
-    if scores.lower is None or scores.upper is None:
+    ends = _ends(scores)
+    if ends is None:
         return Intervals(mean - quantile * error, mean + quantile * error)
-    span = scores.upper - scores.lower
-    share, error = np.clip((mean - scores.lower) / span, 0.0, 1.0), error / span
+    low, span = ends
+    share, trials = np.clip((mean - low) / span, 0.0, 1.0), _trials(scores, mean, error)
+    return Intervals(low + span * _wilson(share, trials, -quantile), low + span * _wilson(share, trials, quantile))
+
+
+def _ends(scores: TaskScores) -> tuple[float, float] | None:
+    """The lower end of the metric and its range, if it has one."""
+    known = scores.lower is not None and scores.upper is not None
+    return (scores.lower, scores.upper - scores.lower) if known else None  # type: ignore[operator,return-value]
+
+
+def _trials(scores: TaskScores, mean: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Of how many trials the mean is a share of successes, by its standard error: at most those that there were."""
+    low, span = _ends(scores) or (0.0, 1.0)
+    share = np.clip((mean - low) / span, 0.0, 1.0)
     most = np.minimum(scores.samples * np.asarray(scores.trials), 1e12)  # a finite number if nothing is known
-    trials = np.minimum(share * (1 - share) / np.maximum(error**2, 1e-300), most)
-    trials = np.where(error > 0, trials, most)
-    shrunk = quantile**2 / trials
-    centre = (share + shrunk / 2) / (1 + shrunk)
-    half = quantile * np.sqrt(share * (1 - share) / trials + shrunk / (4 * trials)) / (1 + shrunk)
-    return Intervals(scores.lower + span * (centre - half), scores.lower + span * (centre + half))
+    found = np.minimum(share * (1 - share) / np.maximum((error / span) ** 2, 1e-300), most)
+    return np.where(error > 0, found, most)
+
+
+def _wilson(share: np.ndarray, trials: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The true share that is ``z`` of its own standard errors above what was observed: always between 0 and 1."""
+    shrunk = z**2 / trials
+    half = z * np.sqrt(share * (1 - share) / trials + shrunk / (4 * trials))
+    found: np.ndarray = np.clip((share + shrunk / 2 + half) / (1 + shrunk), 0.0, 1.0)  # but for rounding it is
+    return found
 
 
 def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
@@ -193,9 +211,34 @@ def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int 
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
     moved = mean - shift * stretch * student[:, None]
     spread = std * ratio ** _spread_stretch(k, scores.samples)
+    if _ends(scores):
+        moved, factor = _between_ends(scores, mean, std, moved, rng)
+        spread = np.where(std > 0, spread * factor, factor)
     sign = 1.0 if scores.greater_is_better else -1.0
     q: np.ndarray = np.round(100 * EPSILON * sign * moved / (spread + EPSILON), DIGITS)
     return q
+
+
+def _between_ends(
+    scores: TaskScores, mean: np.ndarray, std: np.ndarray, moved: np.ndarray, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Replicates of means that stay between the ends of the metric, and what that does to the spread over splits.
+
+    A mean near an end may be far from it on another data set, and the spread with it: both follow from a share. So the
+    second is a factor for the observed spread; where none was observed, it is the spread itself.
+    """
+    low, span = _ends(scores) or (0.0, 1.0)
+    n = np.isfinite(scores.splits).sum(axis=1)
+    error = std * np.sqrt(n / (n - 1)) * np.sqrt(1 / n + scores.overlap)
+    trials = _trials(scores, mean, error)
+    share = np.clip((mean - low) / span, 0.0, 1.0)
+    # Without any spread there are no deviations to be resampled; all such methods then share theirs.
+    z = np.where(error > 0, (moved - mean) / np.where(error > 0, error, 1.0), rng.standard_normal((len(moved), 1)))
+    drawn = _wilson(share, trials, z)
+    own = np.where(std > 0, np.maximum(share * (1 - share), 1e-12), 1.0)
+    tested = np.maximum(trials * scores.test_to_train / (1 + scores.test_to_train), 1.0)
+    factor = np.sqrt(drawn * (1 - drawn) / own)
+    return low + span * drawn, np.where(std > 0, factor, span * factor / np.sqrt(tested))
 
 
 def _spread_stretch(k: int, samples: float) -> float:
