@@ -32,6 +32,7 @@ KURTOSIS = 15.0  # of the square of a normal variable
 REPLICATES = 1000
 LEVEL = 0.95
 SEED = 2025
+FEW = 10  # successes or failures: with more, a share is as good as normal
 
 
 @dataclass(frozen=True)
@@ -225,7 +226,8 @@ def _between_ends(
     """Replicates of means that stay between the ends of the metric, and what that does to the spread over splits.
 
     A mean near an end may be far from it on another data set, and the spread with it: both follow from a share. So the
-    second is a factor for the observed spread; where none was observed, it is the spread itself.
+    second is a factor for the observed spread; where none was observed, it is the spread itself. With more than a few
+    successes and failures the bootstrap knows as much of the spread by itself, and the factor is 1.
     """
     low, span = _ends(scores) or (0.0, 1.0)
     n = np.isfinite(scores.splits).sum(axis=1)
@@ -237,7 +239,8 @@ def _between_ends(
     drawn = _wilson(share, trials, z)
     own = np.where(std > 0, np.maximum(share * (1 - share), 1e-12), 1.0)
     tested = np.maximum(trials * scores.test_to_train / (1 + scores.test_to_train), 1.0)
-    factor = np.sqrt(drawn * (1 - drawn) / own)
+    few = trials * np.minimum(share, 1 - share) < FEW
+    factor = np.where(few, np.sqrt(drawn * (1 - drawn) / own), 1.0)
     return low + span * drawn, np.where(std > 0, factor, span * factor / np.sqrt(tested))
 
 
