@@ -1,88 +1,137 @@
 """Do the intervals hold on data that is really drawn? ``python benchmarks/intervals.py [--worlds 4] [--sets 40]``.
 
 The tests simulate scores from the model behind the correction. Here no such model is assumed: data sets with four
-labels are drawn from linear worlds, eight embeddings of them are probed by ridge regression on 40 random splits with a
-tenth for testing, and it is counted how often the intervals hold the truth: of the mean score, with and without the
-correction, of differences between methods, of Q, and of the final rank. The truth is the average over four times as
-many other data sets of the same world.
+labels of a kind are drawn from linear worlds, eight embeddings of them are probed by ridge regression on 40 random
+splits with a tenth for testing, and it is counted how often the intervals hold the truth: of the mean score, as a
+board has it, without what training adds to F1 and the metric's ends, and without any correction; of differences
+between methods, of Q, and of the final rank. The truth is the average over four times as many other data sets of the
+same world. It prints the table of docs/leaderboard.md.
 """
 
 from __future__ import annotations
 
 import argparse
+import warnings
+from dataclasses import replace
+from statistics import NormalDist
 
 import numpy as np
 
 from neuco_core.boards.stats.ranking import Rule, rank
+from neuco_core.boards.stats.trained import of_f1
 from neuco_core.boards.stats.uncertainty import TaskScores, assess, mean_interval
 from neuco_core.scoring.quality import EPSILON
 
 LATENT, SPLITS, TASKS = 12, 40, 4
 SIZES = (8, 10, 12, 16, 20, 24, 28, 32)
 NOISES = (0.3, 0.35, 0.4, 0.5, 0.55, 0.6, 0.65, 0.7)
+# Labels of a regression by their errors, and of a classification by the share of positives.
+KINDS = {"R², normal errors": 0.0, "R², Student's t(3)": 0.0, "F1, 1/2": 1 / 2, "F1, 1/3": 1 / 3, "F1, 1/10": 1 / 10}
+COLUMNS = ("score", "score, Nadeau-Bengio", "score, uncorrected", "difference", "Q", "rank")
+METRICS = ("f1", "accuracy", "precision", "recall")
 
 
 class World:
     """Latent variables, labels that depend on them, and noisy views of different size: the embeddings."""
 
-    def __init__(self, seed: int, samples: int, heavy: bool) -> None:
+    def __init__(self, seed: int, samples: int) -> None:
         self.rng = np.random.default_rng(seed)
-        self.samples, self.heavy = samples, heavy
+        self.samples = samples
         self.mixing = [self.rng.standard_normal((LATENT, size)) / np.sqrt(LATENT) for size in SIZES]
         self.slopes = self.rng.standard_normal((LATENT, TASKS))
+        self.spread = np.sqrt((self.slopes**2).sum(axis=0) + 1.5**2)
 
     @property
     def test(self) -> int:
         return -(-self.samples // 10)
 
-    def scores(self) -> np.ndarray:
-        """What one data set gives: (tasks, methods, splits)."""
-        hidden = self.rng.standard_normal((self.samples, LATENT))
+    @property
+    def ratio(self) -> float:
+        return self.test / (self.samples - self.test)
+
+    def labels(self, hidden: np.ndarray, kind: str) -> np.ndarray:
         shape = (self.samples, TASKS)
-        error = self.rng.standard_t(3, shape) if self.heavy else self.rng.standard_normal(shape)
-        labels = hidden @ self.slopes + 1.5 * error
+        heavy = "t(3)" in kind
+        error = self.rng.standard_t(3, shape) if heavy else self.rng.standard_normal(shape)
+        values = hidden @ self.slopes + 1.5 * error
+        positive = KINDS[kind]
+        return np.where(values > NormalDist().inv_cdf(1 - positive) * self.spread, 1.0, 0.0) if positive else values
+
+    def scores(self) -> dict[str, list[TaskScores]]:
+        """What one data set gives: by kind, each task with the scores of (methods, splits)."""
+        hidden = self.rng.standard_normal((self.samples, LATENT))
+        labels = np.hstack([self.labels(hidden, kind) for kind in KINDS])
         views = [
             hidden @ mixing + noise * self.rng.standard_normal((self.samples, mixing.shape[1]))
             for mixing, noise in zip(self.mixing, NOISES, strict=True)
         ]
         orders = [np.split(self.rng.permutation(self.samples), [self.test]) for _ in range(SPLITS)]
-        found = [[_r2(v[train], labels[train], v[test], labels[test]) for v in views] for test, train in orders]
-        return np.array(found).transpose(2, 1, 0)
+        found = [[_probe(v[train], labels[train], v[test], labels[test]) for v in views] for test, train in orders]
+        values = np.array(found).transpose(3, 2, 1, 0)  # labels, metrics, methods, splits
+        own = {kind: values[place * TASKS :][:TASKS] for place, kind in enumerate(KINDS)}
+        return {kind: [self.task(kind, metrics) for metrics in tasks] for kind, tasks in own.items()}
+
+    def task(self, kind: str, metrics: np.ndarray) -> TaskScores:
+        whole = TaskScores(metrics[0], self.ratio, dataset="drawn", samples=self.samples)
+        if not KINDS[kind]:
+            return whole
+        methods = [[_listed(values) for values in method] for method in metrics.transpose(1, 0, 2)]
+        told = [of_f1(dict(zip(METRICS, method, strict=True)), self.ratio) for method in methods]
+        factors, trials = np.array(told).T
+        return replace(whole, factors=factors, trials=trials, lower=0.0, upper=1.0)
 
 
-def _r2(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> np.ndarray:
-    """R² of each label."""
+def _listed(values: np.ndarray) -> list[float | None]:
+    return [None if np.isnan(value) else float(value) for value in values]
+
+
+def _probe(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, y_test: np.ndarray) -> np.ndarray:
+    """R², or F1 and what a record has beside it, of each label: (metrics, labels)."""
     centre = x - x.mean(axis=0)
     weights = np.linalg.solve(centre.T @ centre + np.eye(x.shape[1]), centre.T @ (y - y.mean(axis=0)))
-    missed = y_test - y.mean(axis=0) - (x_test - x.mean(axis=0)) @ weights
-    r2: np.ndarray = 1 - (missed**2).sum(axis=0) / ((y_test - y_test.mean(axis=0)) ** 2).sum(axis=0)
-    return r2
+    told = y.mean(axis=0) + (x_test - x.mean(axis=0)) @ weights
+    regressions = sum(not positive for positive in KINDS.values()) * TASKS
+    r2 = 1 - ((y_test - told) ** 2).sum(axis=0) / ((y_test - y_test.mean(axis=0)) ** 2).sum(axis=0)
+    named, true = told > 0.5, y_test > 0.5
+    hits, marks, positives = (named & true).sum(axis=0), named.sum(axis=0), true.sum(axis=0)
+    whole = (positives > 0) & (positives < len(true))  # a test part of one class has no score
+    f1 = np.where(whole, 2 * hits / (marks + positives), np.nan)
+    rows = np.stack([f1, (named == true).mean(axis=0), hits / marks, hits / positives])
+    rows[:, :regressions] = np.nan
+    rows[0, :regressions] = r2[:regressions]
+    return rows
 
 
-def coverage(world: World, sets: int) -> dict[str, float]:
-    fresh = np.stack([world.scores() for _ in range(4 * sets)])
-    truth = fresh.mean(axis=(0, 3))
-    q = 100 * EPSILON * truth / (fresh.std(axis=3).mean(axis=0) + EPSILON)
+def coverage(world: World, sets: int) -> dict[str, dict[str, float]]:
+    """By kind and column, how often the truth is inside."""
+    fresh = [world.scores() for _ in range(4 * sets)]
+    boards = [world.scores() for _ in range(sets)]
+    return {kind: _covered([b[kind] for b in boards], [b[kind] for b in fresh]) for kind in KINDS}
+
+
+def _covered(boards: list[list[TaskScores]], fresh: list[list[TaskScores]]) -> dict[str, float]:
+    drawn = np.array([[task.splits for task in board] for board in fresh])
+    truth = np.nanmean(drawn, axis=(0, 3))
+    q = 100 * EPSILON * truth / (np.nanmean(np.nanstd(drawn, axis=3), axis=0) + EPSILON)
     final = rank(q).final
-    ratio = world.test / (world.samples - world.test)
-    inside: dict[str, list[np.ndarray]] = {"corrected": [], "plain": [], "differences": [], "q": [], "ranks": []}
-    for board in range(sets):
-        scores = world.scores()
-        for values, target in zip(scores, truth, strict=True):
-            for name, shown, true, factor in (
-                ("corrected", values, target, ratio),
-                ("plain", values, target, 0.0),
-                ("differences", values[1:] - values[0], target[1:] - target[0], ratio),
+    inside: dict[str, list[np.ndarray]] = {name: [] for name in COLUMNS}
+    for number, board in enumerate(boards):
+        for task, target in zip(board, truth, strict=True):
+            plain = replace(task, factors=1.0, lower=None, upper=None)
+            apart = replace(plain, splits=task.splits[1:] - task.splits[0])
+            for name, shown, true in (
+                ("score", task, target),
+                ("score, Nadeau-Bengio", plain, target),
+                ("score, uncorrected", replace(plain, factors=0.0), target),
+                ("difference", apart, target[1:] - target[0]),
             ):
-                found = mean_interval(shown, factor)
+                found = mean_interval(shown)
                 inside[name].append((found.low <= true) & (true <= found.high))
-        sure = assess(
-            [TaskScores(values, ratio, dataset="drawn", samples=world.samples) for values in scores], Rule(), seed=board
-        )
-        if sure is None:  # cannot be: every task has its splits
-            raise RuntimeError("no uncertainty")
-        inside["q"].append((sure.q.low <= q) & (q <= sure.q.high))
-        inside["ranks"].append((sure.rank.low <= final) & (final <= sure.rank.high))
+        sure = assess(board, Rule(), seed=number)
+        if sure is None:
+            continue  # too few splits with both classes
+        inside["Q"].append((sure.q.low <= q) & (q <= sure.q.high))
+        inside["rank"].append((sure.rank.low <= final) & (final <= sure.rank.high))
     return {name: float(np.mean(values)) for name, values in inside.items()}
 
 
@@ -90,14 +139,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=4)
     parser.add_argument("--sets", type=int, default=40, help="Boards from each world.")
+    parser.add_argument("--samples", type=int, nargs="*", default=[100, 400, 1500])
     args = parser.parse_args()
-    names = ("corrected", "plain", "differences", "q", "ranks")
-    print("samples  errors  ", *(f"{name:>12}" for name in names))
-    for samples in (100, 400, 1500):
-        for heavy in (False, True):
-            found = [coverage(World(seed, samples, heavy), args.sets) for seed in range(args.worlds)]
-            shares = (f"{np.mean([world[name] for world in found]):12.3f}" for name in names)
-            print(f"{samples:7}  {'t(3)' if heavy else 'normal':8}", *shares, flush=True)
+    np.seterr(divide="ignore", invalid="ignore")
+    warnings.simplefilter("ignore", RuntimeWarning)
+    print("| samples | labels |", *(f"{name} |" for name in COLUMNS))
+    print("|---" * (len(COLUMNS) + 2) + "|")
+    for samples in args.samples:
+        worlds = [coverage(World(seed, samples), args.sets) for seed in range(args.worlds)]
+        for kind in KINDS:
+            shares = [f"{100 * np.mean([world[kind][name] for world in worlds]):.1f} % |" for name in COLUMNS]
+            print(f"| {samples} | {kind} |", *shares, flush=True)
 
 
 if __name__ == "__main__":

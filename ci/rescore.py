@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ci import sandbox
@@ -24,7 +25,7 @@ from ci.report import MOST_RECORDS, PluginReport, Report
 from ci.sandbox import OUT, TREE, Limits
 from ci.score_pr import MINUTES, Scoring
 from ci.stub import read_json
-from neuco_core.contract.contract import Finding
+from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.records.model import Key, Record
 from neuco_core.records.packs import gather_packs
@@ -62,7 +63,9 @@ class Rescoring:
         made = self.scoring._evaluate(self.boxes, plugins, [], material.gather(cells))["records"] if cells else []
         findings = [*wanted.findings, *_missing(material.missing.values())]
         if wanted.records:
-            findings += _compared(wanted.records, [parse_record(text.encode(), "a new record") for text in made])
+            spreads = {method.label: method.machine_spread for plugin in plugins for method in plugin.methods}
+            again = [parse_record(text.encode(), "a new record") for text in made]
+            findings += _compared(wanted.records, again, spreads)
             made = []
         return Report(
             base=head,
@@ -127,8 +130,13 @@ def _missing(reasons: Sequence[str] | Any) -> list[Finding]:
     ]
 
 
-def _compared(before: Mapping[Key, Record], made: Sequence[Record]) -> list[Finding]:
-    """One finding for each record: the same, different, or not scored again. Nothing compared is no evidence."""
+def _compared(
+    before: Mapping[Key, Record], made: Sequence[Record], spreads: Mapping[str, float] = MappingProxyType({})
+) -> list[Finding]:
+    """One finding for each record: the same, different, or not scored again. Nothing compared is no evidence.
+
+    ``spreads`` are those that methods declare, by label: what depends on the machine shows neither.
+    """
     from neuco_core.runs.verify import compare
 
     now = {record.key: record for record in made}
@@ -138,12 +146,11 @@ def _compared(before: Mapping[Key, Record], made: Sequence[Record]) -> list[Find
         if key not in now:
             findings.append(Finding("verify", name, "skipped", "it could not be scored again here"))
             continue
-        check = compare(record, now[key])
+        check = compare(record, now[key], spread=spreads.get(key[0], 0.0))
         cure = "Find out why: `neuco explain` and `neuco verify`; the record stays until somebody has"
         words = f"{check.verdict}: {check.reason or 'no split differs'}"
-        findings.append(
-            Finding("verify", name, "ok" if check.confirmed else "failed", words, "" if check.confirmed else cure)
-        )
+        status: Status = "skipped" if check.confirmed is None else "ok" if check.confirmed else "failed"
+        findings.append(Finding("verify", name, status, words, cure if status == "failed" else ""))
     if not any(finding.status in ("ok", "failed") for finding in findings):
         findings.append(Finding("verify", "sample", "failed", "no record of the sample could be scored again"))
     return findings

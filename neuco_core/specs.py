@@ -149,6 +149,7 @@ class Baseline:
         v.check_text(self, "protocol", "source")
 
 
+LARGEST_SPREAD = 0.1  # of a mean score between machines; numbers that move farther are worth nothing
 LONGEST_DATASET = 60  # of the 64 characters of an id
 
 
@@ -238,6 +239,9 @@ class Method(Content):
     are files that it is given as paths, each as the argument of its name. ``uses_ids`` declares that its numbers depend
     on the names of samples, which those of any other method must not.
 
+    ``machine_spread`` declares that it is trained when it is run, so that another processor, which rounds differently,
+    ends elsewhere: how far a mean score may then be from the recorded one.
+
     The last four are facts for readers and change no score; what is not known stays ``None``, or empty.
     ``pretraining`` names the data that it was trained on, by the id of a dataset here or by its usual name: ``()`` for
     none, ``"self"`` for the samples that it encodes. ``n_parameters`` counts what was learned and is used;
@@ -253,6 +257,7 @@ class Method(Content):
     dim: int | None = None
     baseline: bool = False
     uses_ids: bool = False
+    machine_spread: float = 0.0
     pretraining: tuple[str, ...] | None = None
     n_parameters: int | None = None
     preprocessing: str = ""
@@ -275,6 +280,9 @@ class Method(Content):
         v.check_int(self, "dim", 1, optional=True)
         v.check_bool(self, "baseline")
         v.check_bool(self, "uses_ids")
+        v.check_number(self, "machine_spread", least=0)
+        if self.machine_spread > LARGEST_SPREAD:
+            raise v.fail(self, "machine_spread", self.machine_spread, f"at most {LARGEST_SPREAD}")
         if self.pretraining is not None:
             v.freeze_strings(self, "pretraining")
         v.check_int(self, "n_parameters", 0, optional=True)

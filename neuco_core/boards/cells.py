@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
+from neuco_core.boards.stats.trained import NOTHING_TOLD, Trained, of_f1
 from neuco_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ TEST_TO_TRAIN = 1 / 9  # of the protocols here: a tenth is the test part
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one task: a score, or the reason why there is none. ``splits`` are the scores it is the mean of."""
+    """One method on one task: a score, or the reason why there is none. ``splits`` are the scores it is the mean of.
+
+    ``lower`` and ``upper`` are the ends of the metric; ``trained`` is what further metrics tell of the score's error.
+    """
 
     q: float | None = None
     mean: float | None = None
@@ -35,6 +39,9 @@ class Cell:
     splits: tuple[float | None, ...] = ()
     test_to_train: float = TEST_TO_TRAIN
     samples: float = np.inf
+    trained: Trained = NOTHING_TOLD
+    lower: float | None = None
+    upper: float | None = None
     status: Status = "ok"
     reason: str = ""
     fingerprint: str = ""
@@ -167,13 +174,18 @@ def _one_each(records: Sequence[Record], suite: Suite, methods: Mapping[str, Boa
 
 def _cell(record: Record) -> Cell:
     train, test = record.samples.get("train", 0), record.samples.get("test", 0)
+    ratio = test / train if train and test else TEST_TO_TRAIN
+    is_f1 = record.ok and record.metric == "f1"
     return Cell(
         q=record.q,
         mean=record.mean,
         std=record.std,
         splits=tuple(record.per_split),
-        test_to_train=test / train if train and test else TEST_TO_TRAIN,
+        test_to_train=ratio,
         samples=train + test or np.inf,
+        trained=of_f1({**record.metrics, "f1": record.per_split}, ratio) if is_f1 else NOTHING_TOLD,
+        lower=record.lower,
+        upper=record.upper,
         status=cast(Status, record.status),
         reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
         fingerprint=record.fingerprint,

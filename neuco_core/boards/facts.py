@@ -19,12 +19,19 @@ from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.records.model import Record
 from neuco_core.specs import FITTED, Dataset, Method
 
+MACHINE = "machine_spread"
 COLUMNS = (
     Column("pretraining", "Trained on", "Data that the method was trained on before it was scored", format="text"),
     Column("n_parameters", "Parameters", "Numbers that were learned and are used to encode", "lower", 0, "integer"),
     Column("preprocessing", "Preprocessing", "What happens to an image before it is encoded", format="text"),
     Column(
         "confirmed", "Confirmed", "Whether the author of the model has confirmed this implementation", format="text"
+    ),
+    Column(
+        MACHINE,
+        "Between machines",
+        "How far a mean score may move on another machine, where the method is trained anew",
+        "lower",
     ),
     Column(
         "encode_ms",
@@ -43,6 +50,7 @@ COLUMNS = (
 )
 FILTERS = ("pretraining", "confirmed")  # few values, so that a reader may choose one
 SELF = "the encoded samples"
+DEPEND = "Mean scores that depend on the machine:"
 
 
 class Encoding(msgspec.Struct, frozen=True):
@@ -63,8 +71,23 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
     # A kind of somebody else's may have a column of the same name; then that one is shown.
     known = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
+    notes = tuple(_machine(rows))
     rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in known}) for row in rows)
-    return replace(board, rows=rows, fact_columns=tuple(column for column in COLUMNS if column.key in known))
+    fact_columns = tuple(column for column in COLUMNS if column.key in known)
+    return replace(board, rows=rows, fact_columns=fact_columns, notes=(*_without(board.notes), *notes))
+
+
+def _machine(rows: Iterable[BoardRow]) -> Iterable[str]:
+    """A footnote for methods whose numbers another machine would not give."""
+    spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.known}
+    if spreads:
+        said = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
+        yield f"{DEPEND} {said}: trained when it is run, which other processors round differently."
+
+
+def _without(notes: Iterable[str]) -> Iterable[str]:
+    """What the board says besides; facts may be told anew."""
+    return (note for note in notes if not note.startswith(DEPEND))
 
 
 def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encoding]) -> BoardRow:
@@ -88,6 +111,8 @@ def _declared(method: Method) -> Iterable[tuple[str, str | Number]]:
         yield "preprocessing", method.preprocessing
     if method.confirmed is not None:
         yield "confirmed", "yes" if method.confirmed else "no"
+    if method.machine_spread:
+        yield MACHINE, method.machine_spread
 
 
 def trained_on(method: Method) -> str:

@@ -40,6 +40,7 @@ def task(
     name: str, labels: str, title: str, description: str, license: str, citation: str, as_package: bool, **given: Any
 ) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
+    from neuco_core.contract.baselines import NO_HEADROOM
     from neuco_core.contract.new_task import new_task
 
     made = new_task(_words(name, title, description, license, citation), labels, as_package=as_package, **given)
@@ -48,6 +49,8 @@ def task(
     click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
     base = made.baseline
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
+    if base.source.endswith(NO_HEADROOM):
+        click.echo(f"            {NO_HEADROOM}: it proves nothing about the labels")
     _next(name, made.path, as_package)
 
 

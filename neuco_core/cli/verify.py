@@ -14,6 +14,8 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.text import counted
 
+MACHINE = "depends on the machine"
+
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
     from neuco_core.runs.verify import Verified
@@ -39,9 +41,10 @@ def verify(
     """Run scores again and compare every field of their records, split by split, with what comes out.
 
     Embeddings are made afresh, unless you say --cached: then a wrong file in the cache is not noticed. A record is
-    "same" if nothing differs at all and "close" if no split differs by more than the tolerance. One without a score is
-    "not checked". Records are read strictly first: one that is damaged or edited is an error. The exit code is 1 if a
-    record differs, is stale or cannot be scored here, and if none was confirmed.
+    "same" if nothing differs at all and "close" if no split differs by more than the tolerance. One of a method that is
+    trained anew "depends on the machine" if its mean is as near as the method declares: it is neither confirmed nor
+    refuted. One without a score is "not checked". Records are read strictly first: one that is damaged or edited is an
+    error. The exit code is 1 if a record differs, is stale or cannot be scored here, and if none was confirmed.
     """
     from neuco_core.env import available_cores
     from neuco_core.errors import ScoreError
@@ -76,8 +79,12 @@ def verify(
         what = f"{len(bad)} of {counted(len(checks), 'record')} not confirmed"
         raise ScoreError(what, got=_line(bad[0], twice), hint=f"Run `{told}`")
     if not any(check.confirmed for check in checks):
-        hint = "Run `neuco score --retry` to try again what failed"
-        raise ScoreError("nothing was confirmed: no record could be run again", got=_line(checks[0], twice), hint=hint)
+        if any(check.verdict == MACHINE for check in checks):
+            what, hint = "nothing was confirmed: numbers depend on the machine", "Run it where the record was made"
+        else:
+            what = "nothing was confirmed: no record could be run again"
+            hint = "Run `neuco score --retry` to try again what failed"
+        raise ScoreError(what, got=_line(checks[0], twice), hint=hint)
 
 
 def _records(files: Sequence[Path]) -> dict[Path, Record]:
@@ -121,8 +128,10 @@ def _show(checks: Sequence[Verified], tolerance: float, with_file: bool, cached:
     ]
     head = ["method", "task", "protocol", "verdict", "difference", *(["file"] if with_file else []), "reason"]
     click.echo(table(head, rows, right=(4,)))
-    open_ones = sum(check.confirmed is None for check in checks)
+    elsewhere = sum(check.verdict == MACHINE for check in checks)
+    open_ones = sum(check.confirmed is None for check in checks) - elsewhere
     left = f", {open_ones} not checked (without a score, or made from a file)" if open_ones else ""
+    left += f", {elsewhere} that {'depends' if elsewhere == 1 else 'depend'} on the machine" if elsewhere else ""
     how = "embeddings from the cache where it had them" if cached else "embeddings made afresh"
     confirmed = sum(check.confirmed is True for check in checks)
     click.echo(f"{confirmed} of {len(checks)} confirmed{left}, tolerance {tolerance:g}, {how}")

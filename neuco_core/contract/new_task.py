@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import math
-import statistics
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline
 from neuco_core.contract.scaffold import Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import (
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from neuco_core.tables.package import Package
 
 PROTOCOL = "ridge"  # of a dataset that is new
-SEEDS = range(42, 47)
-METHODS = ("averaging", "random")
+METHODS = ("averaging", "band_statistics")
+GUESS = "random"
+SOURCE = "measured by `neuco new task`"
 ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 
 
@@ -112,40 +114,51 @@ def _here(path: Path) -> Remote:
 
 
 def _baseline(task: Task, protocol: Protocol, has_dataset: bool) -> Baseline:
-    """The score of a simple method, and three times its spread over seeds as the tolerance."""
+    """The score of the first simple method that shuffled labels do not reach; of the first one, if there is none."""
     from neuco_core.contract.yardstick import yardstick
     from neuco_core.plugins.catalog import load_metric
-    from neuco_core.scoring.scorer import score
 
     labels = task.labels()
-    method, embeddings = _embeddings(task, labels, has_dataset)
-    means = [score(embeddings, labels, protocol.with_(seed=seed), metric=task.metric).mean for seed in SEEDS]
-    if not all(map(math.isfinite, means)):
-        raise UsageError(
-            "no score is defined for these labels", hint="Look at the file: almost all labels may be equal"
-        )
     # An error has the label's unit: 0.01 may be nothing there, or everything.
     yard = yardstick(labels, load_metric(task.metric))
-    step = 10.0**-yard.decimals
-    tolerance = round(max(10 * step, math.ceil(3 * statistics.stdev(means) / step) * step), max(yard.decimals, 0))
-    return Baseline(
-        method=method, score=round(means[0], yard.decimals + 1), tolerance=tolerance, protocol=protocol.name
-    )
+    found: list[Baseline] = []
+    for method, embeddings in _embeddings(task, labels, has_dataset):
+        measured = measure_baseline(embeddings, labels, protocol, task.metric, yard)
+        if not (math.isfinite(measured.score) and math.isfinite(measured.reach)):
+            hint = "Look at the file: almost all labels may be equal"
+            raise UsageError("no score is defined for these labels", hint=hint)
+        headroom = measured.headroom and method != GUESS
+        own = Baseline(
+            method=method,
+            score=round(measured.score, yard.decimals + 1),
+            tolerance=measured.tolerance,
+            protocol=protocol.name,
+            source=SOURCE if headroom else f"{SOURCE}; {NO_HEADROOM}",
+        )
+        if headroom:
+            return own
+        found.append(own)
+    return found[0]
 
 
-def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> tuple[str, Embeddings]:
-    """Those of the first simple method that can be run on the dataset; random ones if it has no cubes."""
+def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> Iterator[tuple[str, Embeddings]]:
+    """Those of simple methods that can be run on the dataset; random ones if none can, or it has no cubes."""
+    runs = False
     for name in METHODS if has_dataset else ():
         try:
-            return name, load_method(name).embeddings(task.dataset)
+            embeddings = load_method(name).embeddings(task.dataset)
         except NeucoError:
             continue
+        runs = True
+        yield name, embeddings
+    if runs:
+        return
     import numpy as np
 
     from neuco_core.tables.embeddings import make_embeddings
 
     values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
-    return "random", make_embeddings(labels.ids, values)
+    yield GUESS, make_embeddings(labels.ids, values)
 
 
 def _write(folder: Path, words: Words, task: Task, package: Package, *, new_dataset: bool) -> None:
@@ -165,7 +178,10 @@ def _write(folder: Path, words: Words, task: Task, package: Package, *, new_data
         "highest": repr(package.highest),
         "metric": task.metric,
         "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
-        **{f"baseline_{key}": getattr(task.baseline, key) for key in ("method", "score", "tolerance", "protocol")},
+        **{
+            f"baseline_{key}": getattr(task.baseline, key)
+            for key in ("method", "score", "tolerance", "protocol", "source")
+        },
     }
     fields["dataset_hook"] = fill("dataset_hook.py", fields) if new_dataset else ""
     (folder / "__init__.py").write_text(fill("task_init.py", fields), encoding="utf-8")

@@ -113,6 +113,7 @@ def _suite_row(suite: Suite) -> list[str]:
 
 def _method_row(item: Method) -> list[str]:
     kind = ("files" if item.files else "encoder") + (", baseline" if item.baseline else "")
+    kind += ", depends on the machine" if item.machine_spread else ""
     needs = ", ".join(f"`{name}`" for name in item.requires) or "–"
     return [card(item), item.description or item.title, str(item.dim or "varies"), kind, needs, item.license or "–"]
 

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from neuco_core.contract.baselines import NO_HEADROOM, shuffled
 from neuco_core.contract.common_checks import require_words
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn, check
 from neuco_core.contract.metadata import check_citation, check_license
 from neuco_core.contract.subjects import ORDER, TaskSubject
 from neuco_core.contract.yardstick import standard_error
 from neuco_core.errors import NeucoError
-from neuco_core.specs import Dataset, Method, Task
+from neuco_core.protocol import load_protocol
+from neuco_core.specs import Baseline, Dataset, Method, Task
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
+    from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
 SAMPLES = 100  # ten test samples a split; below that a score says little
 CORRELATED = 0.98
+FEW = 10  # splits
 
 
 @check(
@@ -171,9 +175,11 @@ def chance(subject: TaskSubject) -> str:
 @check(
     "task-baseline",
     "task",
-    asks="the declared baseline is reached by its method under its protocol, within the tolerance",
+    asks="the declared baseline is reached by its method under its protocol, within the tolerance, and is not with "
+    "shuffled labels (a warning; control tasks are exempt)",
     reason="it proves that task, data and scorer are the author's",
-    cure="measure it with `neuco score` and declare the result, or find out what changed",
+    cure="measure it with `neuco score` and declare the result, or find out what changed; the seed is fixed, so a "
+    "tolerance of 0.01 is ample",
 )
 def baseline(subject: TaskSubject) -> str:
     expected = subject.spec.baseline
@@ -191,7 +197,22 @@ def baseline(subject: TaskSubject) -> str:
     if not abs(reached - expected.score) <= expected.tolerance:
         wanted = f"{expected.score:g} ± {expected.tolerance:g} by {method.id} under {expected.protocol}"
         raise Broken("the baseline is not met", expected=wanted, got=f"{reached:.4g}")
+    _require_labels_matter(subject, embeddings, expected)
     return f"{method.id} reaches {reached:.4g}, declared {expected.score:g} ± {expected.tolerance:g}"
+
+
+def _require_labels_matter(subject: TaskSubject, embeddings: Embeddings, expected: Baseline) -> None:
+    """A few splits are enough to tell labels from shuffled ones."""
+    from neuco_core.scoring.scorer import score
+
+    if subject.spec.control or expected.source.endswith(NO_HEADROOM):
+        return
+    protocol = load_protocol(expected.protocol)
+    few = protocol.with_(k=min(protocol.k, FEW))
+    reached = score(embeddings, shuffled(subject.labels), few, metric=subject.spec.metric).mean
+    if abs(reached - expected.score) <= expected.tolerance:
+        wanted = f"a score outside {expected.score:g} ± {expected.tolerance:g}"
+        raise Warn("shuffled labels meet the baseline as well", expected=wanted, got=f"{reached:.4g}")
 
 
 @check(

@@ -49,7 +49,8 @@ class Yardstick:
     @property
     def decimals(self) -> int:
         """How many decimals are worth showing: 3 for R² and F1, fewer or more for an error in a large or small unit."""
-        return 3 - math.floor(math.log10(self.scale)) if 0 < self.scale < math.inf else 3
+        # A guess has an R² of 0 but for rounding: a scale just below 1 is 1.
+        return 3 - math.floor(math.log10(self.scale) + 1e-6) if 0 < self.scale < math.inf else 3
 
     def show(self, score: float) -> str:
         return f"{round(score, self.decimals) + 0.0:.{max(self.decimals, 0)}f}"  # adding 0 takes the sign off −0

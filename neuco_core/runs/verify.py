@@ -22,8 +22,16 @@ from neuco_core.specs import Method, Task, exact
 # Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
 # processors and library versions round float32 differently, and training multiplies that.
 TOLERANCE = 1e-4
-# Verdict → whether the record is confirmed; None: nothing was run, so nothing is known.
-VERDICTS = {"same": True, "close": True, "not checked": None, "differs": False, "stale": False, "failed": False}
+# Verdict → whether the record is confirmed; None: nothing was run, or what came out proves nothing.
+VERDICTS = {
+    "same": True,
+    "close": True,
+    "depends on the machine": None,
+    "not checked": None,
+    "differs": False,
+    "stale": False,
+    "failed": False,
+}
 # Numbers are compared with a tolerance, and what follows from them (the strict reader saw to it) not again; inputs
 # are compared before anything is run.
 _APART = ("per_split", "metrics", "mean", "std", "q", "inputs", "fingerprint", "provenance")
@@ -93,7 +101,8 @@ def verify_records(
         key = step.method, step.task, step.protocol
         new = make_record(cells[key], result, engine.name)
         for path, record in waiting[key]:
-            check = compare(record, new, tolerance, path=path, encoded=not cells[key].method.files)
+            method = cells[key].method
+            check = compare(record, new, tolerance, path=path, encoded=not method.files, spread=method.machine_spread)
             # The code may have been edited while it ran: then it is not the record's code that was run.
             reason = Present().why_stale(record) if check.confirmed else ""
             yield replace(check, verdict="stale", reason=reason) if reason else check
@@ -106,12 +115,19 @@ def _cell(method: str, task: str, protocol: str) -> PlannedCell:
 
 
 def compare(
-    record: Record, new: Record, tolerance: float = TOLERANCE, *, path: Path | None = None, encoded: bool = True
+    record: Record,
+    new: Record,
+    tolerance: float = TOLERANCE,
+    *,
+    path: Path | None = None,
+    encoded: bool = True,
+    spread: float = 0.0,
 ) -> Verified:
     """A record beside the one that a new run gives: every field but ``provenance``.
 
     Embeddings that are ``encoded`` and not read from a file may differ in the last digits on another machine, and so
-    may scores; labels and counts may not.
+    may scores; labels and counts may not. A method that is trained anew may declare a ``spread``: means that are no
+    farther apart depend on the machine, which is neither a confirmation nor a contradiction.
     """
     if not new.ok:
         return Verified(record, "failed", new.reason, path=path)
@@ -120,16 +136,27 @@ def compare(
     loose = [name for name in others if name == "embeddings" and encoded]
     wrong += [f"other {name} than recorded" for name in others if name not in loose]
     largest = _largest(record.per_split, new.per_split)
+    names = sorted(record.metrics.keys() ^ new.metrics.keys())
+    wrong += [f"metrics.{n} is {'not recorded' if n in new.metrics else 'recorded, and there is none'}" for n in names]
+    apart = []
     if isinstance(largest, str):
         wrong.append(f"per_split: {largest}")
     elif largest > tolerance * _scale(record.metric, new.per_split):
-        wrong.append(f"per_split: {largest:.2g} apart")
-    wrong += _other_metrics(record.metrics, new.metrics, tolerance)
+        apart.append(f"per_split: {largest:.2g} apart")
+    apart += _other_metrics(record.metrics, new.metrics, tolerance)
     difference = None if isinstance(largest, str) else largest
-    reason = "; ".join(wrong + [f"other {name} than recorded" for name in loose])
+    reason = "; ".join(wrong + apart + [f"other {name} than recorded" for name in loose])
     same = not reason and not difference and dict(record.metrics) == dict(new.metrics)
-    verdict = "differs" if wrong else "same" if same else "close"
+    verdict = "differs" if wrong or apart else "same" if same else "close"
+    # Only where the embeddings came out differently: the same ones give the same scores on any machine.
+    if apart and not wrong and loose and _within(record, new, spread):
+        verdict, reason = "depends on the machine", f"means no farther apart than the declared {spread:g}; {reason}"
     return Verified(record, verdict, reason, difference, path)
+
+
+def _within(record: Record, new: Record, spread: float) -> bool:
+    limit = spread * _scale(record.metric, new.per_split)
+    return record.mean is not None and new.mean is not None and abs(record.mean - new.mean) <= limit
 
 
 def _changes(name: str, old: object, new: object) -> list[str]:
@@ -141,18 +168,15 @@ def _changes(name: str, old: object, new: object) -> list[str]:
 
 
 def _other_metrics(old: Mapping[str, Splits], new: Mapping[str, Splits], tolerance: float) -> list[str]:
-    """Further metrics that differ."""
-    wrong = []
-    for name in sorted(old.keys() | new.keys()):
-        if name not in old or name not in new:
-            wrong.append(f"metrics.{name} is {'not recorded' if name in new else 'recorded, and there is none'}")
-            continue
+    """Further metrics of both that differ."""
+    apart = []
+    for name in sorted(old.keys() & new.keys()):
         largest = _largest(old[name], new[name])
         if isinstance(largest, str):
-            wrong.append(f"metrics.{name}: {largest}")
+            apart.append(f"metrics.{name}: {largest}")
         elif largest > tolerance * _scale(name, new[name]):
-            wrong.append(f"metrics.{name}: {largest:.2g} apart")
-    return wrong
+            apart.append(f"metrics.{name}: {largest:.2g} apart")
+    return apart
 
 
 def _scale(metric: str, values: Splits) -> float:

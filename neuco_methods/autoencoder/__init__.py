@@ -39,6 +39,7 @@ def neuco_methods() -> Iterator[Method]:
             params={"seasons": seasons, **PARAMS},
             requires=("torch",),
             dim=1024 if seasons == "concat" else 256,
+            machine_spread=0.05,
             pretraining=("self",),
             preprocessing="at most 32 × 32 pixels",
         )

@@ -16,6 +16,7 @@ from neuco_core.boards.current import Current, current
 from neuco_core.boards.facts import overlap, with_facts
 from neuco_core.boards.model import Board, BoardRow, BoardTask
 from neuco_core.boards.views import report
+from neuco_core.errors import SpecError
 from neuco_core.specs import to_json
 from tests.command import neuco_here as neuco
 
@@ -24,6 +25,7 @@ FACTS: dict[str, Any] = {
     "n_parameters": 12,
     "preprocessing": "halved",
     "confirmed": True,
+    "machine_spread": 0.01,
 }
 
 
@@ -87,7 +89,8 @@ def test_the_parameters_of_the_network_are_counted() -> None:
 
 
 def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board) -> None:
-    assert [column.key for column in board.fact_columns] == ["pretraining", "n_parameters", "preprocessing"]
+    known = ["pretraining", "n_parameters", "preprocessing", "machine_spread"]
+    assert [column.key for column in board.fact_columns] == known
     rows = {row.method: row for row in board.rows}
     assert rows["random"].facts["pretraining"] == "nothing"
     assert rows["pca"].overlaps == {"olinda": "fitted on these samples, without their labels"}
@@ -96,6 +99,28 @@ def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board) 
     bare = structs.replace(board, rows=tuple(structs.replace(row, facts={}, overlaps={}) for row in board.rows))
     assert with_facts(bare, ()).rows == board.rows
     assert bare.ranks == board.ranks
+
+
+def test_methods_whose_numbers_depend_on_the_machine_are_named_on_the_board(board: Board) -> None:
+    rows = {row.method: row.facts.get("machine_spread") for row in board.rows}
+    said = {name for name, spread in rows.items() if spread}
+    assert (
+        said
+        == {"autoencoder", "autoencoder_post", "autoencoder_pre"}
+        == {m.id for m in list_methods() if m.machine_spread}
+    )
+    (note,) = (note for note in board.notes if note.startswith("Mean scores that depend on the machine:"))
+    assert all(f"{name} (by up to {rows[name]:g})" in note for name in said)
+    assert with_facts(board, ()).notes == board.notes, "told once"
+    spread = load_method("autoencoder").machine_spread
+    assert f"machine_spread     {spread}" in neuco("show", "autoencoder").out
+    card = (Path(__file__).resolve().parents[2] / "neuco_methods/autoencoder/README.md").read_text(encoding="utf-8")
+    assert f"`machine_spread={spread}`" in card
+
+
+def test_a_spread_that_excuses_everything_is_refused() -> None:
+    with pytest.raises(SpecError, match="machine_spread"):
+        Method(id="m", encoder=dict, machine_spread=0.5)
 
 
 def test_cost_is_what_records_measured(board: Board, now: Current) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -36,7 +38,7 @@ def test_95_percent_intervals_cover_93_to_97_percent(methods: int, tasks: int, s
     for board in range(120):
         truth, scores = simulate(rng, methods, tasks, splits, gap, NOISE)
         q = expected_q(truth, splits)
-        means = [mean_interval(task.splits, task.test_to_train) for task in scores]
+        means = [mean_interval(task) for task in scores]
         sure = assess(scores, Rule(), seed=board, replicates=300)
         assert sure is not None
         inside["mean"].append(np.mean([share_inside(m.low, m.high, t) for m, t in zip(means, truth, strict=True)]))
@@ -51,7 +53,7 @@ def test_the_plain_bootstrap_over_overlapping_splits_would_be_too_sure() -> None
     shares = []
     for _ in range(100):
         truth, (scores,) = simulate(rng, 10, 1, noise=NOISE)
-        plain = mean_interval(scores.splits, test_to_train=0.0)
+        plain = mean_interval(replace(scores, test_to_train=0.0))
         shares.append(share_inside(plain.low, plain.high, truth[0]))
     assert np.mean(shares) < 0.8
 
@@ -111,7 +113,7 @@ def test_undefined_splits_are_left_out() -> None:
     splits[0, :5] = np.nan
     q = replicate_q(TaskScores(splits), np.random.RandomState(0), 400)
     assert np.isfinite(q).all()
-    assert mean_interval(splits, 1 / 9).low[0] < np.nanmean(splits[0])
+    assert mean_interval(TaskScores(splits)).low[0] < np.nanmean(splits[0])
 
 
 def test_less_is_better_turns_the_order_round() -> None:

@@ -81,6 +81,33 @@ def test_how_close_is_close(record: Record, encoded: bool, verdict: str) -> None
     assert compare(record, TRUE, encoded=encoded).verdict == verdict
 
 
+OTHER = with_inputs(TRUE, embeddings="0b" * 32)
+
+
+@pytest.mark.parametrize(
+    ("record", "spread", "verdict", "confirmed"),
+    [
+        (shifted(OTHER, 0.02), 0.03, "depends on the machine", None),
+        (shifted(OTHER, 0.02), 0.01, "differs", False),
+        (shifted(OTHER, 0.02), 0.0, "differs", False),
+        (shifted(OTHER, 5e-5), 0.03, "close", True),
+        # The same embeddings give the same scores on every machine.
+        (shifted(TRUE, 0.02), 0.03, "differs", False),
+        # And no machine changes labels or counts.
+        (replace(shifted(OTHER, 0.02), samples={"used": 4000, "labels": 41}), 0.03, "differs", False),
+        (replace(shifted(OTHER, 0.02), metrics={"mse": (2e6,) * 5}), 0.03, "differs", False),
+        (with_inputs(shifted(TRUE, 0.02), embeddings="0b" * 32, labels="0b" * 32), 0.03, "differs", False),
+    ],
+)
+def test_a_method_that_depends_on_the_machine_is_no_liar(
+    record: Record, spread: float, verdict: str, confirmed: bool | None
+) -> None:
+    check = compare(record, TRUE, spread=spread)
+    assert (check.verdict, check.confirmed) == (verdict, confirmed)
+    if confirmed is None:
+        assert check.reason.startswith(f"means no farther apart than the declared {spread:g}; per_split: 0.02 apart")
+
+
 def test_an_error_in_a_small_unit_is_compared_in_this_unit() -> None:
     """All of these are within 0.0001 of each other, and one is ten times another."""
     true = replace(TRUE, metric="mse", per_split=(1e-6,) * 5, metrics={})

@@ -36,10 +36,11 @@ from neuco_core.errors import UsageError
 
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
-    f"Nadeau and Bengio; the interval of a rank holds it on {LEVEL:.0%} of plausible boards on average over the "
-    f"methods, and on at least {LEVEL - SLACK:.0%} for each (plausible boards are replicates, pulled together by as "
-    "much as noise has spread the board); groups judge all pairs at once, so methods of one group may have intervals "
-    "that do not overlap"
+    "Nadeau and Bengio, for F1 with test/train multiplied by what training adds; the interval of a score is Student's, "
+    f"or Wilson's if the metric has two ends; that of a rank holds it on {LEVEL:.0%} of plausible boards on average "
+    f"over the methods, and on at least {LEVEL - SLACK:.0%} for each (plausible boards are replicates, pulled together "
+    "by as much as noise has spread the board); groups judge all pairs at once, so methods of one group may have "
+    "intervals that do not overlap"
 )
 COLUMNS = (
     Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent"),
@@ -154,7 +155,10 @@ def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
     splits = np.array(rows, dtype=np.float64).reshape(len(own), -1)
     share = float(np.median([cell.test_to_train for cell in own])) if own else TEST_TO_TRAIN
     samples = float(np.median([cell.samples for cell in own])) if own else np.inf
-    return TaskScores(splits, share, task.greater_is_better, task.dataset, samples)
+    factors, trials = np.array([cell.trained for cell in own]).reshape(-1, 2).T
+    ends = {(cell.lower, cell.upper) for cell in own}
+    lower, upper = ends.pop() if len(ends) == 1 else (None, None)
+    return TaskScores(splits, share, task.greater_is_better, task.dataset, samples, factors, trials, lower, upper)
 
 
 def _interval(ends: Intervals, *index: int) -> Interval:
@@ -168,7 +172,7 @@ def _whole(ends: Intervals, m: int) -> Interval:
 def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
     sure = board.sure
     scores = [task_scores(board.cells, task) for task in board.cells.tasks]
-    means = [mean_interval(own.splits, own.test_to_train) if own.resamples else None for own in scores]
+    means = [mean_interval(own) if own.resamples else None for own in scores]
     for m in board.order:
         method = board.cells.methods[m]
         own = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}

@@ -8,7 +8,8 @@ Why the deviations are stretched. Splits overlap: every sample is in most traini
 of one data set is far less variable than the mean on another data set of the same kind, so the plain bootstrap
 over splits is too sure. We take Nadeau and Bengio's estimate (Machine Learning 52, 2003) of the variance of the
 mean, s² (1/K + n_test/n_train), in place of s²/K, and Student's t with K - 1 degrees of freedom for the unknown s:
-each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν).
+each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν). Of F1 more
+is needed, since training moves it as well: ``trained.variance_factor`` times n_test/n_train.
 
 The standard deviation over splits, which Q is divided by, differs between data sets as well, and for the same
 reason: n samples tell their own spread with a relative variance of (κ - 1)/4n, κ the kurtosis of what a sample adds
@@ -33,6 +34,7 @@ REPLICATES = 1000
 MOST_VALUES, FEWEST = 50_000_000, 100
 LEVEL = 0.95
 SEED = 2025
+FEW = 10  # successes or failures: with more, a share is as good as normal
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,8 @@ class TaskScores:
     """Scores of all methods on one task: (methods, splits), NaN where a split has no score.
 
     ``samples`` is the number of labelled samples, infinite if it is not known. Tasks with the same ``dataset`` are
-    resampled together: they share samples, so their errors may depend on each other.
+    resampled together: they share samples, so their errors may depend on each other. ``factors`` and ``trials`` are
+    what ``trained`` says of each method. Where a metric has a ``lower`` and an ``upper`` end, intervals stay inside.
     """
 
     splits: np.ndarray
@@ -48,6 +51,15 @@ class TaskScores:
     greater_is_better: bool = True
     dataset: str = ""
     samples: float = np.inf
+    factors: np.ndarray | float = 1.0
+    trials: np.ndarray | float = 1.0
+    lower: float | None = None
+    upper: float | None = None
+
+    @property
+    def overlap(self) -> np.ndarray | float:
+        """What is added to 1/K in the variance of a mean over K splits."""
+        return self.test_to_train * self.factors
 
     @property
     def resamples(self) -> bool:
@@ -140,14 +152,48 @@ def _quantiles(values: np.ndarray) -> Intervals:
     return Intervals(low, high)
 
 
-def mean_interval(splits: np.ndarray, test_to_train: float) -> Intervals:
-    """The interval of the mean score of each method: mean ± t · s · √(1/K + n_test/n_train)."""
+def mean_interval(scores: TaskScores) -> Intervals:
+    """The interval of the mean score of each method: mean ± t · s · √(1/K + f · n_test/n_train).
+
+    Between two ends that is neither symmetric nor always inside, and no spread at all would mean no doubt at all. There
+    the mean is taken as the share of successes in so many trials as would give it its variance, at most one for each
+    sample that counts, and the interval is Wilson's (Journal of the American Statistical Association 22, 1927).
+    """
     from scipy.special import stdtrit
 
-    count = np.isfinite(splits).sum(axis=1)
-    mean = np.nanmean(splits, axis=1)
-    half = stdtrit(count - 1, (1 + LEVEL) / 2) * np.nanstd(splits, axis=1, ddof=1) * np.sqrt(1 / count + test_to_train)
-    return Intervals(mean - half, mean + half)
+    count = np.isfinite(scores.splits).sum(axis=1)
+    mean, std = np.nanmean(scores.splits, axis=1), np.nanstd(scores.splits, axis=1, ddof=1)
+    quantile = stdtrit(count - 1, (1 + LEVEL) / 2)
+    error = std * np.sqrt(1 / count + scores.overlap)
+    ends = _ends(scores)
+    if ends is None:
+        return Intervals(mean - quantile * error, mean + quantile * error)
+    low, span = ends
+    share, trials = np.clip((mean - low) / span, 0.0, 1.0), _trials(scores, mean, error)
+    return Intervals(low + span * _wilson(share, trials, -quantile), low + span * _wilson(share, trials, quantile))
+
+
+def _ends(scores: TaskScores) -> tuple[float, float] | None:
+    """The lower end of the metric and its range, if it has one."""
+    known = scores.lower is not None and scores.upper is not None
+    return (scores.lower, scores.upper - scores.lower) if known else None  # type: ignore[operator,return-value]
+
+
+def _trials(scores: TaskScores, mean: np.ndarray, error: np.ndarray) -> np.ndarray:
+    """Of how many trials the mean is a share of successes, by its standard error: at most those that there were."""
+    low, span = _ends(scores) or (0.0, 1.0)
+    share = np.clip((mean - low) / span, 0.0, 1.0)
+    most = np.minimum(scores.samples * np.asarray(scores.trials), 1e12)  # a finite number if nothing is known
+    found = np.minimum(share * (1 - share) / np.maximum((error / span) ** 2, 1e-300), most)
+    return np.where(error > 0, found, most)
+
+
+def _wilson(share: np.ndarray, trials: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """The true share that is ``z`` of its own standard errors above what was observed: always between 0 and 1."""
+    shrunk = z**2 / trials
+    half = z * np.sqrt(share * (1 - share) / trials + shrunk / (4 * trials))
+    found: np.ndarray = np.clip((share + shrunk / 2 + half) / (1 + shrunk), 0.0, 1.0)  # but for rounding it is
+    return found
 
 
 def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
@@ -166,13 +212,40 @@ def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int 
     typical = spread.mean(axis=0)
     ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), 0.2 * typical)
     n = known.sum(axis=1)
-    stretch = np.sqrt((1 / n + scores.test_to_train) * n**2 / (n - 1))
+    stretch = np.sqrt((1 / n + scores.overlap) * n**2 / (n - 1))
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
     moved = mean - shift * stretch * student[:, None]
     spread = std * ratio ** _spread_stretch(k, scores.samples)
+    if _ends(scores):
+        moved, factor = _between_ends(scores, mean, std, moved, rng)
+        spread = np.where(std > 0, spread * factor, factor)
     sign = 1.0 if scores.greater_is_better else -1.0
     q: np.ndarray = np.round(100 * EPSILON * sign * moved / (spread + EPSILON), DIGITS)
     return q
+
+
+def _between_ends(
+    scores: TaskScores, mean: np.ndarray, std: np.ndarray, moved: np.ndarray, rng: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Replicates of means that stay between the ends of the metric, and what that does to the spread over splits.
+
+    A mean near an end may be far from it on another data set, and the spread with it: both follow from a share. So the
+    second is a factor for the observed spread; where none was observed, it is the spread itself. With more than a few
+    successes and failures the bootstrap knows as much of the spread by itself, and the factor is 1.
+    """
+    low, span = _ends(scores) or (0.0, 1.0)
+    n = np.isfinite(scores.splits).sum(axis=1)
+    error = std * np.sqrt(n / (n - 1)) * np.sqrt(1 / n + scores.overlap)
+    trials = _trials(scores, mean, error)
+    share = np.clip((mean - low) / span, 0.0, 1.0)
+    # Without any spread there are no deviations to be resampled; all such methods then share theirs.
+    z = np.where(error > 0, (moved - mean) / np.where(error > 0, error, 1.0), rng.standard_normal((len(moved), 1)))
+    drawn = _wilson(share, trials, z)
+    own = np.where(std > 0, np.maximum(share * (1 - share), 1e-12), 1.0)
+    tested = np.maximum(trials * scores.test_to_train / (1 + scores.test_to_train), 1.0)
+    few = trials * np.minimum(share, 1 - share) < FEW
+    factor = np.where(few, np.sqrt(drawn * (1 - drawn) / own), 1.0)
+    return low + span * drawn, np.where(std > 0, factor, span * factor / np.sqrt(tested))
 
 
 def _spread_stretch(k: int, samples: float) -> float:

@@ -1,0 +1,116 @@
+"""Numbers and claims of docs/leaderboard.md. What a benchmark printed has its command beside it; the rest is here."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import neuco_core
+from benchmarks import intervals
+from neuco_core import list_methods
+from neuco_core.boards.model import EXACT, RANDOM, SCHEMA
+from neuco_core.boards.published import read_published
+from neuco_core.boards.stats.ranges import SLACK
+from neuco_core.boards.stats.trained import LARGEST, variance_factor
+from neuco_core.boards.stats.uncertainty import LEVEL, REPLICATES
+from neuco_core.plugins.catalog import load_board
+from neuco_core.specs import LONGEST_DATASET
+from tests import console
+from tests.fetch.helpers import own_settings
+
+BETWEEN = re.compile(r"(\d+\.\d) %")
+
+
+@pytest.fixture(scope="module")
+def text(root: Path) -> str:
+    return (root / "docs/leaderboard.md").read_text(encoding="utf-8")
+
+
+def says(text: str, words: str) -> bool:
+    return " ".join(words.split()) in " ".join(text.split())
+
+
+def test_commands_and_python_do_what_the_page_shows(
+    text: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own_settings(tmp_path, monkeypatch)
+    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))  # which is only read
+    monkeypatch.chdir(tmp_path)
+    assert len(console.steps(text)) == 3
+    names = {public: getattr(neuco_core, public) for public in neuco_core.__all__}
+    assert console.play(text, tmp_path, {"HOME": str(tmp_path / "home"), "COLUMNS": "200"}, names) == []
+
+
+def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, root: Path) -> None:
+    published = read_published(root / "registry/published/neuco-paper-table-4.json")
+    board = published.board()
+    weights = [
+        {task.id: task.values["weight"] for task in own.tasks}["clouds"]
+        for own in (published.board({"weights": "no-baselines"}), board)
+    ]
+    (moves,) = (section for section in board.sections if section.title.startswith("Moves without one method"))
+    (baseline,) = (row.method for row in board.rows if row.baseline)
+    (moved,) = (row[1] for row in moves.rows if row[0] == baseline)
+    numbers = {5: "five", 6: "six", 7: "seven", 8: "eight"}
+    assert isinstance(moved, dict)
+    assert says(
+        text,
+        f"On {len(board.rows)} rows of the paper's Table 4 the averaging baseline alone lifts the weight of `clouds` "
+        f"from {weights[0]:.3f} to {weights[1]:.3f}, and without it {numbers[len(moved)]} methods change places",
+    )
+
+
+def test_constants_are_those_of_the_code(text: str, root: Path) -> None:
+    assert load_board("neuco").options["replicates"] == REPLICATES
+    assert says(text, f"resampled {REPLICATES:,} times")
+    assert says(text, f"What a board says, all at {LEVEL:.0%}".replace("%", " %"))
+    assert says(text, f"between {100 * (LEVEL - SLACK):.0f} and {100 * LEVEL:.0f} %")
+    assert says(text, f"on {100 * LEVEL:.0f} % of plausible boards, on average over the methods, and on at least 92 %")
+    assert says(
+        text, f"(schema {SCHEMA}), one row per line; floats are rounded to {EXACT} decimals, and to {RANDOM} where"
+    )
+    assert says(text, f"A dataset's id has at most {LONGEST_DATASET} characters")
+    lines = (root / "tests/boards/outside/neuco_wins.py").read_text(encoding="utf-8").count("\n")
+    assert says(text, f"`tests/boards/outside/neuco_wins.py` is a whole kind in {lines} lines")
+
+
+def test_the_factor_of_f1_is_as_told(text: str) -> None:
+    clear, usual = variance_factor(0.97, 1 / 3, 0.1), variance_factor(0.6, 1 / 3, 0.1)
+    assert says(
+        text,
+        f"It is {clear:.1f} for a well separated task, {usual:.1f} for an F1 of 0.6 with a third of the samples "
+        f"positive, and at most {LARGEST:g}.",
+    )
+
+
+def test_methods_that_depend_on_the_machine_are_named(text: str) -> None:
+    *first, last = (f"`{method.id}`" for method in list_methods() if method.machine_spread)
+    assert says(text, f"this holds for {', '.join(first)} and {last}")
+
+
+def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
+    header = f"| samples | labels | {' | '.join(intervals.COLUMNS)} |"
+    rows = text.split(header)[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    found = {tuple(row.split(" | ")[:2]): [float(share) for share in BETWEEN.findall(row)] for row in rows}
+    assert [*found] == [(f"| {n}", kind) for n in (100, 400, 1500) for kind in intervals.KINDS]
+    column = intervals.COLUMNS.index("score")
+    held = [shares[column] for (_, kind), shares in found.items() if kind.startswith("F1")]
+    plain = [shares[column + 1] for (_, kind), shares in found.items() if kind == "F1, 1/3"]
+    assert min(held) >= 93.5, "intervals of F1 cover"
+    assert max(plain) < 91, "and would not without the factor"
+
+
+def test_the_benchmark_runs_and_intervals_of_f1_cover_on_a_small_scale() -> None:
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)
+        found = intervals.coverage(intervals.World(0, 100), 3)
+    assert {kind: [*shares] for kind, shares in found.items()} == {
+        kind: [*intervals.COLUMNS] for kind in intervals.KINDS
+    }
+    for kind in ("F1, 1/2", "F1, 1/3", "F1, 1/10"):
+        assert found[kind]["score"] >= 0.9
+        assert found[kind]["score"] > found[kind]["score, uncorrected"]
