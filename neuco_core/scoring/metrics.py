@@ -60,9 +60,8 @@ def strict_r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
 def constant(truth: np.ndarray) -> np.ndarray:
     """Whether the labels of each output are all the same, but for rounding."""
     truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
-    return np.asarray(
-        total_sum(truth) <= len(truth) * np.square(ROUNDING * np.abs(truth).max(axis=0), dtype=np.float64)
-    )
+    least = ROUNDING * np.abs(truth).max(axis=0).astype(np.float64)
+    return np.asarray(total_sum(truth) <= len(truth) * least**2)
 
 
 def residual_sums(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:

@@ -29,8 +29,9 @@ class Score:
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
-    epoch; ``splits`` counts splits that are out of the ordinary; ``settings`` has what the probe's own search chose, one
-    value per split (NaN where it chose none); ``models`` is filled on demand, one per split; ``train`` and ``test`` of ``samples`` are those of the first split.
+    epoch; ``splits`` counts splits that are out of the ordinary; ``settings`` has what the probe's own search chose,
+    one value per split (NaN where it chose nothing); ``models`` is filled on demand, one per split; ``train`` and
+    ``test`` of ``samples`` are those of the first split.
     """
 
     task: str
