@@ -61,7 +61,7 @@ class Frames:
         self._figure, self._moving, self._canvas = figure, moving, FigureCanvasAgg(figure)
         for artist in moving:
             artist.set_animated(True)
-        self._canvas.draw()
+        self._canvas.draw()  # type: ignore[no-untyped-call]
         self._behind = self._canvas.copy_from_bbox(figure.bbox)  # type: ignore[no-untyped-call]
 
     def save(self, path: Path) -> None:

@@ -68,8 +68,8 @@ def show(
         if protocol.name in used:
             # As many as there are: a plugin's splitter makes as many as it likes.
             counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
-            told = " or ".join(counted(count, "split") for count in counts)
-            click.echo(f"protocol {protocol.name}: {told}, seed {protocol.seed}")
+            splits = " or ".join(counted(count, "split") for count in counts)
+            click.echo(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
     for line in (*_odd([record for _, record in scored]), *_replaced(results)):
         click.echo(line)
     gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
