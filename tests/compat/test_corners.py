@@ -195,3 +195,10 @@ def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label(setting: 
     embeddings = "more.csv"
     (setting.folder / embeddings).write_text((setting.folder / "embeddings.csv").read_text() + more)
     assert ours() != pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+def test_undefined_numbers_are_null(tmp_path: Path) -> None:
+    from neuco_core.compat.neuco_bench.files import write_json
+
+    write_json(tmp_path / "a.json", {"q_stat": float("nan"), "q_t": [0.5, float("inf")]})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"q_stat": None, "q_t": [0.5, None]}
