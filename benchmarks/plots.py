@@ -18,7 +18,7 @@ def main() -> None:
     parts = rng.random((SPLITS, SAMPLES, 2))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "a.png")
-        figure, axes = blank(5, 5)
+        figure, _ = blank(5, 5)
         save(figure, path)  # the first one loads fonts
         once = _seconds(lambda: _together(parts, path))
         anew = _seconds(lambda: _anew(parts, path))

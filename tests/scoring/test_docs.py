@@ -57,7 +57,9 @@ def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
             design = np.c_[x, np.ones(300)]
             weight = np.linalg.lstsq(design[train], scaled[train], rcond=None)[0]
             kept.append(r2(scaled[test], design[test] @ weight))
-    told = re.search(r"(\d+) of the 40 test parts\nhad no score, and the other (\w+).* gave a harmless −([\d.]+)", text)
+    told = re.search(
+        r"(\d+) of the 40 test parts\nhad no score, and the other (\w+).* gave a harmless −(\d\.\d+)", text
+    )
     assert told is not None
     assert (int(told[1]), told[2]) == (40 - len(kept), {3: "three"}[len(kept)])
     assert np.mean(kept) == pytest.approx(-float(told[3]), abs=5e-3)
