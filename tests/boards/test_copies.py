@@ -1,0 +1,29 @@
+"""Rows that are copies of others are named: with one season, variants by season are one method."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from neuco_core.boards.store import read_board
+from neuco_core.boards.views.report import copies, notes
+
+
+def test_the_five_copies_on_olindas_boards(root: Path) -> None:
+    for suite in ("olinda", "olinda-blocks"):
+        board = read_board(root / "registry" / "leaderboards" / f"{suite}.json")
+        (words,) = copies(board)
+        assert words.startswith(f"5 of {len(board.ranked)} rows are copies")
+        assert "mosaiks = mosaiks_pre" in words
+        assert "autoencoder = autoencoder_post = autoencoder_pre" in words
+        assert words in notes(board)
+
+
+def test_nobody_else_is_called_a_copy(root: Path) -> None:
+    board = read_board(root / "registry" / "leaderboards" / "mini.json")
+    assert list(copies(board)) == []
+    twice = replace(board, rows=(board.rows[0], replace(board.rows[0], method="other")))
+    assert list(copies(twice)) == [
+        f"1 of 2 rows are copies, with the scores of another row in every task: {board.rows[0].method} = other."
+    ]
