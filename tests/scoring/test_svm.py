@@ -52,7 +52,7 @@ def test_several_outputs_have_settings_of_their_own() -> None:
 
 
 def test_ridge_is_not_the_best_linear_model_there_is(embeddings: Embeddings) -> None:
-    """As docs/protocols.md says: leave-one-out may choose a better strength than generalised cross-validation."""
+    """As docs/protocols.md says: leave-one-out is better on some splits and worse on others."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -64,4 +64,5 @@ def test_ridge_is_not_the_best_linear_model_there_is(embeddings: Embeddings) -> 
     for train, test in shuffle(len(y), protocol):
         model = make_pipeline(StandardScaler(), RidgeCV(STRENGTHS * len(train))).fit(x[train], y[train])
         other.append(model.score(x[test], y[test]))
-    assert 0 < np.mean(other) - score(embeddings, load_task("mini_crops"), protocol).mean < 0.05
+    gaps = other - np.array(score(embeddings, load_task("mini_crops"), protocol).per_split)
+    assert gaps.min() < 0 < gaps.max() < 0.1
