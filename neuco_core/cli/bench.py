@@ -34,10 +34,19 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 @_option("method_name", help="Name of the run.  [default: the embeddings file's]")
 @_option("phase", default="results", show_default=True, help="Runs of one phase are ranked together.")
 @_option("exclude_file", type=click.Path(path_type=Path), help="A list of ids to leave out.")
+@_option(
+    "svm_search",
+    type=click.Choice(("own", "upstream")),
+    default="own",
+    show_default=True,
+    help="For probe_type svm: search inside each training part, or on the test parts as NeuCo-Bench does.",
+)
 @click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
 @click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of reading them as 0.")
 @json_option
-def bench(config: Path, method_name: str | None, submission_file: Path, as_json: bool, **given: Any) -> None:
+def bench(
+    config: Path, method_name: str | None, submission_file: Path, svm_search: str, as_json: bool, **given: Any
+) -> None:
     """Run NeuCo-Bench on a file of embeddings and a folder of labels.
 
     Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
@@ -48,7 +57,8 @@ def bench(config: Path, method_name: str | None, submission_file: Path, as_json:
     from neuco_core.errors import ScoreError
 
     name = submission_file.stem if method_name is None else method_name
-    job = BenchJob(submission_file=submission_file, config=read_config(config), method_name=name, **given)
+    read = read_config(config, svm_search=svm_search)
+    job = BenchJob(submission_file=submission_file, config=read, method_name=name, **given)
     _note(job.config.notes)  # before the work: a mistake in the config should show at once
     with prompt_interrupt(), progress_bar() as progress:
         result = run_bench(job, progress=progress)
@@ -68,18 +78,24 @@ def _note(notes: Sequence[str]) -> None:
 
 def _show(result: BenchResult, as_json: bool) -> None:
     from neuco_core.jsonio import jsonable
+    from neuco_core.scoring.quality import middle, odd_splits, split_count
 
     if as_json:
         echo_json(jsonable({"folder": str(result.folder), "failed": result.failed, **result.summary}))
         return
-    rows = [
-        [task, score.metric, f"{score.mean:.4f}", f"{score.std:.4f}", f"{score.q:.3f}", str(score.samples["used"])]
-        for task, score in result.scores.items()
-    ]
+    rows = []
+    for task, score in result.scores.items():
+        numbers = [f"{value:.4f}" for value in (score.mean, score.std, middle(score.per_split))]
+        about = [split_count(score.per_split), str(score.samples["used"])]
+        rows.append([task, score.metric, *numbers, f"{score.q:.3f}", *about])
     if rows:
         overall = result.summary["overall_acc_score"], result.summary["overall_q_score"]
-        rows.append(["overall", "", f"{overall[0]:.4f}", "", f"{overall[1]:.3f}", ""])
-        click.echo(table(("task", "metric", "mean", "std", "Q", "samples"), rows, right=(2, 3, 4, 5)))
+        rows.append(["overall", "", f"{overall[0]:.4f}", "", "", f"{overall[1]:.3f}", "", ""])
+        columns = ("task", "metric", "mean", "std", "median", "Q", "splits", "samples")
+        click.echo(table(columns, rows, right=range(2, 8)))
+    for task, score in result.scores.items():
+        for words in odd_splits(score.splits, len(score.per_split)):
+            click.echo(f"{task}: {words}")
     for task, reason in result.failed.items():
         click.echo(f"failed {task}: {reason}")
     if result.scores:

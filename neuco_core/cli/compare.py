@@ -9,6 +9,7 @@ import click
 
 from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -76,7 +77,14 @@ def _show(pairs: Sequence[Pair], names: tuple[str, str], protocol: Protocol, con
         click.echo(f"A = {names[0]}, B = {names[1]}")
         click.echo(table(columns, rows, right=range(2, 9)))
         test = "corrected resampled t-test (Nadeau and Bengio 2003)"
-        click.echo(f"protocol {protocol.name}: {protocol.k} splits; {test}")
+        counts = sorted({pair.test.splits + pair.test.left_out for pair in pairs if pair.test})
+        click.echo(f"protocol {protocol.name}: {' or '.join(counted(n, 'split') for n in counts)}; {test}")
+        for pair in pairs:
+            if pair.test and pair.test.left_out:
+                whole = pair.test.splits + pair.test.left_out
+                click.echo(
+                    f"{pair.task}: {pair.test.left_out} of {whole} splits have no score of both and are left out"
+                )
     for line in grouped((pair.status, pair.task, pair.reason) for pair in pairs):
         click.echo(line)
 

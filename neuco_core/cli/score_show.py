@@ -35,7 +35,10 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
 def describe(record: Record) -> str:
     name = "{} on {}".format(*record.key)
     if record.mean is not None:
-        return f"ok {name}: {record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
+        from neuco_core.scoring.quality import split_count
+
+        told = f"{record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
+        return f"ok {name}: {told}, {split_count(record.per_split)} splits"
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
@@ -58,12 +61,16 @@ def show(
     rows = [[o.cell.method.label] * first["method"] + [r.protocol] * first["protocol"] + _row(o, r) for o, r in scored]
     if rows:
         head = [name for name, shown in first.items() if shown]
-        numbers = range(len(head) + 2, len(head) + 5)
-        click.echo(table([*head, "task", "metric", "mean ± std", "Q", "samples", "baseline"], rows, right=numbers))
+        numbers = range(len(head) + 2, len(head) + 7)
+        columns = ("task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline")
+        click.echo(table([*head, *columns], rows, right=numbers))
     for protocol in (plan.protocol for plan in plans):
         if protocol.name in used:
-            click.echo(f"protocol {protocol.name}: {protocol.k} splits, seed {protocol.seed}")
-    for line in _replaced(results):
+            # As many as there are: a plugin's splitter makes as many as it likes.
+            counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
+            splits = " or ".join(counted(count, "split") for count in counts)
+            click.echo(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
+    for line in (*_odd([record for _, record in scored]), *_replaced(results)):
         click.echo(line)
     gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
     told = [
@@ -112,6 +119,14 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     return lines
 
 
+def _odd(records: Sequence[Record]) -> list[str]:
+    """Test parts that have no score, or an odd one; they are mostly the same for all methods, so each is told once."""
+    from neuco_core.scoring.quality import odd_splits
+
+    lines = [f"{r.key[1]}: {words}" for r in records for words in odd_splits(r.splits, len(r.per_split))]
+    return list(dict.fromkeys(lines))
+
+
 def _replaced(results: Sequence[Outcome]) -> list[str]:
     """Values that were missing or no numbers, and so count as 0, once for each method."""
     counts = {
@@ -125,10 +140,13 @@ def _replaced(results: Sequence[Outcome]) -> list[str]:
 
 
 def _row(outcome: Outcome, record: Record) -> list[str]:
+    from neuco_core.scoring.quality import middle, split_count
+
     used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
     samples = f"{used}" if used == labels else f"{used} of {labels}"
-    score = f"{record.mean:.4f} ± {record.std:.4f}"
-    return [outcome.cell.task.label, record.metric, score, f"{record.q:.2f}", samples, _baseline(outcome, record)]
+    score, center = f"{record.mean:.4f} ± {record.std:.4f}", f"{middle(record.per_split):.4f}"
+    about = [split_count(record.per_split), samples, _baseline(outcome, record)]
+    return [outcome.cell.task.label, record.metric, score, center, f"{record.q:.2f}", *about]
 
 
 def _baseline(outcome: Outcome, record: Record) -> str:

@@ -87,6 +87,7 @@ class Identity:
             "metric": task.metric,
             "metric_code": component(load_metric, task.metric, "function"),
             "labels_from": self.labels(task).key,
+            **_strict_code(self.protocol, task),
         }
 
     def labels(self, task: Task) -> Trace:
@@ -210,6 +211,16 @@ def _components(protocol: Protocol) -> dict[str, Scalar]:
     }
 
 
+def _strict_code(protocol: Protocol, task: Task) -> dict[str, Scalar]:
+    """The version of R² in protocols that leave out test parts without variance.
+
+    Its first version gives what is on record from before it was a component (tests/scoring/test_flat.py), so it is
+    noted from the second on.
+    """
+    version = version_of("neuco_core.scoring.metrics", "strict_r2")
+    return {"strict_code": version} if protocol.flat == "leave-out" and task.metric == "r2" and version != "v1" else {}
+
+
 def direction(metric: str) -> dict[str, Scalar]:
     try:
         found = load_metric(metric)
@@ -261,6 +272,7 @@ CHANGES = {
     "metric_code": "the metric changed",
     "probe_code": "the probe changed",
     "splitter_code": "the splitter changed",
+    "strict_code": "R² of protocols that leave out test parts without variance changed",
 }
 
 

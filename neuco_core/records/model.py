@@ -43,6 +43,7 @@ SHARED = ("method", "method_version", "task", "task_version", "dataset", "kind",
 HASHES = ("labels", "labels_from", "embeddings", "embeddings_from")
 COMPONENTS = ("metric_code", "probe_code", "splitter_code", "scorer")
 INPUTS = frozenset((*SHARED, *HASHES, *COMPONENTS))
+LATER = frozenset(("strict_code",))  # noted from its second version on: see records/fingerprint.py
 # What a record repeats of the registered method and metric. It changes no score, and so it is no input.
 CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
 
@@ -51,8 +52,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The outcome of one method on one task under one protocol; ``None`` in ``per_split`` is an undefined split.
 
     ``inputs`` is all that can change the numbers, and ``fingerprint`` its hash; ``splits`` counts splits that are out
-    of the ordinary; ``registered`` is false for a file of embeddings that no plugin registers; ``provenance`` tells
-    what made the record, and how long it took.
+    of the ordinary; ``settings`` has what the probe's own search chose, one value per split; ``registered`` is false
+    for a file of embeddings that no plugin registers; ``provenance`` tells what made the record, and how long it took.
     """
 
     method: Id
@@ -76,6 +77,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     metrics: dict[str, Scores] = {}
     samples: dict[str, Count] = {}
     splits: dict[str, Count] = {}
+    settings: dict[str, Scores] = {}
     lower: float | None = None
     upper: float | None = None
     baseline: bool = False
@@ -100,6 +102,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def to_json(self) -> dict[str, Any]:
         """Plain values, the digest left out."""
         values: dict[str, Any] = msgspec.to_builtins(self)
+        if not self.settings:
+            del values["settings"]  # most probes search nothing, and records are older than this field
         return values
 
 
@@ -160,7 +164,7 @@ def problems(record: Record) -> Iterator[str]:
 
 
 def _illegible(record: Record) -> Iterator[str]:
-    for name in (*SHARED, "reason", "inputs", "metrics", "samples", "splits"):
+    for name in (*SHARED, "reason", "inputs", "metrics", "samples", "splits", "settings"):
         value = getattr(record, name)
         for text in [*value, *value.values()] if isinstance(value, dict) else [value]:
             if isinstance(text, str) and (clean(text) != text or (name in SHARED and "\n" in text)):
@@ -170,7 +174,7 @@ def _illegible(record: Record) -> Iterator[str]:
 def _input_problems(record: Record) -> Iterator[str]:
     inputs = record.inputs
     missing = INPUTS - inputs.keys()
-    unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
+    unknown = [name for name in inputs if name not in INPUTS | LATER and not name.startswith("protocol.")]
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown))
         yield f"inputs {'lack' if missing else 'have unknown fields'}: {names[:200]}"
@@ -192,16 +196,17 @@ def _input_problems(record: Record) -> Iterator[str]:
 
 
 def _leftovers(record: Record) -> Iterator[str]:
-    for name in ("per_split", "metrics", "samples", "splits", "mean", "std", "q"):
+    for name in ("per_split", "metrics", "samples", "splits", "settings", "mean", "std", "q"):
         if getattr(record, name) not in ((), {}, None):
             yield f"{name} in a record that is {record.status}"
 
 
 def _score_problems(record: Record) -> Iterator[str]:
     splits, inputs = record.per_split, record.inputs
-    numbers = [value for values in (splits, *record.metrics.values()) for value in values if value is not None]
+    columns = {**record.metrics, **record.settings}
+    numbers = [value for values in (splits, *columns.values()) for value in values if value is not None]
     if not all(map(math.isfinite, numbers)):
-        yield "bad per_split or metrics; expected finite numbers or null"
+        yield "bad per_split, metrics or settings; expected finite numbers or null"
         return
     try:
         expected = summary(splits, record.greater_is_better)
@@ -217,9 +222,9 @@ def _score_problems(record: Record) -> Iterator[str]:
     shipped = str(inputs["splitter_code"]).startswith("v")
     if shipped and len(splits) != inputs.get("protocol.k", len(splits)):
         yield f"bad per_split; expected {shorten(inputs['protocol.k'])} splits as protocol.k says, got {len(splits)}"
-    for name, values in record.metrics.items():
+    for name, values in columns.items():
         if len(values) != len(splits):
-            yield f"metric {shorten(name)} does not have one value per split; got {len(values)}"
+            yield f"metric or setting {shorten(name)} does not have one value per split; got {len(values)}"
     undefined = splits.count(None)
     if record.splits.get("undefined", 0) != undefined:
         yield f"bad splits; expected undefined: {undefined}, as per_split has, got {record.splits.get('undefined', 0)}"

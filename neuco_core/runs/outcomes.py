@@ -11,6 +11,7 @@ from typing import Any
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_record
 from neuco_core.runs.plan import Plan, PlannedCell
+from neuco_core.scoring.quality import middle
 from neuco_core.specs import Task, exact
 
 
@@ -38,6 +39,7 @@ class Outcome:
             "status": self.status,
             "reason": self.reason,
             "record": record.to_json() if record else None,
+            "median": middle(record.per_split) if record and record.ok else None,
             "baseline": baseline_check(self.cell.task, record) if record and record.ok else None,
         }
 

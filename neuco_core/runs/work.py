@@ -132,6 +132,7 @@ def score_values(found: Score) -> dict[str, Any]:
         },
         "samples": {name: int(value) for name, value in found.samples.items()},
         "splits": {name: int(value) for name, value in found.splits.items()},
+        "settings": {name: [_number(value) for value in values] for name, values in found.settings.items()},
     }
 
 

@@ -30,33 +30,43 @@ class Outcome:
     curves: Mapping[str, np.ndarray]
     confusion: np.ndarray | None
     model: Mapping[str, np.ndarray] | None
+    settings: Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Truth:
-    """The labels of a test part: as the probe sees them, and in their own units (``scaled · span + low``)."""
+    """The labels of a test part: as the probe sees them, and in their own units (``scaled · span + low``).
+
+    ``strict``: a part without variance has no R², and the thresholds of NeuCo-Bench's R² do not count.
+    """
 
     scaled: np.ndarray
     own: np.ndarray
     low: np.ndarray
     span: np.ndarray
     regression: bool
+    strict: bool = False
 
     def flat(self) -> bool:
-        if self.regression:
-            return bool((m.total_sum(self.scaled) <= m.NOTHING).any())
-        return bool((self.own == self.own[0]).all())
+        if not self.regression:
+            return bool((self.own == self.own[0]).all())
+        none = m.constant(self.scaled) if self.strict else m.total_sum(self.scaled) <= m.NOTHING
+        return bool(none.any())
 
     def value(self, metric: Metric, prediction: np.ndarray) -> float:
         """The metric of one prediction (n, outputs or classes); NaN if it is not a finite number."""
         if not self.regression:
             return _finite(metric.function(self.own, prediction))
+        if metric.id == "r2" and self.strict:
+            return _finite(m.strict_r2(self.scaled, prediction))
         # R² has no unit: it is taken on the scaled labels, where its thresholds are at home.
         pair = (self.scaled, prediction) if metric.id == "r2" else (self.own, self.restored(prediction))
         return _finite(metric.function(*(a[:, 0] if a.shape[1] == 1 else a for a in pair)))
 
     def curve(self, metric: Metric, steps: np.ndarray) -> np.ndarray:
         """The metric after every step."""
+        if metric.id == "r2" and self.strict:
+            return m.strict_r2_steps(self.scaled, steps)
         if metric.id in STEPS:
             return STEPS[metric.id](self.scaled if self.regression else self.own, steps)
         return np.array([self.value(metric, step) for step in steps])
@@ -86,6 +96,7 @@ def judge(
         curves={name: values for name, values in curves.items() if values is not None and fit.train_loss is not None},
         confusion=None if truth.regression else m.confusion(truth.own, chosen),
         model=_model(split, fit, truth, epoch) if keep else None,
+        settings=fit.settings,
     )
 
 

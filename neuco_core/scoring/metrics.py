@@ -12,6 +12,8 @@ from neuco_core.versions import versioned
 
 # As in torchmetrics: sums of squares up to this size count as nothing.
 NOTHING = 1e-4
+# Labels reach a probe in float32. A spread below its rounding, relative to their size, is none.
+ROUNDING = float(np.finfo(np.float32).eps)
 
 
 @versioned(1)
@@ -25,16 +27,48 @@ def r2(truth: np.ndarray, prediction: np.ndarray) -> float:
 
 def r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
     """R² of several predictions (steps, n[, outputs]) of one truth at once."""
-    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
-    steps = np.asarray(steps, np.float32).reshape(len(steps), *truth.shape)
     if len(truth) < 2:
         return np.full(len(steps), np.nan)
     with np.errstate(all="ignore"):
-        residual = np.square(steps - truth, dtype=np.float64).sum(axis=1)
-        total = total_sum(truth)
+        residual, total = residual_sums(truth, steps), total_sum(np.asarray(truth, np.float32))
         score = np.where(total > NOTHING, 1 - residual / total, 0)
         score = np.where(residual <= NOTHING, 1, score)
         return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1))
+
+
+@versioned(1)
+def strict_r2(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """R² as it is defined, for protocols that leave test parts without variance out: such a part has none.
+
+    torchmetrics' threshold is a size, and labels are scaled by the range of the training part: with one wild label the
+    test parts of all others fall below it. Here only labels that are all the same count as without variance. Where
+    neither threshold is met, this is ``r2`` to the last bit.
+    """
+    return float(strict_r2_steps(truth, prediction[None])[0])
+
+
+def strict_r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """The same of several predictions (steps, n[, outputs]) of one truth at once."""
+    if len(truth) < 2:
+        return np.full(len(steps), np.nan)
+    with np.errstate(all="ignore"):
+        residual, total = residual_sums(truth, steps), total_sum(np.asarray(truth, np.float32))
+        defined = ~constant(truth) & np.isfinite(residual)
+        return np.asarray(np.where(defined, 1 - residual / total, np.nan).mean(axis=1))
+
+
+def constant(truth: np.ndarray) -> np.ndarray:
+    """Whether the labels of each output are all the same, but for rounding."""
+    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
+    least = ROUNDING * np.abs(truth).max(axis=0).astype(np.float64)
+    return np.asarray(total_sum(truth) <= len(truth) * least**2)
+
+
+def residual_sums(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
+    """Σ (prediction − y)² per step and output."""
+    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
+    steps = np.asarray(steps, np.float32).reshape(len(steps), *truth.shape)
+    return np.asarray(np.square(steps - truth, dtype=np.float64).sum(axis=1))
 
 
 def total_sum(truth: np.ndarray) -> np.ndarray:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from statistics import median
 from typing import NamedTuple
 
 EPSILON = 0.02
@@ -27,3 +28,31 @@ def summarize(per_split: Sequence[float | None], *, greater_is_better: bool = Tr
     mean = math.fsum(values) / len(values)
     std = math.sqrt(math.fsum((value - mean) * (value - mean) for value in values) / len(values))
     return Summary(mean, std, 100 * EPSILON * (mean if greater_is_better else -mean) / (std + EPSILON))
+
+
+def middle(per_split: Sequence[float | None]) -> float:
+    """The median over the splits that have a score: one wild split moves the mean, and not this."""
+    values = [value for value in per_split if value is not None and not math.isnan(value)]
+    return median(values) if values else math.nan
+
+
+def split_count(per_split: Sequence[float | None]) -> str:
+    """How many splits a mean is the mean of: ``40``, or ``30 of 40`` if ten have no score."""
+    scored = sum(value is not None and not math.isnan(value) for value in per_split)
+    return f"{scored}" if scored == len(per_split) else f"{scored} of {len(per_split)}"
+
+
+# What the counts of odd splits mean for the mean, by their name in ``Score.splits``.
+ODD = {"no_variance": "labels are all the same", "one_class": "labels are of one class"}
+
+
+def odd_splits(splits: Mapping[str, int], count: int) -> Iterator[str]:
+    """What is out of the ordinary about the splits, in words: which test parts have no score, or an odd one."""
+    undefined = splits.get("undefined", 0)
+    for name, reason in ODD.items():
+        if flat := splits.get(name, 0):
+            told = "have no score" if undefined >= flat else "are scored even so"
+            undefined -= flat if undefined >= flat else 0
+            yield f"{flat} of {count} test parts {told}: their {reason}"
+    if undefined > 0:
+        yield f"{undefined} of {count} splits have no score: the metric is not defined there"

@@ -138,7 +138,7 @@ class _Runner:
         split = Split(x, y, train, test, kind, len(self.samples.classes), index, words, self.stop)
         regression = kind == "regression"
         own = self.samples.y[test] if regression else self.samples.y[test, 0].astype(np.int64)
-        truth = Truth(y[test], own, low, span, regression)
+        truth = Truth(y[test], own, low, span, regression, strict=self.protocol.flat == "leave-out")
         return judge(split, self.probe.fit(split), truth, self.protocol, self.metric, self.further, self.keep)
 
     def _standardized(self, center: float = 0.0, spread: float = 1.0) -> np.ndarray:

@@ -29,8 +29,9 @@ class Score:
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
-    epoch; ``splits`` counts splits that are out of the ordinary; ``models`` is filled on demand, one per split;
-    ``train`` and ``test`` of ``samples`` are those of the first split.
+    epoch; ``splits`` counts splits that are out of the ordinary; ``settings`` has what the probe's own search chose,
+    one value per split (NaN where it chose nothing); ``models`` is filled on demand, one per split; ``train`` and
+    ``test`` of ``samples`` are those of the first split.
     """
 
     task: str
@@ -48,6 +49,7 @@ class Score:
     words: int
     splits: Mapping[str, int] = field(default_factory=dict)
     epochs: tuple[int, ...] = ()
+    settings: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     classes: tuple[float, ...] = ()
     models: tuple[Mapping[str, np.ndarray], ...] = field(default=(), repr=False, compare=False)
 
@@ -140,9 +142,15 @@ def _assemble(
         words=words,
         splits=splits,
         epochs=tuple(o.epoch for o in outcomes),
+        settings=_settings(outcomes),
         classes=classes,
         models=tuple(o.model for o in outcomes if o.model is not None),
     )
+
+
+def _settings(outcomes: list[Outcome]) -> dict[str, tuple[float, ...]]:
+    names = dict.fromkeys(name for outcome in outcomes for name in outcome.settings)
+    return {name: tuple(float(outcome.settings.get(name, math.nan)) for outcome in outcomes) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -131,3 +131,74 @@ def test_storing_probes_draws_further_numbers(setting: Setting, kind: str) -> No
     setting.write("m", values, kind)
     check(setting, setting.bench("store_probes: true\n"), 0, store=True)
     assert setting.loop(store=True)["z"] != pytest.approx(setting.loop()["z"], abs=2e-4)
+
+
+def test_two_classes_that_are_not_scaled_are_an_error_of_their_task(setting: Setting) -> None:
+    """torchmetrics stops NeuCo-Bench's whole run there."""
+    values = np.where(setting.x[:, 3] > 0.2, 2, 1)
+    setting.write("m", [str(value) for value in values], "classification")
+    ran = setting.bench("normalize_labels: false\n")
+    assert (ran.code, sorted(setting.scores())) == (1, ["a", "z"])
+    setting.labels["m"] = (values, "classification")
+    with pytest.raises(RuntimeError, match="following values"):
+        setting.loop(normalize=False)
+
+
+def test_three_classes_have_a_number_that_upstream_has_not(setting: Setting) -> None:
+    values = np.digitize(setting.x[:, 3], [-0.4, 0.4])
+    setting.write("m", [str(value) for value in values], "classification")
+    ran = setting.bench()
+    assert ran.code == 0, ran.err
+    assert "m: 3 classes: macro F1, a number that NeuCo-Bench does not have" in ran.err
+    assert set(setting.scores()) == {"a", "m", "z"}
+
+
+def test_two_rows_for_one_id_fail_their_own_task(setting: Setting) -> None:
+    path = setting.folder / "labels" / "m__regr.csv"
+    path.write_text((setting.folder / "labels" / "a__regr.csv").read_text() + "s000,1.5\n")
+    ran = setting.bench()
+    assert ran.code == 1
+    assert "failed m" in ran.out
+    assert "s000" in ran.out
+    assert setting.scores()["a"] == pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+def test_a_large_offset_is_lost_in_float32_upstream_and_not_here(setting: Setting) -> None:
+    """R² with labels of 300 ± 0.5: torchmetrics subtracts two sums of about 90,000 per sample in float32."""
+    import torch
+    from torchmetrics.regression import R2Score
+
+    from neuco_core.scoring.metrics import r2
+
+    rng = np.random.default_rng(0)
+    truth = (300 + 0.5 * rng.standard_normal(30)).astype(np.float32)
+    guess = (truth + 0.25 * rng.standard_normal(30)).astype(np.float32)
+    exact = 1 - np.square(guess - truth, dtype=np.float64).sum() / np.square(truth - truth.mean(dtype=np.float64)).sum()
+    assert r2(truth, guess) == pytest.approx(exact, abs=1e-5)
+    assert abs(R2Score()(torch.from_numpy(guess), torch.from_numpy(truth)).item() - exact) > 1e-3
+
+
+def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label(setting: Setting) -> None:
+    """NeuCo-Bench standardises over labelled ids, `neuco score` over all that have an embedding."""
+    from neuco_core.scoring.scorer import score
+    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.labels import read_labels
+
+    def ours() -> list[float]:
+        protocol = f"neuco-2025+epochs={EPOCHS},k={K},lr={LR}"
+        labels = read_labels(setting.folder / "labels" / "a__regr.csv", "regression", task="a")
+        return list(score(read_embeddings(setting.folder / embeddings), labels, protocol).per_split)
+
+    embeddings = "embeddings.csv"
+    assert ours() == pytest.approx(setting.loop()["a"], abs=2e-4)
+    more = "\n".join(f"t{i:03d}," + ",".join(["9.5"] * DIM) for i in range(SAMPLES)) + "\n"
+    embeddings = "more.csv"
+    (setting.folder / embeddings).write_text((setting.folder / "embeddings.csv").read_text() + more)
+    assert ours() != pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+def test_undefined_numbers_are_null(tmp_path: Path) -> None:
+    from neuco_core.compat.neuco_bench.files import write_json
+
+    write_json(tmp_path / "a.json", {"q_stat": float("nan"), "q_t": [0.5, float("inf")]})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"q_stat": None, "q_t": [0.5, None]}

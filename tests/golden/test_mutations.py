@@ -128,6 +128,11 @@ MUTATIONS: dict[str, tuple[list[Edit], Callable[[Cell], bool], tuple[str, ...]]]
         lambda cell: cell.metric == "f1",
         ("f1",),
     ),
+    "the strict R²'s version": (
+        [("neuco_core/scoring/metrics.py", r"versioned\(1\)\ndef strict_r2\b", "versioned(2)\ndef strict_r2")],
+        lambda cell: cell.metric == "r2",
+        ("strict_r2",),
+    ),
     "a constant of a splitter": (
         [("neuco_core/scoring/splits.py", r"math\.ceil", "math.floor")],
         nobody,

@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import re
+import statistics
 import struct
 import subprocess
 import sys
@@ -40,6 +41,20 @@ def test_a_registered_method_on_embedded_data() -> None:
     for name in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
         assert name in ran.out
     assert "protocol ridge+epochs=2,k=3: 3 splits, seed 42" in ran.out
+
+
+def test_splits_that_have_no_score_are_told_beside_the_mean() -> None:
+    ran = neuco("score", "--method", "random", "--task", "mini_random_reg", "--protocol", "ridge+k=8", "--json")
+    (cell,) = ran.json["cells"]
+    scores = [value for value in cell["record"]["per_split"] if value is not None]
+    assert 0 < len(scores) < 8
+    assert cell["median"] == statistics.median(scores)
+    shown = neuco("score", "--method", "random", "--task", "mini_random_reg", "--protocol", "ridge+k=8").out
+    assert f"{statistics.median(scores):.4f}" in shown
+    assert f"{len(scores)} of 8" in shown
+    assert f"mini_random_reg: {8 - len(scores)} of 8 test parts have no score: their labels are all the same" in shown
+    flat = neuco("score", "--method", "random", "--task", "mini_random_reg", "--protocol", "neuco-2025+k=8").out
+    assert f"{8 - len(scores)} of 8 test parts are scored even so: their labels are all the same" in flat
 
 
 def test_conditions_are_and_ed(parity_tasks: Path, case: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -35,3 +37,61 @@ def test_every_protocol_and_every_named_variant_is_documented(root: Path) -> Non
         assert f"`{name}`" in text
     for variant in re.findall(r"`((?:neuco|ridge|mlp|svm)[a-z0-9-]*\+[^`]*)`", text):
         assert load_protocol(variant).name.startswith(variant.partition("+")[0] + "+")
+
+
+def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It prints what the comment behind it says; and by NeuCo-Bench's thresholds it was as the page tells."""
+    from neuco_core.scoring.metrics import NOTHING, r2, total_sum
+    from neuco_core.scoring.splits import shuffle
+
+    text = (root / "docs/protocols.md").read_text()
+    (code,) = re.findall(r"```python\n(import numpy as np\n.*?)```", text, re.S)
+    names: dict[str, Any] = {}
+    exec(compile(code, "docs/protocols.md", "exec"), names)
+    assert capsys.readouterr().out.strip() == code.rsplit("# ", 1)[1].strip()
+    x, y, kept = names["x"].astype(np.float64), names["y"], []
+    for train, test in shuffle(300, load_protocol("ridge")):
+        scaled = (y - y[train].min()) / np.ptp(y[train])
+        if total_sum(scaled[test])[0] > NOTHING:
+            # The wild label is in the test part: what a plain fit to the others gets.
+            design = np.c_[x, np.ones(300)]
+            weight = np.linalg.lstsq(design[train], scaled[train], rcond=None)[0]
+            kept.append(r2(scaled[test], design[test] @ weight))
+    told = re.search(
+        r"(\d+) of the 40 test parts\nhad no score, and the other (\w+).* gave a harmless −(\d\.\d+)", text
+    )
+    assert told is not None
+    assert (int(told[1]), told[2]) == (40 - len(kept), {3: "three"}[len(kept)])
+    assert np.mean(kept) == pytest.approx(-float(told[3]), abs=5e-3)
+
+
+def test_the_sizes_of_the_networks(root: Path) -> None:
+    text = (root / "docs/protocols.md").read_text()
+    inputs, width = 1024, PROTOCOLS["mlp-1"].params["width"]
+    assert f"one or two hidden layers of {width}" in text
+    one = (inputs + 1) * width + width + 1
+    two = one + (width + 1) * width
+    times = [round(size / (inputs + 1)) for size in (one, two)]
+    assert f"they have {times[0]} and {times[1]} times the parameters of the linear probe" in text
+
+
+def test_the_ranges_of_the_svm(root: Path) -> None:
+    from neuco_core.scoring.probes.svm import COSTS, DEGREES, FOLDS
+
+    text = " ".join((root / "docs/protocols.md").read_text().split())
+    assert f"polynomial kernel of degree {DEGREES[0]} to {DEGREES[-1]}" in text
+    assert f"from {DEGREES[0]} to {DEGREES[-1]} the cost rises tenfold from {COSTS[0]:g}" in text
+    assert f"to {COSTS[-1]:,.0f} at most" in text
+    assert {3: "three-fold"}[FOLDS] in text
+    assert all(b == pytest.approx(10 * a) for a, b in pairwise(COSTS))
+
+
+def test_the_common_values(root: Path) -> None:
+    text = " ".join((root / "docs/protocols.md").read_text().split())
+    for protocol in PROTOCOLS.values():
+        assert (protocol.k, protocol.test_size, protocol.seed) == (40, 0.1, 42)
+    assert "All use 40 splits (`k=40`, the paper's development phase), a test part of a tenth, and seed 42" in text
+    parity = PROTOCOLS["neuco-2025"]
+    assert (parity.epochs, parity.batch_size, parity.select, parity.scale_on) == (20, 64, "best-on-test", "all")
+    assert "linear, AdamW, 20 epochs" in text
+    assert "AdamW on batches of 64" in text

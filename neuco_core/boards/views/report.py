@@ -83,8 +83,23 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     if marked:
         yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
     yield from overlaps(board)
+    yield from copies(board)
     for row in board.unranked:
         yield f"Not ranked: {row.method}: {why_unranked(row)}"
+
+
+def copies(board: Board) -> Iterable[str]:
+    """Methods with the same values in every task: variants that are one method on this data, such as one season."""
+    alike: dict[tuple[object, ...], list[str]] = {}
+    for row in board.ranked:
+        if row.cells:
+            values = tuple(tuple(sorted(row.cells[task].values.items())) for task in sorted(row.cells))
+            alike.setdefault(values, []).append(row.method)
+    groups = [names for names in alike.values() if len(names) > 1]
+    if groups:
+        count = sum(map(len, groups)) - len(groups)
+        told = "; ".join(" = ".join(names) for names in groups)
+        yield f"{count} of {len(board.ranked)} rows are copies, with the scores of another row in every task: {told}."
 
 
 def overlaps(board: Board) -> Iterable[str]:

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from neuco_core.compat.neuco_bench.svm import KEYS, Search, read_search
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.protocol import Protocol, load_protocol
 
@@ -27,21 +28,18 @@ SWITCHES = {
     "store_models": False,
 }
 TRAINING = {"batch_size": 64, "epochs": 10, "learning_rate": 0.001}
-SEARCH = (
-    "C_start_end",
-    "epsilon_list",
-    "kernel_degree_list",
-    "kernel_gamma_start_end",
-    "kernel_coef0_start_end",
-    "opt_params",
-)
 TOP = (*SWITCHES, *TRAINING, "device", "k_folds", "embedding_dim", "task_filter", "probe_type", "probe_params")
-PROBES = {"linear": (*TRAINING, "device"), "svm": SEARCH}
+PROBES = {"linear": (*TRAINING, "device"), "svm": KEYS}
+SVM_SEARCHES = ("own", "upstream")
+OPTIMISTIC = "each split's score is the best of all settings on its own test part: too kind"
 
 
 @dataclass(frozen=True)
 class BenchConfig:
-    """A config as it will be used; ``source`` is what the file says, ``notes`` is what the user should know."""
+    """A config as it will be used; ``source`` is what the file says, ``notes`` is what the user should know.
+
+    ``search`` is NeuCo-Bench's own search for an svm; without it, an svm is searched inside each training part.
+    """
 
     protocol: Protocol
     task_filter: tuple[str, ...] | None = None
@@ -49,6 +47,7 @@ class BenchConfig:
     update_leaderboard: bool = False
     output_fold_results: bool = False
     store_probes: bool = False
+    search: Search | None = None
     source: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -56,13 +55,13 @@ class BenchConfig:
     def hyperparameters(self) -> dict[str, Any]:
         """What NeuCo-Bench writes into each result as the settings of the probe."""
         if self.protocol.probe != "linear":
-            return {"probe": self.protocol.probe, **self.protocol.params}
+            return {"probe": self.protocol.probe, **self.protocol.params}  # and what a search has found, by task
         p = self.protocol
         return {"epochs": p.epochs, "learning_rate": p.lr, "batch_size": p.batch_size}
 
 
-def read_config(path: Path) -> BenchConfig:
-    """Read a YAML config file."""
+def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
+    """Read a YAML config file; ``svm_search`` is ``own`` or ``upstream``, NeuCo-Bench's."""
     import yaml
 
     try:
@@ -75,10 +74,10 @@ def read_config(path: Path) -> BenchConfig:
         raise DataError(f"not a YAML file: {error}", where=path) from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise DataError("bad config", where=path, expected="keys with values", got=type(data).__name__)
-    return parse_config(data, path)
+    return parse_config(data, path, svm_search=svm_search)
 
 
-def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConfig:
+def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_search: str = "own") -> BenchConfig:
     """Check the values of a config and turn them into a protocol and switches."""
     notes = [_unknown(key, TOP) for key in data if key not in TOP]
     switches = {key: _typed(data, key, default, bool, where) for key, default in SWITCHES.items()}
@@ -87,10 +86,9 @@ def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConf
         raise DataError("bad probe_type", where=where, expected="linear or svm", got=repr(probe))
     params = _typed(data, "probe_params", {}, dict, where)
     notes += [_unknown(f"probe_params.{key}", PROBES[probe]) for key in params if key not in PROBES[probe]]
+    search = read_search(params, where) if probe == "svm" and svm_search == "upstream" else None
     if probe == "svm":
-        notes += _svm_notes(params)
-        if data.get("standardize_embeddings") is not None:
-            notes.append("standardize_embeddings is not used: an svm scales each dimension by its training part")
+        notes += _svm_notes(data, params, search, switches["standardize_embeddings"])
         if switches["store_probes"] or switches["store_models"]:
             hint = "Set `store_probes: false`: only a linear probe can be stored as plain numbers"
             raise DataError("store_probes needs the linear probe", where=where, hint=hint)
@@ -104,13 +102,16 @@ def parse_config(data: Mapping[str, Any], where: object = "config") -> BenchConf
     }
     if probe == "linear":
         changes |= {"standardize": switches["standardize_embeddings"], **_training(data, params, where)}
+    if search:  # a probe by a name of its own: nothing that `neuco score` could take for one of its protocols
+        changes |= {"standardize": switches["standardize_embeddings"], "probe": "svm-neuco-bench"}
     return BenchConfig(
-        protocol=_variant("neuco-2025" if probe == "linear" else "svm", changes, where),
+        protocol=_variant("neuco-2025" if probe == "linear" or search else "svm", changes, where),
         task_filter=_task_filter(data, where),
         enable_plots=switches["enable_plots"],
         update_leaderboard=switches["update_leaderboard"],
         output_fold_results=switches["output_fold_results"],
         store_probes=switches["store_probes"] or switches["store_models"],
+        search=search,
         source=dict(data),
         notes=tuple(notes),
     )
@@ -152,10 +153,22 @@ def _positive(value: Any, key: str, where: object) -> float:
     return number
 
 
-def _svm_notes(params: Mapping[str, Any]) -> list[str]:
-    ignored = [f"probe_params.{key}" for key in SEARCH if key in params]
+def _svm_notes(
+    data: Mapping[str, Any], params: Mapping[str, Any], search: Search | None, standardize: bool
+) -> list[str]:
+    if search:
+        notes = [f"probe_type svm, NeuCo-Bench's search: {OPTIMISTIC}"]
+        if "random_state" not in search.options and not search.options:
+            notes.append("without opt_params NeuCo-Bench's search has no seed; 42 is taken, as it does with them")
+        return notes
+    ignored = [f"probe_params.{key}" for key in KEYS if key in params]
     text = "probe_type svm: neuco searches inside each training part, so the numbers are not NeuCo-Bench's"
-    return [text + (f"; not used: {', '.join(ignored)}" if ignored else "")]
+    notes = [text + (f"; not used: {', '.join(ignored)}" if ignored else "") + "; --svm_search upstream gives those"]
+    if data.get("standardize_embeddings") is not None:
+        scaled = "an svm scales each dimension by its training part"
+        told = scaled if standardize else f"{scaled} even so"
+        notes.append(f"standardize_embeddings: {str(standardize).lower()} is not used: {told}")
+    return notes
 
 
 def _task_filter(data: Mapping[str, Any], where: object) -> tuple[str, ...] | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.figures import blank, save
+from neuco_core.figures import Frames, blank, save
 
 if TYPE_CHECKING:
     import numpy as np
@@ -20,19 +20,16 @@ def write_plots(folder: Path, score: Score, prefix: str) -> None:
     """Write the figures of one task below its folder, named as in NeuCo-Bench."""
     for kind, name in (("train", "train_loss"), ("validation", "test_loss")):
         if name in score.curves:
-            figure = loss_figure(score.curves[name], f"{score.task}: {kind} loss")
+            along = "epoch" if score.protocol.probe == "linear" else "setting of the search"
+            figure = loss_figure(score.curves[name], f"{score.task}: {kind} loss", along)
             save(figure, folder / "loss_curves" / f"{score.task}_{kind}_loss_curves.png")
-    for index, model in enumerate(score.models, start=1):
-        if score.kind == "regression":
-            figure = scatter_figure(model["truth"], model["prediction"], _title(score, index))
-            save(figure, folder / "regression_scatter" / f"{prefix}_{score.task}_scatter_fold{index}.png")
-        else:
-            counts = _confusion(model["truth"], model["prediction"])
-            figure = confusion_figure(counts, score.classes, _title(score, index))
-            save(figure, folder / "confusion_matrices" / f"{prefix}_{score.task}_cm_fold{index}.png")
+    if score.kind == "regression":
+        _scatters(folder / "regression_scatter", score, f"{prefix}_{score.task}_scatter_fold")
+    else:
+        _confusions(folder / "confusion_matrices", score, f"{prefix}_{score.task}_cm_fold")
 
 
-def loss_figure(curves: np.ndarray, title: str) -> Figure:
+def loss_figure(curves: np.ndarray, title: str, along: str = "epoch") -> Figure:
     import numpy as np
 
     figure, axes = blank(6, 4)
@@ -43,40 +40,61 @@ def loss_figure(curves: np.ndarray, title: str) -> Figure:
     middle = np.nanmedian(curves, axis=0) if np.isfinite(curves).any(axis=0).all() else None
     if middle is not None:
         axes.plot(epochs, middle, color=INK, linewidth=2, marker=mark, label="median")
-    axes.set(xlabel="epoch", ylabel="loss", title=title)
+    axes.set(xlabel=along, ylabel="loss", title=title)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.legend(frameon=False)
     return figure
 
 
-def scatter_figure(truth: np.ndarray, prediction: np.ndarray, title: str) -> Figure:
+def _scatters(folder: Path, score: Score, stem: str) -> None:
+    """Predicted against true values, one figure per split on the same axes."""
     import numpy as np
 
+    if not score.models:
+        return
+    pairs = [np.stack([np.ravel(model["truth"]), np.ravel(model["prediction"])], axis=1) for model in score.models]
+    low, high = np.nanmin(np.vstack(pairs), axis=0), np.nanmax(np.vstack(pairs), axis=0)
     figure, axes = blank(5, 5)
-    x, y = np.ravel(truth), np.ravel(prediction)
-    axes.scatter(x, y, s=16, color=INK, alpha=0.6, linewidths=0, label="test sample")
-    ends = [float(x.min()), float(x.max())]
+    dots = axes.scatter([], [], s=16, color=INK, alpha=0.6, linewidths=0, label="test sample")
+    ends = [float(low[0]), float(high[0])]
     axes.plot(ends, ends, color=MARK, linewidth=1.2, linestyle="--", label="perfect")
-    axes.set(xlabel="true value", ylabel="predicted value", title=title)
-    axes.legend(frameon=False)
-    return figure
+    pad = 0.04 * np.where(high > low, high - low, 1.0)
+    limits = np.stack([np.minimum(low, low[0]) - pad, np.maximum(high, high[0]) + pad])
+    title = axes.set_title(score.task)
+    axes.set(xlabel="true value", ylabel="predicted value", xlim=limits[:, 0], ylim=limits[:, 1])
+    axes.legend(frameon=False, loc="upper left")
+    frames = Frames(figure, (dots, title))
+    for index, pair in enumerate(pairs, start=1):
+        dots.set_offsets(pair)
+        title.set_text(_title(score, index))
+        frames.save(folder / f"{stem}{index}.png")
 
 
-def confusion_figure(counts: np.ndarray, classes: tuple[float, ...], title: str) -> Figure:
+def _confusions(folder: Path, score: Score, stem: str) -> None:
+    """Confusion matrices, one figure per split with the same colours."""
     import numpy as np
 
+    if not score.models:
+        return
+    tables = [_confusion(model["truth"], model["prediction"]) for model in score.models]
+    most = max(int(table.max()) for table in tables)
     figure, axes = blank(4.6, 4.2)
-    image = axes.imshow(counts, cmap="Blues", vmin=0)
-    names = [f"{value:g}" for value in classes] or [str(i) for i in range(len(counts))]
-    axes.set_xticks(range(len(counts)), names)
-    axes.set_yticks(range(len(counts)), names)
-    if len(counts) <= 20:  # more numbers would not be legible
-        for (row, column), count in np.ndenumerate(counts):
-            dark = count > counts.max() / 2
-            axes.text(column, row, str(int(count)), ha="center", va="center", color="white" if dark else "black")
+    image = axes.imshow(np.zeros_like(tables[0]), cmap="Blues", vmin=0, vmax=most)
+    names = [f"{value:g}" for value in score.classes] or [str(i) for i in range(len(tables[0]))]
+    axes.set_xticks(range(len(names)), names)
+    axes.set_yticks(range(len(names)), names)
+    places = np.ndindex(tables[0].shape) if len(names) <= 20 else ()  # more numbers would not be legible
+    texts = {(row, column): axes.text(column, row, "", ha="center", va="center") for row, column in places}
     figure.colorbar(image, ax=axes, label="samples", shrink=0.85)
-    axes.set(xlabel="predicted class", ylabel="true class", title=title)
-    return figure
+    title = axes.set_title(score.task)
+    axes.set(xlabel="predicted class", ylabel="true class")
+    frames = Frames(figure, (image, *texts.values(), title))
+    for index, table in enumerate(tables, start=1):
+        image.set_data(table)
+        for place, text in texts.items():
+            text.set(text=str(int(table[place])), color="white" if table[place] > most / 2 else "black")
+        title.set_text(_title(score, index))
+        frames.save(folder / f"{stem}{index}.png")
 
 
 def _confusion(truth: np.ndarray, probabilities: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from neuco_core.compat.neuco_bench.annotations import Annotation, find_annotatio
 from neuco_core.compat.neuco_bench.config import BenchConfig
 from neuco_core.compat.neuco_bench.files import SUMMARY, check_name, make_run_folder, write_json
 from neuco_core.compat.neuco_bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_core.compat.neuco_bench.svm import check_skopt, score_svm
 from neuco_core.compat.neuco_bench.tables import Table, read_table
 from neuco_core.errors import DataError, DependencyError, NeucoError
 
@@ -64,6 +65,8 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     check_name(job.phase, "--phase")
     if job.config.enable_plots:
         _check_plots()  # before an hour of work, not after
+    if job.config.search:
+        check_skopt()
     annotations = find_annotations(job.annotation_path)
     chosen = select(annotations, job.config.task_filter)
     inputs = _read(job, annotations)
@@ -149,22 +152,31 @@ def _score_all(
         try:
             if table.labels is None:
                 raise DataError(table.problem)
-            scored = score(
-                inputs.embeddings,
-                table.labels,
-                config.protocol,
-                words_before=words,
-                standardize_ids=inputs.labelled,
-                threads=job.threads,
-                progress=step,
-                keep_models=config.enable_plots or config.store_probes,
-                allow_constant=not config.protocol.normalize_labels,
-            )
+            if config.search:
+                scored, found = score_svm(
+                    inputs.embeddings, table.labels, config.protocol, config.search, inputs.labelled
+                )
+            else:
+                scored = score(
+                    inputs.embeddings,
+                    table.labels,
+                    config.protocol,
+                    words_before=words,
+                    standardize_ids=inputs.labelled,
+                    threads=job.threads,
+                    progress=step,
+                    keep_models=config.enable_plots or config.store_probes,
+                    allow_constant=not config.protocol.normalize_labels,
+                )
+                found = {**config.hyperparameters, **scored.settings}
         except NeucoError as error:
             failed[item.task] = str(error)
             words += _words(job, inputs, sizes[item.task])
         else:
-            _write_task(folder / item.task, scored, job, inputs)
+            _write_task(folder / item.task, scored, found, job, inputs)
+            if len(scored.classes) > 2:
+                macro = f"{len(scored.classes)} classes: macro F1, a number that NeuCo-Bench does not have"
+                inputs.notes.append(f"{item.task}: {macro}")
             scores[item.task] = scored
             words += scored.words
         words += _refit_words(job, inputs) if sizes[item.task] else 0
@@ -206,7 +218,8 @@ def _dim(job: BenchJob, inputs: _Inputs) -> int:
     return job.config.protocol.embedding_dim or int(inputs.embeddings.values.shape[1])
 
 
-def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> None:
+def _write_task(folder: Path, score: Score, found: dict[str, Any], job: BenchJob, inputs: _Inputs) -> None:
+    """Write a task's files; ``found`` are the settings of its probe, with those that a search has chosen."""
     config = job.config
     if config.enable_plots:
         from neuco_core.compat.neuco_bench.plots import write_plots
@@ -222,7 +235,7 @@ def _write_task(folder: Path, score: Score, job: BenchJob, inputs: _Inputs) -> N
         "q_stat": score.q,
         "mean_score": score.mean,
         "std_dev": score.std,
-        "hyperparamaters": config.hyperparameters,  # spelled as NeuCo-Bench spells it
+        "hyperparamaters": found,  # spelled as NeuCo-Bench spells it
     }
     if config.output_fold_results:
         result["q_t"] = list(score.per_split)

@@ -56,13 +56,15 @@ class Fit:
     """What a probe learned: predictions of the test part, after every epoch or once.
 
     ``predictions`` is (steps, n_test, outputs), for a classification (steps, n_test, classes) with probabilities;
-    the losses are (steps,) or None; ``parameters`` (e.g. weight, bias) have one row per step.
+    the losses are (steps,) or None; ``parameters`` (e.g. weight, bias) have one row per step; ``settings`` is what a
+    search inside the training part chose, e.g. a cost.
     """
 
     predictions: np.ndarray
     train_loss: np.ndarray | None = None
     test_loss: np.ndarray | None = None
     parameters: Mapping[str, np.ndarray] = field(default_factory=dict)
+    settings: Mapping[str, float] = field(default_factory=dict)
 
 
 class ProbeLike(Protocol):

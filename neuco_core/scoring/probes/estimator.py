@@ -17,7 +17,11 @@ from neuco_core.scoring.probes import Fit, Split
 
 
 class EstimatorProbe:
-    """Makes a new estimator for every split. Both makers take no arguments; one of them may be missing."""
+    """Makes a new estimator for every split. Both makers take no arguments; one of them may be missing.
+
+    If the estimator has ``settings_`` after its fit, what it found for itself, they are kept with the score. A training
+    part of one class only needs no estimator: that class gets 1.
+    """
 
     def __init__(self, regressor: Callable[[], Any] | None = None, classifier: Callable[[], Any] | None = None) -> None:
         self._make = {"regression": regressor, "classification": classifier}
@@ -29,19 +33,18 @@ class EstimatorProbe:
         x, y, unseen = split.x[split.train], split.y[split.train], split.x[split.test]
         if split.kind == "regression":
             model = make().fit(x, y[:, 0] if y.shape[1] == 1 else y)
-            return Fit(np.asarray(model.predict(unseen), np.float64).reshape(1, len(unseen), -1))
-        return Fit(_probabilities(make, x, y[:, 0].astype(np.int64), unseen, split.classes)[None])
+            out = np.asarray(model.predict(unseen), np.float64).reshape(1, len(unseen), -1)
+            return Fit(out, settings=getattr(model, "settings_", {}))
+        classes = y[:, 0].astype(np.int64)
+        if (classes == classes[0]).all():
+            return Fit(np.eye(split.classes)[np.full(len(unseen), classes[0])][None])
+        model = make().fit(x, classes)
+        return Fit(_probabilities(model, unseen, split.classes)[None], settings=getattr(model, "settings_", {}))
 
 
-def _probabilities(
-    make: Callable[[], Any], x: np.ndarray, y: np.ndarray, unseen: np.ndarray, classes: int
-) -> np.ndarray:
-    """By class; a class that the training part lacks gets 0, and if it has one class only, that class gets 1."""
+def _probabilities(model: Any, unseen: np.ndarray, classes: int) -> np.ndarray:
+    """By class; a class that the training part lacks gets 0."""
     out = np.zeros((len(unseen), classes))
-    if (y == y[0]).all():
-        out[:, y[0]] = 1
-        return out
-    model = make().fit(x, y)
     if hasattr(model, "predict_proba"):
         out[:, model.classes_] = model.predict_proba(unseen)
     elif hasattr(model, "decision_function"):

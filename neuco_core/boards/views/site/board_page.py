@@ -8,7 +8,7 @@ from typing import Any
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Column, Number, plain, rounded
 from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
-from neuco_core.boards.views.report import OVERLAP, overlaps
+from neuco_core.boards.views.report import OVERLAP, copies, overlaps
 from neuco_core.boards.views.site import board_parts as parts
 from neuco_core.boards.views.site.charts import bounds, rank_interval
 from neuco_core.boards.views.site.html import Safe, data, join, page, scroll, section, tag
@@ -24,7 +24,7 @@ def board_page(source: BoardSource) -> str:
     board = source.board
     table = (_toolbar(source), _table(source)) if board.shown else (parts.nobody_yet(source),)
     note = f"{board.rule[:1].upper()}{board.rule[1:]}. {' '.join(board.notes)}"
-    said = [tag("p", words, class_="note") for words in overlaps(board)]
+    said = [tag("p", words, class_="note") for words in (*overlaps(board), *copies(board))]
     body = join(
         (
             parts.heading(source),

@@ -1,0 +1,181 @@
+"""NeuCo-Bench's own search for its svm (commit a89ba06): scikit-optimize's ``BayesSearchCV`` on the splits themselves.
+
+Every setting that the search tries is judged on the test parts, and a split's score is the best of all settings on that
+split's own test part. That is optimistic, more so the more settings are tried; ``neuco score --protocol svm`` searches
+inside each training part instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import sys
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import DataError, DependencyError, ScoreError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neuco_core.protocol import Protocol
+    from neuco_core.scoring.prepare import Samples
+    from neuco_core.scoring.scorer import Score
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
+
+# NeuCo-Bench's keys → what scikit-learn calls them, and whether they span a range or list values.
+RANGES = {"C_start_end": "C", "kernel_gamma_start_end": "gamma", "kernel_coef0_start_end": "coef0"}
+LISTS = {"kernel_degree_list": "degree", "epsilon_list": "epsilon"}
+KEYS = (*RANGES, *LISTS, "opt_params")
+REQUIRED = ("C_start_end", "kernel_degree_list")
+
+
+@dataclass(frozen=True)
+class Search:
+    """What to search: ranges (cost and gamma on a log scale) and lists of values, and options of the search."""
+
+    ranges: Mapping[str, tuple[float, float]]
+    lists: Mapping[str, tuple[float, ...]]
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_search(params: Mapping[str, Any], where: object) -> Search:
+    """The ``probe_params`` of a config, with NeuCo-Bench's conditions."""
+    for key in REQUIRED:
+        if params.get(key) is None:
+            raise DataError(f"probe_params.{key} is missing", where=where, expected=f"{' and '.join(REQUIRED)}")
+    ranges = {name: _range(params[key], key, where) for key, name in RANGES.items() if params.get(key) is not None}
+    lists = {name: _list(params[key], key, where) for key, name in LISTS.items() if params.get(key) is not None}
+    if 1 in lists["degree"] and {"gamma", "coef0"} & ranges.keys():
+        hint = "Leave 1 out of kernel_degree_list, or do not search gamma and coef0"
+        raise DataError("gamma and coef0 mean nothing for a kernel of degree 1", where=where, hint=hint)
+    options = params.get("opt_params") or {}
+    if not isinstance(options, dict) or "cv" in options:
+        raise DataError("bad probe_params.opt_params", where=where, expected="options of BayesSearchCV, without cv")
+    return Search(ranges, lists, dict(options))
+
+
+def _range(value: Any, key: str, where: object) -> tuple[float, float]:
+    if not isinstance(value, list) or len(value) != 2 or not all(map(_is_number, value)) or value[0] >= value[1]:
+        raise DataError(f"bad probe_params.{key}", where=where, expected="[lowest, highest]", got=repr(value))
+    return value[0], value[1]
+
+
+def _list(value: Any, key: str, where: object) -> tuple[float, ...]:
+    values = value if isinstance(value, list) else [value]
+    whole = key == "kernel_degree_list"
+    if not values or not all(map(_is_number, values)) or (whole and not all(isinstance(v, int) for v in values)):
+        expected = f"a list of {'whole ' * whole}numbers"
+        raise DataError(f"bad probe_params.{key}", where=where, expected=expected, got=repr(value))
+    return tuple(values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def check_skopt() -> None:
+    """Refuse before the work begins, not after."""
+    try:
+        import skopt  # noqa: F401
+    except ImportError as error:
+        hint = "Run `pip install 'neuco[skopt]'`, or leave out `--svm_search upstream`"
+        raise DependencyError("NeuCo-Bench's search needs scikit-optimize", hint=hint) from error
+
+
+def score_svm(
+    embeddings: Embeddings, labels: Labels, protocol: Protocol, search: Search, standardize_ids: Collection[str]
+) -> tuple[Score, dict[str, Any]]:
+    """The score of a task, and the parameters of the machine that is best over all splits."""
+    from neuco_core.scoring.prepare import join
+
+    samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
+    if len(samples.classes) > 2:
+        raise ScoreError("NeuCo-Bench's svm has no F1 for more than two classes", where=samples.task)
+    # A config may ask for progress, and that goes to stdout, where --json has its document.
+    with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of scikit-optimize about points it has tried before
+        found = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
+    return _score(samples, protocol, found), dict(found.best_estimator_.get_params())
+
+
+def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
+    from sklearn.model_selection import ShuffleSplit
+    from sklearn.svm import SVC, SVR
+    from skopt import BayesSearchCV
+    from skopt.space import Categorical, Real
+
+    regression = samples.kind == "regression"
+    space: dict[str, Any] = {"kernel": Categorical(["poly"])}
+    for name, (low, high) in search.ranges.items():
+        space[name] = Real(low, high, prior="uniform" if name == "coef0" else "log-uniform")
+    for name, values in search.lists.items():
+        if regression or name != "epsilon":  # a classifier has no tube
+            space[name] = Categorical(list(values))
+    scoring = ("r2", "neg_mean_squared_error") if regression else ("f1", "accuracy")
+    return BayesSearchCV(
+        SVR() if regression else SVC(),
+        space,
+        scoring=dict(zip(("metric", "scoring"), scoring, strict=True)),
+        cv=ShuffleSplit(protocol.k, test_size=protocol.test_size, random_state=protocol.seed),
+        refit="scoring",
+        return_train_score=True,
+        **{"random_state": protocol.seed, **search.options},
+    )
+
+
+def _inputs(samples: Samples, protocol: Protocol) -> np.ndarray:
+    import numpy as np
+
+    if not protocol.standardize:
+        return samples.x
+    return np.asarray((samples.x - np.float32(samples.center)) / np.float32(samples.spread))
+
+
+def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
+    import numpy as np
+
+    y = samples.y[:, 0]
+    if samples.kind == "classification":
+        return np.where(y == 0, -1.0, 1.0)
+    return np.asarray((y - y.min()) / np.ptp(y)) if protocol.normalize_labels else y
+
+
+def _score(samples: Samples, protocol: Protocol, found: Any) -> Score:
+    """A row per split and a column per setting; the best column of each row is its score."""
+    import numpy as np
+
+    from neuco_core.scoring.quality import summarize
+    from neuco_core.scoring.scorer import Score
+
+    def rows(name: str) -> np.ndarray:
+        return np.array([found.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])
+
+    metric = rows("test_metric")
+    best = np.nanargmax(metric, axis=1)
+    per_split = tuple(map(float, metric[np.arange(protocol.k), best]))
+    tried = [{name: value for name, value in one.items() if name != "kernel"} for one in found.cv_results_["params"]]
+    test = math.ceil(protocol.test_size * len(samples.y))
+    mean, std, q = summarize(per_split)
+    return Score(
+        task=samples.task,
+        kind=samples.kind,
+        metric="r2" if samples.kind == "regression" else "f1",
+        protocol=protocol,
+        per_split=per_split,
+        mean=mean,
+        std=std,
+        q=q,
+        metrics={},
+        curves={"train_loss": -rows("train_scoring"), "test_loss": -rows("test_scoring"), "metric": metric},
+        confusion=None,
+        samples={**samples.counts, "train": len(samples.y) - test, "test": test},
+        words=0,
+        splits={"undefined": 0},
+        epochs=tuple(map(int, best)),
+        settings={name: tuple(float(tried[index][name]) for index in best) for name in tried[0]},
+        classes=samples.classes,
+    )
