@@ -76,10 +76,10 @@ def to_float32(values: np.ndarray) -> np.ndarray:
 
 
 def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
-    for position, name in enumerate(ids):
-        if not isinstance(name, str) or not _csv.clean_id(name):
-            raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(name))
-    clean = tuple(_csv.clean_id(str(name)) for name in ids)
+    clean = tuple(_csv.clean_id(name) if isinstance(name, str) else "" for name in ids)
+    if "" in clean:
+        position = clean.index("")
+        raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(ids[position]))
     double = _csv.first_double(clean)
     if double is not None:
         where = f"{where}, rows {double[0] + 1} and {double[1] + 1}"
