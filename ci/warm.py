@@ -1,4 +1,4 @@
-"""Compile the scorer's and the reader's kernel once, and give it to every sandbox: in each of them it would take ten seconds again.
+"""Compile the kernels of scorer and reader once, for every sandbox: in each of them it would take ten seconds again.
 
 It is compiled in a sandbox that holds main's core and nothing else, so that no contributed code has a hand in it.
 """
@@ -51,11 +51,11 @@ def main(out: str) -> int:
     import numpy as np
 
     from neuco_core.scoring.scorer import score
-    from neuco_core.tables import csv_kernel
+    from neuco_core.scoring.warm import compile_all
     from neuco_core.tables.embeddings import make_embeddings
     from neuco_core.tables.labels import labels_from_table
 
-    csv_kernel.warm()
+    compile_all()
     ids = [f"s{number}" for number in range(SAMPLES)]
     values = np.random.default_rng(0).standard_normal((SAMPLES, 4)).astype(np.float32)
     for kind, labels in (("regression", values[:, 0].tolist()), ("classification", [i % 2 for i in range(SAMPLES)])):

@@ -36,13 +36,22 @@ def compiled(*, keep: bool, **options: Any) -> Callable[[Any], Any]:
 def first_call(function: Any, *arguments: Any) -> None:
     """Load what an earlier process compiled, or compile it while the others wait.
 
-    What is damaged on disk, and a disk that is full, are nobody's failure: it is compiled for this process then.
+    What is damaged on disk is made again. A disk that is full is nobody's failure: then nothing is kept.
     """
     try:
         with nullcontext() if is_kept(function) else _alone(function.stats.cache_path):
             function(*arguments)
     except Exception as error:  # a damaged file shows itself in many ways
-        log.warning("compiled code in %s is not used: %s", function.stats.cache_path, error)
+        log.warning("compiled code cannot be taken from %s, or kept there: %s", function.stats.cache_path, error)
+        _call_again(function, *arguments)
+
+
+def _call_again(function: Any, *arguments: Any) -> None:
+    try:
+        with _alone(function.stats.cache_path):
+            function._cache.flush()  # its list of files; numba has no public name for that
+            function(*arguments)
+    except Exception:
         function._cache.disable()
         function(*arguments)
 
