@@ -4,6 +4,9 @@ PYTHON ?= python3
 METHOD ?= averaging
 BIN := .venv/bin
 READY := .venv/ready
+# What is compiled to machine code, once, so that nobody waits for it at the first score.
+COMPILED := .venv/compiled
+KERNELS := neuco_core/scoring/kernel.py neuco_core/tables/csv_kernel.py neuco_core/plugins/compiled.py
 
 .DEFAULT_GOAL := help
 .PHONY: help score test lint format docs clean
@@ -11,11 +14,11 @@ READY := .venv/ready
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
 
-score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averaging)
+score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=averaging)
 	@mkdir -p build/registry && cp -R registry/suites build/registry/
 	@NEUCO_REGISTRY=build/registry $(BIN)/neuco score --method $(METHOD) --suite embedded $(ARGS)
 
-test: $(READY) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
+test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
 
 lint: $(READY)  ## check style and types
@@ -40,6 +43,10 @@ $(READY): pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@echo "setting up .venv (once; about two minutes)"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+$(COMPILED): $(READY) $(KERNELS)
+	@$(BIN)/python -m neuco_core.scoring.warm
 	@touch $@
 
 .venv/parts: $(READY) ci/parts.sh

@@ -1,25 +1,40 @@
-"""``neuco bench`` from the start of the process to the results on disk, on a workload of the paper's size.
+"""``neuco bench`` from the start of the process to the results on disk, beside a loop as NeuCo-Bench's, in one run.
 
-    python benchmarks/bench.py [--rows 13260] [--dim 1024] [--splits 40] [--epochs 20] [--repeat 2]
+    python benchmarks/bench.py [--rows 13260] [--dim 1024] [--splits 40] [--epochs 20] [--repeat 3] [--clone]
 
-Writes random embeddings (CSV) and eight label files of the paper's sizes to a temporary folder, runs the command in a
-process of its own, and prints wall-clock time, CPU seconds and peak memory as the operating system counted them.
-Before the measured runs a small one fills the compile cache.
+Writes random embeddings (CSV) and eight label files of the paper's sizes to a temporary folder and runs the command in
+a process of its own, with a new cache: once when the CSV file is new to it, and again when there is a binary copy. Wall
+clock, CPU seconds and peak memory are as the operating system counted them; of ``--repeat`` runs the least time counts,
+and the most memory.
+
+NeuCo-Bench itself is not part of neuco and is not run here. The loop does what it does: pandas reads the CSV file, and
+DataLoaders feed one linear layer, batch by batch, with torchmetrics after every epoch (``benchmarks/probe.py``). The
+whole takes minutes, so one split of every task is trained for 5 epochs and scaled up: the cost per split and epoch is
+constant. It runs with as many threads as torch takes by itself and on one; whichever is better counts. What NeuCo-Bench
+does besides (plots, JSON files) is not counted, so the ratio is rather too small.
+
+With ``--clone`` also the first run in a new clone of this repository: what set-up compiles, and what a run without it
+waits for.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+ROOT = Path(__file__).resolve().parent.parent
 TASKS = {
     "biomass_mean": 2415,
     "biomass_std": 2415,
@@ -30,6 +45,15 @@ TASKS = {
     "landcover_agriculture": 4691,
     "landcover_forest": 4691,
 }
+# Where the time of each part is spent: a module, a function of it, and the part.
+PARTS = (
+    ("neuco_core.scoring.kernel", "warm", "loading the compiled kernels"),
+    ("neuco_core.tables.csv_kernel", "warm", "loading the compiled kernels"),
+    ("neuco_core.tables.embeddings", "read_embeddings", "reading the embeddings"),
+    ("neuco_core.compat.neuco_bench.run", "read_table", "reading the labels"),
+    ("neuco_core.scoring.scorer", "score", "training and judging"),
+    ("neuco_core.compat.neuco_bench.run", "_write_task", "writing the results"),
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +62,10 @@ class Usage:
 
     wall: float
     cpu: float
-    peak_mb: float
+    peak_mb: float = 0.0
+
+    def __str__(self) -> str:
+        return f"{self.wall:8.2f} {self.cpu:8.2f} {self.peak_mb:8.0f}"
 
 
 def write_workload(folder: Path, rows: int, dim: int, splits: int, epochs: int) -> None:
@@ -46,6 +73,7 @@ def write_workload(folder: Path, rows: int, dim: int, splits: int, epochs: int) 
     import pyarrow as pa
     from pyarrow import csv
 
+    folder.mkdir(exist_ok=True)
     random = np.random.default_rng(0)
     ids = [f"{i:064x}" for i in range(rows)]
     values = np.round(random.standard_normal((rows, dim)), 6)
@@ -61,43 +89,178 @@ def write_workload(folder: Path, rows: int, dim: int, splits: int, epochs: int) 
     (folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in config.items()))
 
 
-def run(folder: Path, threads: int | None) -> Usage:
-    """Run the command and read its own resource use, not that of this process."""
-    command = [sys.executable, "-m", "neuco_core.cli", "bench", "--annotation_path", str(folder / "labels")]
-    command += ["--submission_file", str(folder / "embeddings.csv"), "--config", str(folder / "config.yaml")]
-    command += ["--output_dir", str(folder / "out"), *(["--threads", str(threads)] if threads else [])]
+def spend(command: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> Usage:
+    """Run a command and read its own resource use, not that of this process."""
     start = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as child:
+    settings = {**os.environ, **(env or {})}
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=cwd, env=settings) as child:
         _, status, usage = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode:
-        raise SystemExit(f"neuco bench ended with exit code {child.returncode}")
+        raise SystemExit(f"{' '.join(command)} ended with exit code {child.returncode}")
     return Usage(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def arguments(folder: Path, threads: int | None = None) -> list[str]:
+    words = ["bench", "--annotation_path", folder / "labels", "--submission_file", folder / "embeddings.csv"]
+    words += ["--config", folder / "config.yaml", "--output_dir", folder / "out"]
+    return [*map(str, words), *(["--threads", str(threads)] if threads else [])]
+
+
+def run(folder: Path, cache: Path, threads: int | None = None, tree: Path = ROOT) -> Usage:
+    command = [sys.executable, "-m", "neuco_core.cli", *arguments(folder, threads)]
+    return spend(command, tree, {"NEUCO_CACHE": str(cache)})
+
+
+def least(runs: list[Usage]) -> Usage:
+    return Usage(min(r.wall for r in runs), min(r.cpu for r in runs), max(r.peak_mb for r in runs))
+
+
+def stage_parts(folder: Path) -> dict[str, dict[str, float]]:
+    """CPU and wall-clock seconds of each part of one run in this process; parts inside of others count once."""
+    spent: dict[str, dict[str, float]] = {}
+    inside: list[dict[str, float]] = []
+
+    @contextmanager
+    def part(name: str) -> Iterator[None]:
+        below = {"wall": 0.0, "cpu": 0.0}
+        inside.append(below)
+        start = {"wall": time.perf_counter(), "cpu": time.process_time()}
+        try:
+            yield
+        finally:
+            took = {"wall": time.perf_counter() - start["wall"], "cpu": time.process_time() - start["cpu"]}
+            inside.pop()
+            own = spent.setdefault(name, {"wall": 0.0, "cpu": 0.0})
+            for key, value in took.items():
+                own[key] += value - below[key]
+                if inside:
+                    inside[-1][key] += value
+
+    with part("everything else"):
+        with part("imports"):
+            from importlib import import_module
+
+            from neuco_core.cli import main as command
+
+            modules = [import_module(name) for name, _, _ in PARTS]
+        for module, (_, name, about) in zip(modules, PARTS, strict=True):
+            setattr(module, name, timed(getattr(module, name), about, part))
+        sys.argv = ["neuco", *arguments(folder)]
+        try:
+            command()
+        except SystemExit as error:
+            if error.code:
+                raise
+    return spent
+
+
+def timed(function: Callable[..., Any], name: str, part: Callable[[str], Any]) -> Callable[..., Any]:
+    def wrapper(*args: Any, **options: Any) -> Any:
+        with part(name):
+            return function(*args, **options)
+
+    return wrapper
+
+
+def stage_before(folder: Path) -> dict[str, dict[str, float]]:
+    """What NeuCo-Bench does before it trains: imports, and pandas reads the files."""
+    start, cpu = time.perf_counter(), time.process_time()
+    import pandas as pd
+    import sklearn.model_selection
+    import torch
+    import torchmetrics
+
+    tables = [pd.read_csv(path) for path in sorted((folder / "labels").glob("*.csv"))]
+    values = pd.read_csv(folder / "embeddings.csv").drop(columns="id").to_numpy(dtype=np.float32)
+    print(len(values), len(tables), torch.__version__, torchmetrics.__version__, sklearn.__version__)
+    return {"before": {"wall": time.perf_counter() - start, "cpu": time.process_time() - cpu}}
+
+
+def stage(name: str, folder: Path, cache: Path, env: Mapping[str, str] | None = None) -> dict[str, dict[str, float]]:
+    command = [sys.executable, __file__, "--stage", name, "--folder", str(folder)]
+    settings = {**os.environ, **(env or {}), "NEUCO_CACHE": str(cache)}
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, env=settings, cwd=ROOT)
+    found: dict[str, dict[str, float]] = json.loads((folder / f"{name}.json").read_text())
+    return found
+
+
+def loop(folder: Path, cache: Path, given: argparse.Namespace) -> Usage:
+    """The loop over DataLoaders, scaled to the whole, with imports and reading before it."""
+    before, training = [], []
+    for threads in ({}, {"OMP_NUM_THREADS": "1"}):
+        for _ in range(given.repeat):
+            used = stage("before", folder, cache, threads)["before"]
+            before.append(Usage(used["wall"], used["cpu"]))
+            command = [sys.executable, str(ROOT / "benchmarks" / "probe.py"), "--stage", "loaders"]
+            command += [f"--{name}={getattr(given, name)}" for name in ("dim", "splits", "epochs")]
+            env = {**os.environ, **threads}
+            found = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True, env=env).stdout)
+            training.append(Usage(found["wall"] / found["share"], found["cpu"] / found["share"], found["memory"]))
+    first, rest = least(before), least(training)
+    return Usage(first.wall + rest.wall, first.cpu + rest.cpu, rest.peak_mb)
+
+
+def report(folder: Path, cache: Path, given: argparse.Namespace) -> None:
+    size = (folder / "embeddings.csv").stat().st_size / 1e6
+    print(
+        f"{given.rows} × {given.dim} values ({size:.0f} MB of CSV), {len(TASKS)} tasks, {sum(TASKS.values())} labels,"
+    )
+    print(f"{given.splits} splits, {given.epochs} epochs; load of the machine {os.getloadavg()[0]:.1f}")
+    print(f"{'':44} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
+    new = [run(folder, cache / f"new-{number}") for number in range(given.repeat)]
+    runs = {"neuco bench, a CSV file that is new to it": least(new)}
+    for threads in (2, 1):
+        again = [run(folder, cache / "new-0", threads) for _ in range(given.repeat)]
+        runs[f"neuco bench, again, {threads} thread{'s' * (threads > 1)}"] = least(again)
+    runs["loop over DataLoaders (scaled up)"] = whole = loop(folder, cache, given)
+    for name, used in runs.items():
+        ratio = (
+            "" if used is whole else f"   {whole.wall / used.wall:.0f} times by wall, {whole.cpu / used.cpu:.0f} by CPU"
+        )
+        print(f"{name:44} {used}{ratio}")
+    for name, place in (("new to it", cache / "parts"), ("again", cache / "parts")):
+        parts = stage("parts", folder, place)
+        total = sum(spent["cpu"] for spent in parts.values())
+        shares = sorted(parts.items(), key=lambda item: -item[1]["cpu"])
+        print(f"CPU seconds by part, {name}: ", end="")
+        print(", ".join(f"{part} {spent['cpu']:.2f} ({spent['cpu'] / total:.0%})" for part, spent in shares))
+
+
+def report_clone(folder: Path, place: Path) -> None:
+    """A new clone, with what is committed; the packages are those that are installed here."""
+    for name, prepared in (("set up", True), ("not set up", False)):
+        tree = place / name.replace(" ", "-")
+        subprocess.run(["git", "clone", "--quiet", "--depth=1", ROOT.as_uri(), str(tree)], check=True)
+        if prepared:
+            used = spend([sys.executable, "-m", "neuco_core.scoring.warm"], tree)
+            print(f"{'new clone: what set-up compiles':44} {used}")
+        for which in ("first", "second"):
+            print(f"{f'new clone, {name}: {which} run':44} {run(folder, place / 'cache' / name, tree=tree)}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("rows", 13260), ("dim", 1024), ("splits", 40), ("epochs", 20), ("repeat", 2)):
+    for name, default in (("rows", 13260), ("dim", 1024), ("splits", 40), ("epochs", 20), ("repeat", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument("--clone", action="store_true", help="also the first run in a new clone")
+    parser.add_argument("--stage", choices=("parts", "before"), help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
+    if given.stage:
+        sys.path.insert(0, str(ROOT))
+        spent = {"parts": stage_parts, "before": stage_before}[given.stage](given.folder)
+        (given.folder / f"{given.stage}.json").write_text(json.dumps(spent))
+        return
     with tempfile.TemporaryDirectory() as name:
-        small, folder = Path(name) / "small", Path(name) / "whole"
-        small.mkdir()
-        folder.mkdir()
-        write_workload(small, 100, 16, 2, 2)
-        warming = run(small, None)
-        print(f"warming up: {warming.wall:.1f} s, {warming.cpu:.1f} s of CPU, {warming.peak_mb:.0f} MB")
+        folder, cache = Path(name) / "whole", Path(name) / "cache"
+        write_workload(Path(name) / "small", 100, 16, 2, 2)
+        run(Path(name) / "small", cache)  # compiles what is not compiled yet
+        subprocess.run([sys.executable, "-m", "neuco_core.scoring.warm"], check=True, cwd=ROOT)
         write_workload(folder, given.rows, given.dim, given.splits, given.epochs)
-        size = (folder / "embeddings.csv").stat().st_size / 1e6
-        print(
-            f"{given.rows} x {given.dim} values ({size:.0f} MB of CSV), {len(TASKS)} tasks with {sum(TASKS.values())}"
-        )
-        print(f"labels, {given.splits} splits, {given.epochs} epochs; load of the machine {os.getloadavg()[0]:.1f}")
-        print("threads    wall s     CPU s   peak MB")
-        for threads in (1, 2):
-            for _ in range(given.repeat):
-                used = run(folder, threads)
-                print(f"{threads:7d} {used.wall:9.1f} {used.cpu:9.1f} {used.peak_mb:9.0f}")
+        report(folder, cache, given)
+        if given.clone:
+            report_clone(folder, Path(name) / "clones")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Compile the scorer's kernel once, and give it to every sandbox: in each of them it would take ten seconds again.
+"""Compile the kernels of scorer and reader once, for every sandbox: in each of them it would take ten seconds again.
 
 It is compiled in a sandbox that holds main's core and nothing else, so that no contributed code has a hand in it.
 """
@@ -18,17 +18,16 @@ from ci.sandbox import OUT, TREE, Limits
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 
-KERNEL = "neuco_core/scoring/kernel.py"
+KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
 PROTOCOL = "neuco-2025+epochs=1,k=2"
 SAMPLES = 60
 
 
 def warm_folder(core: Path, kind: str) -> Path:
     """The compiled kernel of a tree, made if it is not there yet."""
-    source = core / KERNEL
+    sources = [core / name for name in KERNELS]
     facts = (
-        source.read_bytes(),
-        source.stat().st_mtime_ns,
+        *((source.read_bytes(), source.stat().st_mtime_ns) for source in sources),
         metadata.version("numba"),
         sys.version,
         platform.processor(),
@@ -52,9 +51,11 @@ def main(out: str) -> int:
     import numpy as np
 
     from neuco_core.scoring.scorer import score
+    from neuco_core.scoring.warm import compile_all
     from neuco_core.tables.embeddings import make_embeddings
     from neuco_core.tables.labels import labels_from_table
 
+    compile_all()
     ids = [f"s{number}" for number in range(SAMPLES)]
     values = np.random.default_rng(0).standard_normal((SAMPLES, 4)).astype(np.float32)
     for kind, labels in (("regression", values[:, 0].tolist()), ("classification", [i % 2 for i in range(SAMPLES)])):

@@ -20,17 +20,21 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def ls(as_json: bool) -> None:
-    """List the cache: files, and what uses them."""
+    """List the cache: files, what uses them, and binary copies of large CSV files."""
     from neuco_core.fetch.cache import cache_dir, entries
     from neuco_core.fetch.usage import users
+    from neuco_core.tables.kept import copies
 
     used = users()
     files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
+    binary = [copy.describe() for copy in copies()]
     if as_json:
-        return echo_json({"cache": str(cache_dir()), "files": files})
+        return echo_json({"cache": str(cache_dir()), "copies": binary, "files": files})
     cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in files]
+    cells += [(c["sha256"][:12], str(c["size"]), c["name"], "(binary copy)") for c in binary]
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
-    click.echo(f"{counted(len(files), 'file')}, {sum(f['size'] for f in files)} bytes in {cache_dir()}")
+    size = sum(item["size"] for item in [*files, *binary])
+    click.echo(f"{counted(len(cells), 'file')}, {size} bytes in {cache_dir()}")
     return None
 
 
@@ -40,9 +44,10 @@ def ls(as_json: bool) -> None:
 def verify(datasets: Sequence[str], as_json: bool) -> None:
     """Hash every file in the cache, or read every byte of a dataset's cubes.
 
-    Corrupt files in the cache are removed: the next fetch brings them again. Of each DATASET all files are read and
-    compared with the CRC-32s in them, and the version is shown by which scores know the data: it is the same for every
-    copy. Damaged cubes are named and stay. Ends with exit code 4 if anything is corrupt or damaged.
+    Corrupt files in the cache are removed: the next fetch brings them again, and copies of CSV files are made anew.
+    Of each DATASET all files are read and compared with the CRC-32s in them, and the version is shown by which scores
+    know the data: it is the same for every copy. Damaged cubes are named and stay. Ends with exit code 4 if anything is
+    corrupt or damaged.
     """
     if datasets:
         _verify_datasets(datasets, as_json)
@@ -81,30 +86,39 @@ def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
 
 def _verify_cache(as_json: bool) -> None:
     from neuco_core.fetch.cache import discard, entries
+    from neuco_core.tables.kept import copies
 
     checked = [(item, _describe(item), item.intact()) for item in entries()]
     for item, _, intact in checked:
         if not intact:
             discard(item)
+    rows = [{**description, "intact": intact} for _, description, intact in checked]
+    rows += [{**copy.describe(), "intact": copy.load() is not None} for copy in copies()]  # which removes it if not
     if as_json:
-        echo_json([{**description, "intact": intact} for _, description, intact in checked])
+        echo_json(rows)
     else:
-        cells = [(d["sha256"][:12], d["name"], "ok" if intact else "corrupt, removed") for _, d, intact in checked]
+        cells = [(r["sha256"][:12], r["name"], "ok" if r["intact"] else "corrupt, removed") for r in rows]
         click.echo(table(("sha256", "name", "state"), cells))
-    corrupt = sum(not intact for _, _, intact in checked)
+    corrupt = sum(not row["intact"] for row in rows)
     if corrupt:
-        what = f"{corrupt} of {counted(len(checked), 'file')} in the cache corrupt, and removed"
+        what = f"{corrupt} of {counted(len(rows), 'file')} in the cache corrupt, and removed"
         raise ChecksumError(what, hint="Fetch them again with `neuco data fetch`")
 
 
 @click.command()
-@click.option("--all", "everything", is_flag=True, help="Empty the cache, with the embeddings that encoders made.")
+@click.option(
+    "--all",
+    "everything",
+    is_flag=True,
+    help="Empty the cache, with embeddings that encoders made and copies of CSV files.",
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
     """Remove what is no longer used.
 
-    That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
+    That is: fetched files that no registered task or method uses, binary copies of CSV files that were not read for 30
+    days, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.
     """
     from neuco_core.fetch.usage import prunable, remove

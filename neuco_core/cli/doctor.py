@@ -38,10 +38,11 @@ Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 
 
 @click.command()
+@click.option("--compile", "now", is_flag=True, help="Compile neuco's own kernels now, so that no score waits for it.")
 @json_option
-def doctor(as_json: bool) -> None:
+def doctor(now: bool, as_json: bool) -> None:
     """Check the installation: versions, extras, folders, pins, plugins, suites. Ends with 5 if a plugin is broken."""
-    rows = [*_environment(), *_extras(), *_plugins(), *_suites()]
+    rows = [*_environment(), *_kernels(now), *_extras(), *_plugins(), *_suites()]
     if as_json:
         echo_json([{"check": check, "status": status, "detail": detail} for check, status, detail in rows])
     else:
@@ -65,6 +66,23 @@ def _environment() -> Iterator[Row]:
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
     yield _attempt("pins", lambda: _pins(shipped_file()))
     yield _attempt("own pins", lambda: _pins(user_file()))
+
+
+def _kernels(now: bool) -> Iterator[Row]:
+    """Whether the first score, and the first large CSV file, will wait for the compiler."""
+    from neuco_core.plugins.compiled import is_kept
+    from neuco_core.scoring.warm import compile_all, kernels
+
+    if now:
+        compile_all()
+    for name, function in kernels().items():
+        folder = function.stats.cache_path
+        if folder is None:
+            yield f"kernel {name}", "missing", "no folder for compiled code can be written: every process compiles it"
+        elif is_kept(function):
+            yield f"kernel {name}", "ok", f"compiled in {folder}"
+        else:
+            yield f"kernel {name}", "missing", "will be compiled when it is first needed: neuco doctor --compile"
 
 
 def _pins(path: Path) -> str:

@@ -165,7 +165,8 @@ def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsF
     from neuco_core.runs.files import free_names, open_file
 
     names = free_names(given["files"], given["name"] or "")
-    return [open_file(path, tasks, name=name, strict=given["strict"], shared=shared) for path, name in names.items()]
+    options = {"strict": given["strict"], "shared": shared, "keep": not given["fresh"]}
+    return [open_file(path, tasks, name=name, **options) for path, name in names.items()]
 
 
 def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:

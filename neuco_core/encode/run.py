@@ -71,7 +71,7 @@ def method_embeddings(
     the samples that were encoded, and the seconds.
     """
     if method.files:
-        return _from_file(method, dataset_id, params)
+        return _from_file(method, dataset_id, params, keep=cached and run is None)
     from neuco_core.plugins.catalog import load_dataset
 
     dataset = load_dataset(dataset_id)
@@ -79,7 +79,7 @@ def method_embeddings(
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
-def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
+def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any], *, keep: bool) -> Embeddings:
     from neuco_core.fetch.fetch import fetch
 
     if params:
@@ -90,7 +90,7 @@ def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Em
             expected="one of " + ", ".join(sorted(method.files)),
             got=dataset_id,
         )
-    return read_embeddings(fetch(method.files[dataset_id]))
+    return read_embeddings(fetch(method.files[dataset_id]), keep=keep)
 
 
 @versioned(1)

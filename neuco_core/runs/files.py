@@ -34,15 +34,17 @@ def open_file(
     strict: bool = False,
     shared: str = "",
     several: bool = False,
+    keep: bool = True,
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
     Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
-    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them. Without
+    ``keep`` no binary copy of it is used.
     """
     from neuco_core.tables.embeddings import read_embeddings
 
-    ids = frozenset(read_embeddings(path, strict=strict).ids)
+    ids = frozenset(read_embeddings(path, strict=strict, keep=keep).ids)
     labelled = _labelled(ids, tasks, shared)
     datasets = _datasets(tasks, labelled)
     overlap = [a & b for a, b in itertools.combinations(datasets.values(), 2)]

@@ -83,7 +83,7 @@ class FileSource:
         if self._embeddings is None:
             from neuco_core.tables.embeddings import read_embeddings
 
-            self._embeddings = read_embeddings(self.path, **self._options)
+            self._embeddings = read_embeddings(self.path, keep=True, **self._options)
             self._ids = frozenset(self._embeddings.ids)
         return self._embeddings
 

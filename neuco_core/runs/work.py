@@ -91,7 +91,8 @@ class Work:
             from neuco_core.tables.embeddings import read_embeddings
 
             path = fetch(Remote(Path(step.file).as_uri(), step.sha256))
-            return read_embeddings(path, strict=step.strict, dim=load_protocol(step.protocol).embedding_dim)
+            dim = load_protocol(step.protocol).embedding_dim
+            return read_embeddings(path, strict=step.strict, dim=dim, keep=not step.fresh)
         from neuco_core.encode.run import method_embeddings
 
         shared = Path(step.shared) if step.shared and Path(step.shared).is_dir() else None

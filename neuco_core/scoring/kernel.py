@@ -9,23 +9,15 @@ NaN. All of it is in one file because the compiler's cache looks at one file.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
 
-import numba
 import numpy as np
 
-from neuco_core.plugins.source import compiled_here
+from neuco_core.plugins.compiled import compiled, first_call
 
 FAST = {"reassoc", "contract", "arcp", "nsz"}
 
 
-def _compiled(function: Any) -> Any:
-    options: dict[str, Any] = {"nogil": True, "fastmath": FAST, "error_model": "numpy"}
-    try:
-        with compiled_here():
-            return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
-        return numba.njit(**options)(function)
+_compiled = compiled(keep=False, fastmath=FAST, error_model="numpy")
 
 
 @_compiled
@@ -170,7 +162,7 @@ def _gradients(x, y, rows, start, count, kind, weight, bias, out, gradient, bias
     return total
 
 
-@_compiled
+@compiled(keep=True, fastmath=FAST, error_model="numpy")
 def fit(x, y, train, test, words, kind, epochs, batch, lr, decay, weights, biases, predictions, losses):  # type: ignore[no-untyped-def]
     """Train one split. Fills per epoch: weights, biases, predictions of the test part, losses (train, test)."""
     outputs, dim = weights.shape[1], weights.shape[2]
@@ -204,4 +196,4 @@ def warm() -> None:
     x, y, rows = np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), np.arange(2, dtype=np.uint32)
     words, losses = np.zeros(8, np.uint32), np.empty((2, 1))
     filled = (np.empty((1, 1, 1), np.float32), np.empty((1, 1), np.float32), np.empty((1, 1, 1), np.float32))
-    fit(x, y, rows[:1], rows[1:], words, 0, 1, 1, 0.001, 0.01, *filled, losses)
+    first_call(fit, x, y, rows[:1], rows[1:], words, 0, 1, 1, 0.001, 0.01, *filled, losses)

@@ -76,10 +76,10 @@ def to_float32(values: np.ndarray) -> np.ndarray:
 
 
 def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
-    for position, name in enumerate(ids):
-        if not isinstance(name, str) or not _csv.clean_id(name):
-            raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(name))
-    clean = tuple(_csv.clean_id(str(name)) for name in ids)
+    clean = tuple(_csv.clean_id(name) if isinstance(name, str) else "" for name in ids)
+    if "" in clean:
+        position = clean.index("")
+        raise DataError("not an id", where=f"{where}, row {position + 1}", expected="text", got=repr(ids[position]))
     double = _csv.first_double(clean)
     if double is not None:
         where = f"{where}, rows {double[0] + 1} and {double[1] + 1}"
@@ -88,13 +88,14 @@ def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
 
 
 def read_embeddings(
-    path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False
+    path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False, keep: bool = False
 ) -> Embeddings:
     """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
 
     Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
     ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
-    Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant.
+    Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant. With ``keep`` a
+    large CSV file is read once, and then from a binary copy in the cache, as long as it has the same sha256.
     """
     from neuco_core.tables import embeddings_csv, embeddings_files
 
@@ -108,7 +109,7 @@ def read_embeddings(
     }
     most, kind = min(dim or MAX_COLUMNS, MAX_COLUMNS), _format(path)
     if kind == ".csv":
-        return embeddings_csv.read_csv(path, strict, most, gaps=gaps)
+        return embeddings_csv.read_csv(path, strict, most, gaps=gaps, keep=keep)
     return readers[kind](path, strict, most)
 
 

@@ -1,38 +1,29 @@
-"""Embeddings in CSV: a fast path for clean files, a careful one for the rest.
+"""Embeddings in CSV: compiled code for large files, plain Python for small ones and for all that is odd.
 
-The fast path is pandas' C parser (float64, then rounded to float32, as NeuCo-Bench does) in blocks of rows.
-A file it cannot read is read again row by row, to count what is replaced or to locate the error.
+Both read a number as float64 and round it to float32, as NeuCo-Bench does, and give the same bits. A large file that
+compiled code cannot read is read again row by row, which also finds the place of an error.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuco_core.errors import DataError
 from neuco_core.files import replacing
+from neuco_core.tables import csv_quick
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
 from neuco_core.tables.limits import check_columns
 
-if TYPE_CHECKING:
-    import pandas
-
-# The words for a missing value; any other that is no number is counted as such.
-MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
 # pandas reads a column of these as 1 and 0.
 BOOLEANS = {"true": 1.0, "false": 0.0}
-CELLS = 3 << 19  # in a block of rows: 12 MB as float64
-
-
-class _OddError(Exception):
-    """The fast path gives up; the careful one copes, or says why it cannot."""
+CELLS = 3 << 19  # in a block of rows that is written
 
 
 @dataclass(frozen=True)
@@ -72,73 +63,55 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
     return columns
 
 
-def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
-    lines = _csv.scan(path)
-    rows = _csv.read_rows(path)
-    _, names = next(rows)
-    place_of = {name: place for place, name in enumerate(names)}
-    columns = value_columns(names, path, dim, gaps=gaps)
-    layout = Layout(tuple(names), tuple(place_of[name] for name in columns))
-    if next(rows, None) is None:  # also sees to it that the first row has the header's width
-        raise DataError("no rows below the header", where=path)
-    lines = min(lines, path.stat().st_size // len(names) + 1)  # a row has a separator for each column
+def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False, keep: bool = False) -> Embeddings:
+    """``keep`` takes a large file from its binary copy if there is one, and leaves one for the next run if not."""
+    if not keep or path.stat().st_size < csv_quick.LARGE:
+        return _read(path, strict, dim, gaps)
+    from neuco_core.tables import kept
+
+    before = _state(path)
+    copy = kept.copy_of(path)
+    if copy and copy.path.exists():
+        layout = _layout(path, dim, gaps)
+        found = copy.load(path, layout.ignored)
+        if found and found.dim == len(layout.places) and not (strict and found.replaced):
+            return found
+    embeddings = _read(path, strict, dim, gaps)
+    if copy and _state(path) == before:  # otherwise other bytes were hashed than read
+        copy.save(embeddings, path.name)
+    return embeddings
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    stat = path.stat()
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
+
+
+def _read(path: Path, strict: bool, dim: int | None, gaps: bool) -> Embeddings:
+    size = path.stat().st_size
+    blocks = csv_quick.cut(path) if size >= csv_quick.LARGE else None
+    lines = 1 + sum(blocks.lines) if blocks else _csv.scan(path)
+    layout = _layout(path, dim, gaps)
+    if blocks:
+        try:
+            ids, values, replaced = csv_quick.read_blocks(blocks, layout.header, layout.places, strict, _number)
+        except csv_quick.OddError:
+            lines = _csv.scan(path)  # which also counts lines that end with a carriage return
+        else:
+            return make_embeddings(ids, values, replaced=replaced, ignored=layout.ignored, where=path)
+    lines = min(lines, size // len(layout.header) + 1)  # a row has a separator for each column
     values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
-    replaced: dict[str, int] = {}
-    try:
-        ids = _read_quickly(path, layout, values)
-    except _OddError:
-        ids, replaced = _read_carefully(path, layout, values, strict)
+    ids, replaced = _read_carefully(path, layout, values, strict)
     return make_embeddings(ids, values[: len(ids)], replaced=replaced, ignored=layout.ignored, where=path)
 
 
-def _read_quickly(path: Path, layout: Layout, values: np.ndarray) -> list[str]:
-    ids: list[str] = []
-    for names, block in _quick_blocks(path, layout):
-        part = values[len(ids) : len(ids) + len(names)]
-        with np.errstate(over="ignore"):
-            part[...] = block
-        if not np.isfinite(part).all():
-            raise _OddError
-        ids.extend(map(_csv.clean_id, names))
-    if "" in ids or len(set(ids)) != len(ids):
-        raise _OddError
-    return ids
-
-
-def _quick_blocks(path: Path, layout: Layout) -> Iterator[tuple[list[str], np.ndarray]]:
-    import pandas as pd
-
-    place = layout.header.index("id")
-    try:
-        # Types by column would cost a third more time than a converter for the ids. Without the filter for missing
-        # values an empty cell makes its column text: it may be the end of a row that is too short.
-        with pd.read_csv(
-            path,
-            header=0,
-            names=range(len(layout.header)),
-            index_col=False,
-            converters={place: str},
-            na_filter=False,
-            chunksize=max(CELLS // len(layout.header), 1),
-        ) as blocks:
-            for block in blocks:
-                ids = block.pop(place).tolist()  # type: ignore[arg-type]
-                yield ids, _block(block, layout)
-    except (ValueError, OverflowError) as error:  # also pandas' own errors and those of decoding
-        raise _OddError from error
-
-
-def _block(block: pandas.DataFrame, layout: Layout) -> np.ndarray:
-    last = len(layout.header) - 1
-    if last in block and last not in layout.places and (block[last] == "").any():
-        raise _OddError
-    if len(block.columns) != len(layout.places):
-        block = block[sorted(layout.places)]
-    if any(kind.kind not in "fiu" for kind in block.dtypes):
-        raise _OddError
-    values = block.to_numpy(dtype=np.float64)
-    order = np.argsort(np.argsort(layout.places))
-    return values if list(layout.places) == sorted(layout.places) else values[:, order]
+def _layout(path: Path, dim: int | None, gaps: bool) -> Layout:
+    rows = _csv.read_rows(path)
+    _, names = next(rows)
+    columns = value_columns(names, path, dim, gaps=gaps)
+    if next(rows, None) is None:  # also sees to it that the first row has the header's width
+        raise DataError("no rows below the header", where=path)
+    return Layout(tuple(names), tuple(names.index(name) for name in columns))
 
 
 def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool) -> tuple[list[str], dict[str, int]]:
@@ -156,7 +129,7 @@ def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool
         numbers = to_float32(np.array(_numbers(cells)))
         _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
         for column in np.flatnonzero(np.isnan(numbers)):
-            replaced["missing" if cells[column].strip() in MISSING else "not_a_number"] += 1
+            replaced["missing" if cells[column].strip() in _csv.MISSING else "not_a_number"] += 1
             numbers[column] = 0
         values[len(lines)] = numbers
         lines[name] = line

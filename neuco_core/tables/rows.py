@@ -24,13 +24,16 @@ _MAGIC = {
     b"<!DOCTYPE": "a web page",
     b"<html": "a web page",
 }
+# The words for a missing value; any other that is no number is counted as such.
+MISSING = frozenset(["", "NA", "N/A", "n/a", "NaN", "nan", "-nan", "None", "NULL", "null", "<NA>"])
 _SUFFIX = re.compile(r"(\s*\.zarr(\.zip)?)+\Z")  # repeated, so that a clean id stays as it is
 _BLOCK = 1 << 20
 
 
 def clean_id(text: str) -> str:
     """An id without the spaces around it and without the suffix of the cube's file."""
-    return _SUFFIX.sub("", text.strip())
+    text = text.strip()
+    return _SUFFIX.sub("", text) if ".zarr" in text else text
 
 
 def scan(path: Path) -> int:
@@ -39,9 +42,7 @@ def scan(path: Path) -> int:
     try:
         with path.open("rb") as file:
             block = file.read(_BLOCK)
-            for magic, what in _MAGIC.items():
-                if block.startswith(magic):
-                    raise DataError(f"not a CSV file but {what}", where=path)
+            check_magic(block, path)
             while block:
                 if b"\0" in block:
                     line = lines + block.count(b"\n", 0, block.index(b"\0")) + 1
@@ -53,6 +54,13 @@ def scan(path: Path) -> int:
     except OSError as error:
         raise unreadable(path, error) from error
     return lines + 1
+
+
+def check_magic(start: bytes, path: Path) -> None:
+    """Refuse what begins as another kind of file does."""
+    for magic, what in _MAGIC.items():
+        if start.startswith(magic):
+            raise DataError(f"not a CSV file but {what}", where=path)
 
 
 def unreadable(path: Path, error: OSError) -> DataError:

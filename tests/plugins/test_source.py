@@ -76,7 +76,7 @@ with compiled_apart():
     from neuco_core.scoring import kernel
     stretched.stretch(1.0)
     print(stretched.stretch._cache.cache_path)
-    print(kernel._forward._cache.cache_path)
+    print(kernel.fit.stats.cache_path)
 print(os.environ["NUMBA_CACHE_DIR"])
 """
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import DataError
+from neuco_core.tables import csv_quick
 from neuco_core.tables.embeddings import read_embeddings
 from tests.tables.helpers import Case, refusal
 
@@ -111,8 +112,13 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("large", [False, True], ids=["small", "large"])
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_embedding_file(case: Case, tmp_path: Path) -> None:
+def test_embedding_file(case: Case, large: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files over some size are read by other code, which must give the same."""
+    if large:
+        monkeypatch.setattr(csv_quick, "LARGE", 1)
+        monkeypatch.setattr(csv_quick, "BLOCK", 8)
     path = tmp_path / "embeddings.csv"
     path.write_bytes(case.data)
     if case.error:

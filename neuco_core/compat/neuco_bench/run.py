@@ -101,7 +101,7 @@ def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:
 
     protocol = job.config.protocol
     tables = {item.task: read_table(item, normalize=protocol.normalize_labels) for item in annotations}
-    options = {"strict": job.strict, "dim": protocol.embedding_dim, "gaps": not job.strict}
+    options = {"strict": job.strict, "dim": protocol.embedding_dim, "gaps": not job.strict, "keep": True}
     embeddings = read_embeddings(job.submission_file, **options)  # type: ignore[arg-type]
     notes = [f"{count} values became 0: {reason}" for reason, count in embeddings.replaced.items() if count]
     notes += [
