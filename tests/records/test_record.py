@@ -250,7 +250,7 @@ def test_the_quick_way_accepts_nothing_that_the_other_refuses() -> None:
     for inner in (str(2**63), "1" * 25, "[" * 30 + "]" * 30, '"\\ud800"', "NaN"):
         data = signed(good.replace(b"1.5", inner.encode()))
         assert parsing._as_written(data) is None
-        with pytest.raises(DataError, match="bad (provenance|record)"):
+        with pytest.raises(DataError, match=r"bad (provenance|record)"):
             parse_record(data, "x")
 
 
