@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Current:
-    """All records of a registry, each read strictly, their other metrics left out; and why some no longer count."""
+    """All records of a registry, each read strictly, and why some of them no longer count."""
 
     suites: Mapping[str, Suite]
     records: Sequence[Record]
@@ -62,12 +62,15 @@ class Current:
 
 
 def _read(registry: Path, tasks: Collection[str]) -> Iterator[Record]:
-    """All records without their other metrics: no board shows those, and of 500,000 records they are 3 GB."""
+    """All records; without their other metrics, which of 500,000 records are 3 GB, where no board reads them.
+
+    Intervals of F1 do (``stats/trained.py``).
+    """
     for path in record_files(registry):
         record = read_record(path)
         if record.task not in tasks:
             raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
-        yield replace(record, metrics={})
+        yield record if record.metric == "f1" else replace(record, metrics={})
 
 
 def current(registry: Path) -> Current:
