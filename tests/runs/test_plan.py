@@ -94,7 +94,7 @@ def test_a_changed_input_is_named(name: str, tmp_path: Path) -> None:
     assert said in found.reason
 
 
-NEW_SCORER = {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1}
+NEW_SCORER = {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1, "strict_r2": 1}
 
 
 def test_another_scorer_makes_everything_stale(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
