@@ -10,18 +10,14 @@ import argparse
 
 from neuco_core import Task, list_tasks, load_method, load_protocol
 from neuco_core.contract.baselines import Measured, measure_baseline
-from neuco_core.contract.yardstick import yardstick
-from neuco_core.plugins.catalog import load_metric
 
 METHOD = "averaging"
 PROTOCOL = "ridge"
 
 
 def measure(task: Task) -> Measured:
-    labels = task.labels()
-    yard = yardstick(labels, load_metric(task.metric))
     embeddings = load_method(METHOD).embeddings(task.dataset)
-    return measure_baseline(embeddings, labels, load_protocol(PROTOCOL), task.metric, yard)
+    return measure_baseline(embeddings, task.labels(), load_protocol(PROTOCOL), task.metric)
 
 
 def main() -> None:

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from math import floor
 from typing import TYPE_CHECKING
 
-from neuco_core.contract.yardstick import Yardstick
+from neuco_core.contract.yardstick import yardstick
+from neuco_core.plugins.catalog import load_metric
 from neuco_core.protocol import Protocol
 
 if TYPE_CHECKING:
@@ -25,21 +26,25 @@ NO_HEADROOM = "shuffled labels reach it as well"
 
 @dataclass(frozen=True)
 class Measured:
-    """``reach`` is what shuffled labels may score: their best, and once more the range of theirs."""
+    """``reach`` is what shuffled labels may score: their best, and once more the range of theirs.
+
+    ``decimals`` are those of scores that are worth showing.
+    """
 
     score: float
     tolerance: float
     reach: float
     headroom: bool
+    decimals: int
 
 
-def measure_baseline(
-    embeddings: Embeddings, labels: Labels, protocol: Protocol, metric: str, yard: Yardstick
-) -> Measured:
+def measure_baseline(embeddings: Embeddings, labels: Labels, protocol: Protocol, metric: str) -> Measured:
     """The score, and a tolerance of at most half the way to what shuffled labels reach."""
     from neuco_core.scoring.scorer import score
 
     reached = score(embeddings, labels, protocol, metric=metric).mean
+    # An error has the label's unit: 0.01 may be nothing there, or everything.
+    yard = yardstick(labels, load_metric(metric))
     blind = [score(embeddings, shuffled(labels, i), protocol, metric=metric).mean for i in range(SHUFFLES)]
     worst, *_, best = sorted(blind, reverse=yard.sign < 0)
     reach = best + (best - worst)
@@ -47,7 +52,7 @@ def measure_baseline(
     room = yard.sign * (reached - reach) / 2
     headroom = room >= step
     steps = min(WIDEST, floor(room / step)) if headroom else WIDEST
-    return Measured(reached, round(steps * step, max(yard.decimals, 0)), reach, headroom)
+    return Measured(reached, round(steps * step, max(yard.decimals, 0)), reach, headroom, yard.decimals)
 
 
 def shuffled(labels: Labels, seed: int = 0) -> Labels:

@@ -115,22 +115,17 @@ def _here(path: Path) -> Remote:
 
 def _baseline(task: Task, protocol: Protocol, has_dataset: bool) -> Baseline:
     """The score of the first simple method that shuffled labels do not reach; of the first one, if there is none."""
-    from neuco_core.contract.yardstick import yardstick
-    from neuco_core.plugins.catalog import load_metric
-
     labels = task.labels()
-    # An error has the label's unit: 0.01 may be nothing there, or everything.
-    yard = yardstick(labels, load_metric(task.metric))
     found: list[Baseline] = []
     for method, embeddings in _embeddings(task, labels, has_dataset):
-        measured = measure_baseline(embeddings, labels, protocol, task.metric, yard)
+        measured = measure_baseline(embeddings, labels, protocol, task.metric)
         if not (math.isfinite(measured.score) and math.isfinite(measured.reach)):
             hint = "Look at the file: almost all labels may be equal"
             raise UsageError("no score is defined for these labels", hint=hint)
         headroom = measured.headroom and method != GUESS
         own = Baseline(
             method=method,
-            score=round(measured.score, yard.decimals + 1),
+            score=round(measured.score, measured.decimals + 1),
             tolerance=measured.tolerance,
             protocol=protocol.name,
             source=SOURCE if headroom else f"{SOURCE}; {NO_HEADROOM}",

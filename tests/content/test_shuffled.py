@@ -7,7 +7,6 @@ import pytest
 
 from neuco_core import Task, list_tasks, load_method, load_protocol, score
 from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline, shuffled
-from neuco_core.contract.yardstick import Yardstick
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
 
@@ -60,6 +59,5 @@ def test_a_baseline_has_headroom_only_if_the_embeddings_know_the_labels(
     y = signal * x[:, 0] + rng.standard_normal(200)
     ids = tuple(f"s{i:03}" for i in range(200))
     labels = Labels("made", "regression", ids, y, "0" * 64)
-    yard = Yardstick(0.0, 1.0, 1.0, 1)
-    found = measure_baseline(make_embeddings(ids, x), labels, load_protocol("ridge+k=8"), "r2", yard)
+    found = measure_baseline(make_embeddings(ids, x), labels, load_protocol("ridge+k=8"), "r2")
     assert (found.headroom, found.tolerance) == (headroom, tolerance)
