@@ -234,11 +234,11 @@ class Method(Content):
     """Where embeddings come from: ``files`` by dataset id, or an ``encoder`` that is run on cubes.
 
     ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
-    ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them; ``weights``
-    are files that it is given as paths, each as the argument of its name. ``uses_ids`` declares that its numbers depend
-    on the names of samples, which those of any other method must not. ``tolerance`` is how far batch size, order and
-    repetition may move a value, in units of the spread of its dimension: 0 is bit for bit, a network in batches needs
-    about 1e-4.
+    ``bands`` and ``seasons`` are what the encoder needs, and all that it is given (everything if empty); ``requires``
+    are packages, as ``pip`` knows them; ``weights`` are files that it is given as paths, each as the argument of its
+    name. ``uses_ids`` declares that its numbers depend on the names of samples, which those of any other method must
+    not. ``tolerance`` is how far batch size, order and repetition may move a value, as a part of the spread of the
+    embeddings: 0 is bit for bit, a network in batches needs about 1e-4.
 
     The last four are facts for readers and change no score; what is not known stays ``None``, or empty.
     ``pretraining`` names the data that it was trained on, by the id of a dataset here or by its usual name: ``()`` for
@@ -250,6 +250,7 @@ class Method(Content):
     encoder: Callable[..., Any] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     bands: tuple[str, ...] = ()
+    seasons: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     weights: Mapping[str, Remote] = field(default_factory=dict)
     dim: int | None = None
@@ -269,6 +270,7 @@ class Method(Content):
             raise v.fail(self, "files", dict(self.files), "either files or an encoder, and not both")
         v.freeze_mapping(self, "params", SCALARS)
         v.freeze_strings(self, "bands")
+        v.freeze_strings(self, "seasons")
         v.freeze_strings(self, "requires")
         v.freeze_mapping(self, "weights", Remote)
         if self.weights and (self.files or not all(name.isidentifier() for name in self.weights)):

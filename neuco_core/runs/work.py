@@ -63,7 +63,7 @@ class Work:
         if not clock.samples:  # from a file or a cache: nothing was measured
             return result
         cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
-        return {**result, "encoding": cost}
+        return {**result, "encoding": {**cost, **clock.made_with}}
 
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score
@@ -105,6 +105,7 @@ class Work:
             run=shared if step.fresh else None,
             known=step.known,
             clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
+            threads=step.threads,
         )
 
     def _shown(self) -> Callable[[int, int], None] | None:
