@@ -21,6 +21,7 @@ from neuco_core.plugins import catalog
 from neuco_core.plugins.code import StandIn
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.labels import run_labels
+from neuco_core.runs.shards import ShardWork
 from neuco_core.runs.steps import Result, Step, failure
 from neuco_core.specs import exact
 from neuco_core.text import one_line
@@ -43,13 +44,14 @@ class Work:
         self._progress = progress
         self._embeddings: tuple[Step, Embeddings] | None = None
         self._labels: dict[str, Labels] = {}
+        self._shards = ShardWork()
 
     def do(self, step: Step) -> Result:
         """The result of a step; every failure that a process survives is one too, with its type."""
         start = time.perf_counter()
         reset_peak()
         try:
-            result = self._score(step) if step.task else self._embed(step)
+            result = self._shards.do(step) if step.shard else self._score(step) if step.task else self._embed(step)
         except Exception as error:
             result = explain_error(error)
         except SystemExit as error:
