@@ -22,12 +22,14 @@ import numpy as np
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.cubes.stored import StoredBatch
 from neuco_core.encode.device import is_out_of_memory, let_go, uses_torch
+from neuco_core.encode.memory import fitting, watched
 from neuco_core.specs import Method
 
 # Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
 # nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.
 CPU_BYTES = 64 << 20
 DEVICE_BYTES = 256 << 20
+WATCHED_BYTES = 1 << 20  # of a sample: smaller ones need no care, and their batches no thread that watches
 AHEAD = 1  # batches that are read beyond those being encoded
 MOST_READERS = 16
 Item = TypeVar("Item")
@@ -47,6 +49,7 @@ class Pipeline:
         self.side_by_side = device == "cpu" and bool(getattr(encoder, "parallel", True))
         self.batch_size = batch_size
         self._measured = not self.needs_cubes
+        self._unwatched = False
         self._local = threading.local()
         self._most = math.inf  # samples that fit into memory together, once that is known
 
@@ -63,17 +66,34 @@ class Pipeline:
         sample = math.prod(next(iter(batch.samples())).shape) * 4
         most = (CPU_BYTES if self.device == "cpu" else DEVICE_BYTES) // max(sample, 1)
         self.batch_size, self._measured = max(1, min(self.batch_size, most)), True
+        self._unwatched = sample > WATCHED_BYTES and self.threads > 1
 
     def _side_by_side(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
-        slots = threading.Semaphore(self.threads)
+        slots = threading.Semaphore(1)
 
         def work(part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
             batch = self._read(part)
             with slots:
                 return part, self._encode(self._own(), batch), batch.nbytes
 
+        if self._unwatched and self.side_by_side:
+            yield self._watch(work, parts[0])
+            parts = parts[1:]
+        slots = threading.Semaphore(self.threads)
         with _pool(self.threads + AHEAD, self._prepare) as pool:
             yield from in_order(pool, work, parts, 2 * self.threads + AHEAD)
+
+    def _watch(self, work: Callable[[Item], Made], part: Item) -> Made:
+        """Encode the first batch alone, to see how much memory a thread takes and so how many may run."""
+        self._unwatched = False
+        with watched() as growth:
+            made = work(part)
+        fit = fitting(self.threads, growth.bytes)
+        if fit < self.threads:
+            words = "method %r: %d of %d threads, since each takes %.1f GB of memory"
+            log.warning(words, self.method.id, fit, self.threads, growth.bytes / 1e9)
+        self.threads = fit
+        return made
 
     def _one_by_one(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
         readers = min(max(self.threads, 2), MOST_READERS)

@@ -14,7 +14,7 @@ import pytest
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.cubes.stored import Selection
-from neuco_core.encode import device, pipeline
+from neuco_core.encode import device, memory, pipeline
 from neuco_core.encode.agree import agree, apart
 from neuco_core.encode.progress import Lines
 from neuco_core.encode.run import Clock, encode_dataset
@@ -120,6 +120,24 @@ def test_few_batches_are_in_memory_at_a_time_and_they_are_small(
     assert max(int(words.split()[1]) for words in Mean.log if words != "fit") == 3
     assert Watched.most <= 3 * most
     assert np.allclose(rows, source.read(source.ids()).values.mean(axis=(1, 3, 4)), rtol=1e-5)
+
+
+class Greedy(Mean):
+    """Takes 200 MB for each batch, beyond what it is given."""
+
+    def encode(self, batch: CubeBatch) -> np.ndarray:
+        return super().encode(batch) + 0 * np.ones(25_000_000)[::25_000_000].sum(dtype=np.float32)
+
+
+def test_fewer_threads_if_each_takes_much_memory(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(memory, "available", lambda: 1_000_000_000)
+    monkeypatch.setattr(pipeline, "WATCHED_BYTES", 0)
+    rows = embed(Method(id="greedy", encoder=Greedy), TinyCubes(12), threads=8, batch_size=4)
+    assert np.array_equal(rows, embed(Method(id="mean", encoder=make), TinyCubes(12), threads=8))
+    assert "method 'greedy': 2 of 8 threads, since each takes 0.2 GB of memory" in caplog.text
+    assert (memory.fitting(8, 0), memory.fitting(8, 10**12), memory.fitting(8, 1000)) == (8, 1, 8)
 
 
 class Crowded(Mean):
