@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 KINDS = ("regression", "classification")
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
 FITTED = "self"  # in Method.pretraining: it learns from the samples that it encodes, without their labels
+LARGEST_TOLERANCE = (
+    0.02  # of Method.tolerance: half-precision networks need up to a hundredth; more is another embedding
+)
 DEFAULT_METRIC = {"regression": "r2", "classification": "f1"}
 SCALARS = (str, int, float, bool)
 
@@ -280,7 +283,7 @@ class Method(Content):
         v.check_int(self, "dim", 1, optional=True)
         v.check_bool(self, "baseline")
         v.check_bool(self, "uses_ids")
-        v.check_number(self, "tolerance", least=0, below=1)
+        v.check_number(self, "tolerance", least=0, below=LARGEST_TOLERANCE)
         if self.pretraining is not None:
             v.freeze_strings(self, "pretraining")
         v.check_int(self, "n_parameters", 0, optional=True)

@@ -26,6 +26,7 @@ TOLERANCE = 1e-4
 # and 1e-3 of their spread moved a split's R² by up to 3.6 times that with the linear probe and up to 32 times with
 # ridge, which chooses its penalty again; an F1, by whole samples that change sides.
 AMPLIFIED = 50.0
+MOST_APART = 0.05  # whatever is declared: a record must not be confirmed by the mere width of a tolerance
 # Verdict → whether the record is confirmed; None: nothing was run, so nothing is known.
 VERDICTS = {"same": True, "close": True, "not checked": None, "differs": False, "stale": False, "failed": False}
 # Numbers are compared with a tolerance, and what follows from them (the strict reader saw to it) not again; inputs
@@ -110,7 +111,7 @@ def follows_from(tolerance: float, record: Record) -> float:
     if tolerance == 0:
         return 0.0
     sides = 2 / max(record.samples.get("test", 0), 1) if record.kind == "classification" else 0.0
-    return AMPLIFIED * tolerance + sides
+    return min(AMPLIFIED * tolerance + sides, MOST_APART)
 
 
 def _cell(method: str, task: str, protocol: str) -> PlannedCell:

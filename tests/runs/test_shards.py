@@ -144,3 +144,16 @@ def test_a_worker_with_other_data_or_code_refuses() -> None:
 def test_an_engine_that_cannot_says_so() -> None:
     with pytest.raises(UsageError, match="the engine 'local' cannot encode in shards"):
         encode_shards(LocalEngine(), StepLimits(), load_method("averaging"), "digits", {})
+
+
+def test_a_record_tells_device_precision_and_packages() -> None:
+    from neuco_core.runs.work import Work
+
+    made = Work().do(Step("averaging", "digits", fresh=True))
+    assert made["status"] == "ok"
+    assert {name: made["encoding"][name] for name in ("samples", "device", "precision")} == {
+        "samples": 1797,
+        "device": "cpu",
+        "precision": "float32",
+    }
+    assert set(made["encoding"]["packages"]) == {"numpy"}
