@@ -76,8 +76,9 @@ class CubeBatch:
 class CubeSource(Protocol):
     """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change, and only then.
 
-    ``read`` may be called by several threads at a time. A source that can do with less work if only some bands and
-    seasons are wanted also has ``read_some(ids, bands, seasons)``, which gives them in the source's own order.
+    ``read`` is called by several threads at a time, unless the source says ``parallel = False``. A source that can do
+    with less work if only some bands and seasons are wanted also has ``read_some(ids, bands, seasons)``, which gives
+    them in the source's own order.
 
     A source of files may also have ``damaged()``: it reads every byte, and gives each file with what is wrong with it
     or "". ``neuco data verify DATASET`` calls it, and reads every sample of a source that has none.

@@ -88,6 +88,7 @@ class Selection:
             band for band in source.bands if not bands or band in bands or band.partition("/")[0] in bands
         )
         self.seasons = tuple(season for season in source.seasons if not seasons or season in seasons)
+        self.parallel = bool(getattr(source, "parallel", True))
 
     @property
     def version(self) -> str:

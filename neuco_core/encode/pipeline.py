@@ -14,7 +14,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from typing import Any, TypeVar
 
 import numpy as np
@@ -51,6 +51,8 @@ class Pipeline:
         self._measured = not self.needs_cubes
         self._unwatched = False
         self._local = threading.local()
+        alone = not getattr(source, "parallel", True)
+        self._gate: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
         self._most = math.inf  # samples that fit into memory together, once that is known
 
     def rows(self, ids: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
@@ -104,7 +106,7 @@ class Pipeline:
                     return self._read(part)
                 step = math.ceil(len(part) / readers)
                 pieces = [part[start : start + step] for start in range(0, len(part), step)]
-                return StoredBatch.joined(list(pool.map(self.source.read, pieces)))
+                return StoredBatch.joined(list(pool.map(self._read, pieces)))
 
             with closing(in_order(ahead, read, parts, AHEAD + 1)) as batches:
                 for part, batch in zip(parts, batches, strict=True):
@@ -112,7 +114,8 @@ class Pipeline:
 
     def _read(self, ids: tuple[str, ...]) -> CubeBatch:
         if self.needs_cubes:
-            return self.source.read(ids)
+            with self._gate:
+                return self.source.read(ids)
         return CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), self.source.bands, self.source.seasons)
 
     def _encode(self, encoder: Any, batch: CubeBatch) -> np.ndarray:

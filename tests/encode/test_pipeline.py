@@ -122,6 +122,27 @@ def test_few_batches_are_in_memory_at_a_time_and_they_are_small(
     assert np.allclose(rows, source.read(source.ids()).values.mean(axis=(1, 3, 4)), rtol=1e-5)
 
 
+class Shy(TinyCubes):
+    """Has one file, and cannot read at two places of it."""
+
+    parallel = False
+    inside = threading.Lock()
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        assert self.inside.acquire(blocking=False), "called by two threads at once"
+        try:
+            return super().read(ids)
+        finally:
+            self.inside.release()
+
+
+def test_a_source_may_ask_to_be_read_by_one_thread_at_a_time() -> None:
+    expected = embed(Method(id="mean", encoder=make), TinyCubes(30))
+    assert np.array_equal(embed(Method(id="mean", encoder=make), Shy(30), threads=4, batch_size=2), expected)
+    some = Method(id="mean", encoder=make, bands=("s1",))
+    assert embed(some, Shy(30), threads=4, batch_size=2).shape == (30, 2)
+
+
 class Greedy(Mean):
     """Takes 200 MB for each batch, beyond what it is given."""
 
