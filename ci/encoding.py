@@ -46,6 +46,8 @@ def make_embeddings(boxes: Boxes, job: Encoding) -> None:
     """Run an encoder on one dataset; a contributed one twice, in batches of two sizes, and both must agree."""
     import numpy as np
 
+    from neuco_core.encode.agree import agree, allowed, in_words
+
     check_bands(job.method, job.dataset.id, job.dataset.bands)
     fetch_weights(job.owner, job.method)
     words = read_json(job.cubes / "cubes.json", LARGEST_IDS)
@@ -54,8 +56,9 @@ def make_embeddings(boxes: Boxes, job: Encoding) -> None:
     if job.owner.kept:
         return
     again, noisy = _encode(boxes, job, words, BATCHES[1])
-    if first.shape != again.shape or not np.allclose(first, again, rtol=1e-4, atol=1e-5):
-        raise DataError(f"different numbers for {job.dataset.id} with another batch size, order and sample names")
+    if not agree(first, again, job.method.tolerance):
+        what = f"different numbers for {job.dataset.id} with another batch size, order and sample names"
+        raise DataError(what, expected=allowed(job.method.tolerance), got=in_words(first, again))
     calm = first[some_rows(len(first))]
     _keep(job, "disturbed", np.stack([calm, noisy if len(noisy) else calm]))
 

@@ -134,7 +134,13 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.label == method_id]
     source = FileCubes(Path(samples))
     spec = Dataset(id=dataset, bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    options = {"batch_size": int(batch), "progress": False, "cached": False, "learn": FileCubes(Path(cubes))}
+    options = {
+        "batch_size": int(batch),
+        "progress": False,
+        "cached": False,
+        "learn": FileCubes(Path(cubes)),
+        "threads": 1,
+    }
     embeddings = encode_dataset(method, spec, {}, **options)  # type: ignore[arg-type]
     np.save(out / "embeddings.npy", embeddings.values, allow_pickle=False)
 

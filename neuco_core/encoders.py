@@ -83,7 +83,8 @@ class Standardizer:
     def __call__(self, values: np.ndarray) -> np.ndarray:
         """``values`` is (…, band, y, x); the result is a new float32 array."""
         shape = (-1, 1, 1)
-        scaled = (values - self.mean.reshape(shape)) / self.std.reshape(shape)
+        scaled = np.asarray(values - self.mean.reshape(shape))
+        scaled /= self.std.reshape(shape)  # in place: for a large image a new array costs more than the division
         return np.asarray(scaled, dtype=np.float32)
 
 
@@ -139,7 +140,7 @@ def over_seasons(values: np.ndarray, mode: str, encode: Callable[[np.ndarray], n
 @versioned(1)
 def encode_each(batch: CubeBatch, encode: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
     """Encode the samples one at a time: rounding must not depend on who else is in the batch."""
-    return np.stack([encode(sample) for sample in batch.values]).astype(np.float32)
+    return np.stack([encode(sample) for sample in batch.samples()]).astype(np.float32)
 
 
 @versioned(1)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 KINDS = ("regression", "classification")
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
 FITTED = "self"  # in Method.pretraining: it learns from the samples that it encodes, without their labels
+LARGEST_TOLERANCE = (
+    0.02  # of Method.tolerance: half-precision networks need up to a hundredth; more is another embedding
+)
 DEFAULT_METRIC = {"regression": "r2", "classification": "f1"}
 SCALARS = (str, int, float, bool)
 
@@ -235,9 +238,11 @@ class Method(Content):
     """Where embeddings come from: ``files`` by dataset id, or an ``encoder`` that is run on cubes.
 
     ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
-    ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them; ``weights``
-    are files that it is given as paths, each as the argument of its name. ``uses_ids`` declares that its numbers depend
-    on the names of samples, which those of any other method must not.
+    ``bands`` and ``seasons`` are what the encoder needs, and all that it is given (everything if empty); ``requires``
+    are packages, as ``pip`` knows them; ``weights`` are files that it is given as paths, each as the argument of its
+    name. ``uses_ids`` declares that its numbers depend on the names of samples, which those of any other method must
+    not. ``tolerance`` is how far batch size, order and repetition may move a value, as a part of the spread of the
+    embeddings: 0 is bit for bit, a network in batches needs about 1e-4.
 
     ``machine_spread`` declares that it is trained when it is run, so that another processor, which rounds differently,
     ends elsewhere: how far a mean score may then be from the recorded one.
@@ -252,12 +257,14 @@ class Method(Content):
     encoder: Callable[..., Any] | None = None
     params: Mapping[str, Any] = field(default_factory=dict)
     bands: tuple[str, ...] = ()
+    seasons: tuple[str, ...] = ()
     requires: tuple[str, ...] = ()
     weights: Mapping[str, Remote] = field(default_factory=dict)
     dim: int | None = None
     baseline: bool = False
     uses_ids: bool = False
     machine_spread: float = 0.0
+    tolerance: float = 0.0
     pretraining: tuple[str, ...] | None = None
     n_parameters: int | None = None
     preprocessing: str = ""
@@ -271,6 +278,7 @@ class Method(Content):
             raise v.fail(self, "files", dict(self.files), "either files or an encoder, and not both")
         v.freeze_mapping(self, "params", SCALARS)
         v.freeze_strings(self, "bands")
+        v.freeze_strings(self, "seasons")
         v.freeze_strings(self, "requires")
         v.freeze_mapping(self, "weights", Remote)
         if self.weights and (self.files or not all(name.isidentifier() for name in self.weights)):
@@ -283,11 +291,17 @@ class Method(Content):
         v.check_number(self, "machine_spread", least=0)
         if self.machine_spread > LARGEST_SPREAD:
             raise v.fail(self, "machine_spread", self.machine_spread, f"at most {LARGEST_SPREAD}")
+        v.check_number(self, "tolerance", least=0, below=LARGEST_TOLERANCE)
         if self.pretraining is not None:
             v.freeze_strings(self, "pretraining")
         v.check_int(self, "n_parameters", 0, optional=True)
         v.check_text(self, "preprocessing")
         v.check_instance(self, "confirmed", bool, optional=True)
+
+    @property
+    def exact(self) -> bool:
+        """Whether its embeddings are the same bit for bit, whatever the batches."""
+        return self.tolerance == 0
 
     def embeddings(self, dataset: str, **params: Any) -> Embeddings:
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""

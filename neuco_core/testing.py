@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
+from neuco_core.encode.agree import agree, allowed, in_words
+from neuco_core.encode.pipeline import Pipeline
 from neuco_core.encode.run import one_thread
 from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
@@ -81,22 +83,28 @@ class TinyCubes:
         return np.asarray(values * pairs[:, 1, None, None] + pairs[:, 0, None, None], dtype=np.float32)
 
 
-def encode_all(factory: Callable[[], Any], source: CubeSource, batch_size: int = 64) -> np.ndarray:
+def encode_all(factory: Callable[[], Any], source: CubeSource, batch_size: int = 64, threads: int = 1) -> np.ndarray:
     """Fit the encoder if it can be fitted, and encode all samples: rows in the order of the sorted ids."""
     ids = source.ids()
-    parts = [ids[start : start + batch_size] for start in range(0, len(ids), batch_size)]
-    with one_thread("torch" in sys.modules):
+    requires = ("torch",) if "torch" in sys.modules else ()
+    with one_thread(bool(requires)):
         encoder = factory()
         if hasattr(encoder, "fit"):
             encoder.fit(source)
-        values = np.concatenate([np.asarray(encoder.encode(source.read(part))) for part in parts])
+        method = Method(id="checked", encoder=factory, requires=requires)
+        values = np.concatenate(
+            [rows for _, rows, _ in Pipeline(method, encoder, source, batch_size, threads).rows(ids)]
+        )
     return np.asarray(values[np.argsort(ids)])
 
 
-def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None, *, uses_ids: bool = False) -> np.ndarray:
+def check_encoder(
+    factory: Callable[[], Any], source: TinyCubes | None = None, *, uses_ids: bool = False, tolerance: float = 0.0
+) -> np.ndarray:
     """Check what every encoder promises and return its values; the first broken promise is a ``PluginError``.
 
-    ``uses_ids`` is what the method declares: only then may values depend on the names of samples.
+    ``uses_ids`` and ``tolerance`` are what the method declares: whether values may depend on the names of samples, and
+    how far other batches may move them, as a part of their spread.
     """
     source = source or TinyCubes()
     values = encode_all(factory, source)
@@ -108,11 +116,12 @@ def check_encoder(factory: Callable[[], Any], source: TinyCubes | None = None, *
     renamed = source if uses_ids else Renamed(source)
     for what, again in (
         ("when it runs again", encode_all(factory, source)),
-        ("with another batch size", encode_all(factory, source, batch_size=5)),
+        ("with another batch size", encode_all(factory, source, batch_size=5, threads=2)),
         ("when the samples come in another order", encode_all(factory, source.shuffled())),
         ("when the samples have other names", encode_all(factory, renamed)),
     ):
-        _promise(np.array_equal(values, again), f"the same values {what}", "different values")
+        expected = f"the same values {what}, {allowed(tolerance)}"
+        _promise(agree(values, again, tolerance), expected, f"different values: {in_words(values, again)}")
     return values
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import echo_json, json_option
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Method
+    from neuco_core.tables.embeddings import Embeddings
 
 SUFFIXES = (".csv", ".parquet", ".npz")
 
@@ -18,44 +23,77 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 @click.option("--dataset", "dataset_id", required=True, shell_complete=ids_of("dataset"), help="What to encode.")
 @click.option(
     "--out",
-    required=True,
     type=click.Path(dir_okay=False, path_type=Path),
-    help="The file to write: .csv, .parquet or .npz.",
+    help="The file to write: .csv, .parquet or .npz; needed unless --dry-run.",
 )
 @click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
-@click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Samples read at once.")
+@click.option(
+    "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Samples encoded at once, at most."
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Batches encoded side by side. [default: one per core]")
+@click.option("--device", default="", help="For networks: cuda, cuda:NUMBER, mps or cpu. [default: the best there is]")
+@click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes of --engine dask. [default: one per core]")
+@click.option("--dry-run", is_flag=True, help="Only try a few samples, and say how long all of them would take.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--fresh", is_flag=True, help="Make the embeddings anew, without the cache.")
 @json_option
-def embed(
-    method_id: str,
-    dataset_id: str,
-    out: Path,
-    params: Sequence[str],
-    batch_size: int,
-    force: bool,
-    fresh: bool,
-    as_json: bool,
-) -> None:
+def embed(method_id: str, dataset_id: str, out: Path | None, params: Sequence[str], **given: Any) -> None:
     """Write the embeddings that a method gives for a dataset.
 
     Work is saved as it goes: after an interruption the same command continues where it stopped. Embeddings
-    that were made before, from the same data, method, parameters and code, are taken from the cache.
+    that were made before, from the same data, method, parameters and code, are taken from the cache. With
+    --engine dask workers encode shards of 256 samples; a worker that dies costs the shard it had.
     """
-    check_target(out, force)
-    from neuco_core.encode.run import method_embeddings
+    from neuco_core.errors import UsageError
     from neuco_core.plugins.catalog import load_method
+
+    if given["dry_run"]:
+        _say_how_long(load_method(method_id), dataset_id, params, given)
+        return
+    if out is None:
+        raise UsageError("no file to write", expected="--out FILE", hint="Or only estimate the time with --dry-run")
+    check_target(out, given["force"])
     from neuco_core.tables.embeddings import write_embeddings
 
-    method = load_method(method_id)
-    given = parse_params(params)
-    embeddings = method_embeddings(method, dataset_id, given, batch_size=batch_size, cached=not fresh)
+    embeddings = _embeddings(load_method(method_id), dataset_id, parse_params(params), given)
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
-    if as_json:
+    if given["as_json"]:
         echo_json({"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256})
     else:
         click.echo(f"{out}: {rows} rows of {dim} values, sha256 of the content {embeddings.sha256}")
+
+
+def _embeddings(method: Method, dataset_id: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Embeddings:
+    options = {"batch_size": given["batch_size"], "device": given["device"], "cached": not given["fresh"]}
+    if given["engine"] == "local":
+        from neuco_core.encode.run import method_embeddings
+
+        return method_embeddings(method, dataset_id, params, threads=given["threads"], **options)
+    from neuco_core.env import available_cores
+    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.run import default_limits
+    from neuco_core.runs.shards import encode_shards
+
+    jobs = given["jobs"] or available_cores()
+    engine = open_engine(given["engine"], jobs)
+    return encode_shards(engine, default_limits(jobs), method, dataset_id, params, **options)
+
+
+def _say_how_long(method: Method, dataset_id: str, params: Sequence[str], given: Mapping[str, Any]) -> None:
+    from neuco_core.encode.estimate import estimate
+    from neuco_core.errors import UsageError
+    from neuco_core.plugins.catalog import load_dataset
+
+    if method.files:
+        raise UsageError(f"method {method.id!r} reads a file: there is nothing to estimate")
+    options = {name: given[name] for name in ("batch_size", "threads", "device")}
+    found = estimate(method, load_dataset(dataset_id), parse_params(params), **options)
+    if given["as_json"]:
+        echo_json(found.to_json())
+    else:
+        click.echo("\n".join(found.lines()))
 
 
 @click.command()

@@ -41,6 +41,19 @@ class CubeBatch:
         values = self.values[:, [self.seasons.index(season) for season in chosen]][:, :, places]
         return CubeBatch(self.ids, values, tuple(self.bands[place] for place in places), chosen)
 
+    def samples(self) -> Iterator[np.ndarray]:
+        """Each sample by itself: float32, (season, band, y, x)."""
+        yield from self.values
+
+    def rows(self, start: int, stop: int) -> CubeBatch:
+        """Some of the samples, by their places."""
+        return CubeBatch(self.ids[start:stop], self.values[start:stop], self.bands, self.seasons)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the values as they are held."""
+        return self.values.nbytes
+
     def _places(self, name: str) -> list[int]:
         places = [place for place, band in enumerate(self.bands) if band == name or band.partition("/")[0] == name]
         if not places:
@@ -62,6 +75,10 @@ class CubeBatch:
 
 class CubeSource(Protocol):
     """What ``Dataset.cubes()`` returns. ``version`` changes whenever any value may change, and only then.
+
+    ``read`` is called by several threads at a time, unless the source says ``parallel = False``. A source that can do
+    with less work if only some bands and seasons are wanted also has ``read_some(ids, bands, seasons)``, which gives
+    them in the source's own order.
 
     A source of files may also have ``damaged()``: it reads every byte, and gives each file with what is wrong with it
     or "". ``neuco data verify DATASET`` calls it, and reads every sample of a source that has none.

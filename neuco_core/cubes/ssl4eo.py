@@ -1,26 +1,24 @@
 """The cubes of SSL4EO-S12, as they lie on disk: ``data/<modality>/part-…/<id>.zarr.zip``.
 
-Each file is a zarr group (format 2) with the variable ``bands``: (1, season, band, y, x). Both lines of the zarr
-library, 2 and 3, read it through the same calls.
+Each file is a zarr group (format 2) with the variable ``bands``: (1, season, band, y, x).
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.stored import StoredBatch
+from neuco_core.cubes.zarr_zip import read_cube
 from neuco_core.cubes.zips import Directories, damage
-from neuco_core.errors import DataError, DependencyError, UsageError
-from neuco_core.tables.limits import check_unpacked, check_zip
+from neuco_core.errors import DataError, UsageError
 from neuco_core.tables.rows import clean_id, shown
 from neuco_core.versions import versioned
 
@@ -100,28 +98,43 @@ class SSL4EOCubes:
         return self._ids
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
+        return self.read_some(ids, self.bands, self.seasons)
+
+    def read_some(self, ids: Sequence[str], bands: Sequence[str], seasons: Sequence[str]) -> CubeBatch:
+        """Some bands and seasons, in the order of this source; files of other modalities are not opened."""
         names = tuple(clean_id(name) for name in ids)
         if not names:
             raise UsageError("no samples to read", where=self.root)
-        cubes = [self._read_sample(name) for name in names]
-        if len({cube.shape for cube in cubes}) != 1:
-            sizes = shown(sorted({f"{cube.shape[-2]} × {cube.shape[-1]}" for cube in cubes}))
-            raise DataError("cubes of different sizes in one batch", where=self.root, got=sizes)
-        return CubeBatch(names, np.stack(cubes), self.bands, self.seasons)
+        wanted = {
+            name: [at for at, band in enumerate(MODALITIES[name]) if f"{name}/{band}" in bands]
+            for name in self.modalities
+        }
+        wanted = {name: places for name, places in wanted.items() if places}
+        some = tuple(season for season in self.seasons if season in seasons)
+        cubes = [self._read_sample(name, wanted, [SEASONS.index(season) for season in some]) for name in names]
+        sizes = {cube[0].shape[-2:] for cube in cubes}
+        if len(sizes) != 1:
+            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
+            raise DataError("cubes of different sizes in one batch", where=self.root, got=got)
+        return StoredBatch(names, cubes, tuple(band for band in self.bands if band in bands), some)
 
-    def _read_sample(self, name: str) -> np.ndarray:
+    def _read_sample(self, name: str, wanted: Mapping[str, list[int]], seasons: list[int]) -> list[np.ndarray]:
+        """The modalities of a sample, each in its own type."""
         parts: list[np.ndarray] = []
-        for modality in self.modalities:
+        for modality, places in wanted.items():
             path = self._find(modality, name)
-            part = _read_zarr(path, MODALITIES[modality], [SEASONS.index(season) for season in self.seasons])
+            every = MODALITIES[modality]
+            part = read_cube(path, seasons, (1, len(SEASONS), len(every)))
+            if len(places) < len(every):
+                part = part[:, places]
             if modality != "s1" and self.shift:
-                part += self.shift
+                part = part.astype(np.float32) + np.float32(self.shift)
             if parts and part.shape[-2:] != parts[0].shape[-2:]:
                 raise DataError(
                     "modalities of different sizes", where=path, got=f"{part.shape[-2:]}, {parts[0].shape[-2:]}"
                 )
             parts.append(part)
-        return np.concatenate(parts, axis=1)
+        return parts
 
     def _find(self, modality: str, name: str) -> Path:
         """Looks into each folder, so that one sample can be opened without listing all of them."""
@@ -157,29 +170,3 @@ def _zips(folders: Sequence[Path], base: Path) -> Iterator[tuple[str, Path]]:
                 raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
             seen[name] = path
             yield name, path
-
-
-def _read_zarr(path: Path, bands: Sequence[str], seasons: Sequence[int]) -> np.ndarray:
-    """Some seasons of one file: (season, band, y, x), float32."""
-    try:
-        from zarr import open_group
-        from zarr.storage import ZipStore
-    except ImportError as error:
-        raise DependencyError("cubes need zarr", hint="Run `pip install 'neuco[cubes]'`") from error
-    try:
-        check_zip(path)
-        with ZipStore(str(path), mode="r") as store:
-            array: Any = open_group(store, mode="r")["bands"]
-            shape = tuple(array.shape)
-            for cells in (shape, array.chunks):  # a chunk is unpacked whole, even where the array ends
-                check_unpacked(math.prod(cells) * max(array.dtype.itemsize, 4), path)
-            if len(shape) == 5 and shape[:3] == (1, len(SEASONS), len(bands)):
-                return np.stack([np.asarray(array[0, season], dtype=np.float32) for season in seasons])
-    except DataError:
-        raise
-    except Exception as error:  # the libraries raise whatever their parts raise: zip, zlib, blosc, JSON, …
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"damaged cube: {words}", where=path, hint="Download it again") from error
-    raise DataError(
-        "bands of the wrong shape", where=path, expected=f"(1, {len(SEASONS)}, {len(bands)}, y, x)", got=shape
-    )

@@ -95,7 +95,12 @@ class EncodeCache:
 
 
 def open_cache(
-    method: Method, dataset: Dataset, source: CubeSource, params: Mapping[str, Any], run: Path | None = None
+    method: Method,
+    dataset: Dataset,
+    source: CubeSource,
+    params: Mapping[str, Any],
+    run: Path | None = None,
+    device: str = "cpu",
 ) -> EncodeCache | None:
     """The place for these embeddings, or None if code that makes them cannot be found, e.g. typed into a session.
 
@@ -116,6 +121,7 @@ def open_cache(
         "code": code,
         "packages": {name: installed_version(name) for name in {"numpy", *map(requirement_name, method.requires)}},
         **({"weights": weight_hashes(method)} if method.weights else {}),
+        **({"device": device} if device != "cpu" else {}),
     }
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
     return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32])

@@ -8,19 +8,23 @@ import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.cubes.cubes import CubeSource
+from neuco_core.cubes.stored import select
 from neuco_core.encode.cache import EncodeCache, open_cache
+from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.lock import check_lock
+from neuco_core.encode.pipeline import Pipeline
+from neuco_core.encode.progress import Advance, Progress, shown
 from neuco_core.encode.weights import weight_files
 from neuco_core.encoders import MAX_DIM
-from neuco_core.env import requirement_name
+from neuco_core.env import available_cores, installed_version, requirement_name
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.plugins.code import StandIn
 from neuco_core.plugins.source import compiled_apart
@@ -31,7 +35,6 @@ from neuco_core.versions import versioned
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
 
-Progress: TypeAlias = bool | Callable[[int, int], None] | None
 BATCH = 64
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
 log = logging.getLogger(__name__)
@@ -40,10 +43,15 @@ GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs onl
 
 @dataclass
 class Clock:
-    """How many samples were encoded, and in how many seconds: reading counts, what an encoder learns first does not."""
+    """How many samples were encoded, and in how many seconds: reading counts, what an encoder learns first does not.
+
+    ``learning`` are the seconds of that; ``made_with`` says on what and with what the numbers were made.
+    """
 
     samples: int = 0
     seconds: float = 0.0
+    learning: float = 0.0
+    made_with: dict[str, Any] = field(default_factory=dict)
 
     @contextmanager
     def measure(self, samples: int) -> Iterator[None]:
@@ -63,12 +71,15 @@ def method_embeddings(
     run: Path | None = None,
     known: Collection[str] = (),
     clock: Clock | None = None,
+    threads: int | None = None,
+    device: str = "",
 ) -> Embeddings:
     """The embeddings of a dataset. ``cached=False`` makes them anew; a ``run`` makes them once in its own folder.
 
-    ``progress=None`` shows a bar on a terminal; a function is called with the numbers of samples done and to do.
-    ``known`` are content hashes on record: what a cache holds is believed only if it has one of them. ``clock`` counts
-    the samples that were encoded, and the seconds.
+    ``progress=None`` shows a bar on a terminal and a line a minute elsewhere; a function is called with the numbers of
+    samples done and to do. ``known`` are content hashes on record: what a cache holds is believed only if it has one of
+    them. ``clock`` counts the samples that were encoded, and the seconds. ``threads`` is how many batches are encoded
+    side by side on the processor (None: one per core); ``device`` is for networks (see ``choose_device``).
     """
     if method.files:
         return _from_file(method, dataset_id, params, keep=cached and run is None)
@@ -76,6 +87,7 @@ def method_embeddings(
 
     dataset = load_dataset(dataset_id)
     choice: dict[str, Any] = {"progress": progress, "cached": cached, "run": run, "known": known, "clock": clock}
+    choice |= {"threads": threads, "device": device}
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
@@ -106,6 +118,8 @@ def encode_dataset(
     known: Collection[str] = (),
     learn: CubeSource | None = None,
     clock: Clock | None = None,
+    threads: int | None = None,
+    device: str = "",
 ) -> Embeddings:
     """Run a method's encoder on all samples of a dataset, or take what an earlier run has left.
 
@@ -116,19 +130,73 @@ def encode_dataset(
     params = full_params(method, params)
     source = open_cubes(method, dataset)
     ids = tuple(source.ids())
-    cache = open_cache(method, dataset, source, params, run) if cached else None
+    task = Encoding(
+        method, source, params, batch_size, threads or available_cores(), device, learn and chosen(method, learn)
+    )
+    cache = open_cache(method, dataset, source, params, run, task.device) if cached else None
     values = cache.load(ids) if cache else None
     if values is None:
-        values = _run(method, source, ids, params, cache, batch_size, progress, learn, clock)
+        values = _run(task, ids, cache, progress, clock)
         if cache:
             cache.finish(ids, values)
     embeddings = make_embeddings(ids, values)
     if cache and cache.was_read and known and embeddings.sha256 not in known:
         log.warning("cached embeddings of %s on %s are not those on record: made again", method.id, dataset.id)
-        values = _run(method, source, ids, params, None, batch_size, progress)
+        values = _run(task, ids, None, progress)
         cache.finish(ids, values)
         embeddings = make_embeddings(ids, values)
     return embeddings
+
+
+class Encoding:
+    """A method's encoder on a source: made, and taught what it learns, when it is first needed."""
+
+    def __init__(
+        self,
+        method: Method,
+        source: CubeSource,
+        params: Mapping[str, Any],
+        batch_size: int = BATCH,
+        threads: int = 1,
+        device: str = "",
+        learn: CubeSource | None = None,
+    ) -> None:
+        self.method, self.source, self.params, self.learn = method, source, params, learn or source
+        self.batch_size, self.threads, self._asked = batch_size, threads, device
+        self.device = choose_device(method, device)
+        self._pipeline: Pipeline | None = None
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        with one_thread(uses_torch(self.method)), compiled_apart(), steady(self.device):
+            yield
+
+    def pipeline(self, clock: Clock | None = None) -> Pipeline:
+        if self._pipeline is None:
+            start = time.perf_counter()
+            encoder = _ready(self.method, self.learn, self.params)
+            self.device = move(self.method, encoder, self.device, asked=bool(self._asked))
+            place = self.batch_size, self.threads, self.device
+            self._pipeline = Pipeline(self.method, encoder, self.source, *place)
+            if clock is not None:
+                clock.learning = time.perf_counter() - start
+                clock.made_with = self.made_with()
+        return self._pipeline
+
+    def encode(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None = None) -> np.ndarray:
+        """The rows of some samples."""
+        pipeline, rows = self.pipeline(clock), []
+        with clock.measure(len(ids)) if clock else nullcontext(), _blame(self.method):
+            for part, values, size in pipeline.rows(ids):
+                rows.append(check_output(self.method, part, values))
+                advance(len(part), size)
+        return np.concatenate(rows)
+
+    def made_with(self) -> dict[str, Any]:
+        """What the numbers depend on besides the method: device, precision, versions of the packages."""
+        names = sorted({"numpy", *map(requirement_name, self.method.requires)})
+        packages = {name: version for name in names if (version := installed_version(name))}
+        return {"device": self.device, "precision": str(self.params.get("precision", "float32")), "packages": packages}
 
 
 def check_packages(method: Method) -> None:
@@ -208,7 +276,18 @@ def open_cubes(method: Method, dataset: Dataset) -> CubeSource:
     check_packages(method)  # after the bands: no package helps against a dataset that will not do
     source = dataset.cubes()
     check_bands(method, dataset.id, source.bands)
-    return source
+    absent = [season for season in method.seasons if season not in source.seasons]
+    if absent:
+        got = ", ".join(source.seasons)
+        raise DataError(f"method {method.id!r} needs the seasons {join_names(absent)}", where=dataset.id, got=got)
+    return chosen(method, source)
+
+
+def chosen(method: Method, source: CubeSource) -> CubeSource:
+    """The bands and seasons that the method names; others are not read, and the encoder does not see them."""
+    if isinstance(method.encoder, StandIn):
+        return source  # it reads what was made elsewhere
+    return select(source, method.bands, method.seasons)
 
 
 def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None:
@@ -224,35 +303,27 @@ def check_bands(method: Method, dataset_id: str, bands: tuple[str, ...]) -> None
 
 
 def _run(
-    method: Method,
-    source: CubeSource,
-    ids: tuple[str, ...],
-    params: Mapping[str, Any],
-    cache: EncodeCache | None,
-    batch_size: int,
-    progress: Progress,
-    learn: CubeSource | None = None,
-    clock: Clock | None = None,
+    task: Encoding, ids: tuple[str, ...], cache: EncodeCache | None, progress: Progress, clock: Clock | None = None
 ) -> np.ndarray:
     if not ids:
-        raise DataError(f"the cubes for method {method.id!r} hold no sample")
+        raise DataError(f"the cubes for method {task.method.id!r} hold no sample")
     done: list[np.ndarray] = []
-    torch_too = "torch" in map(requirement_name, method.requires)
-    with one_thread(torch_too), compiled_apart(), _bar(method.id, len(ids), progress) as advance:
-        encoder = None
-        for start in range(0, len(ids), CHUNK):
-            part = ids[start : start + CHUNK]
+    with task.running(), shown(task.method.id, len(ids), progress) as advance:
+        for start, part in chunks_of(ids):
             values = cache.load_chunk(start, part) if cache else None
             if values is None:
-                encoder = encoder or _ready(method, learn or source, params)
-                with clock.measure(len(part)) if clock else nullcontext():
-                    values = _chunk(method, encoder, source, part, batch_size, advance)
+                values = task.encode(part, advance, clock)
                 if cache:
                     cache.save_chunk(start, part, values)
             else:
-                advance(len(part))  # an earlier run was interrupted after this chunk
+                advance(len(part), made=False)  # an earlier run was interrupted after this chunk
             done.append(values)
     return np.concatenate(done)
+
+
+def chunks_of(ids: tuple[str, ...]) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """What is saved together: the place of the first sample, and the ids."""
+    return ((start, ids[start : start + CHUNK]) for start in range(0, len(ids), CHUNK))
 
 
 def _ready(method: Method, source: CubeSource, params: Mapping[str, Any]) -> Any:
@@ -273,26 +344,6 @@ def _blame(method: Method) -> Iterator[None]:
     except (Exception, SystemExit) as error:
         text = f"its encoder failed with {type(error).__name__}: {error}"
         raise PluginError(text, where=f"method {method.id!r}", hint="Run with --debug for the traceback") from error
-
-
-def _chunk(
-    method: Method, encoder: Any, source: CubeSource, ids: tuple[str, ...], batch_size: int, advance: Any
-) -> np.ndarray:
-    rows = []
-    for start in range(0, len(ids), batch_size):
-        part = ids[start : start + batch_size]
-        batch = _batch(encoder, source, part)
-        with _blame(method):
-            values = encoder.encode(batch)
-        rows.append(check_output(method, part, values))
-        advance(len(part))
-    return np.concatenate(rows)
-
-
-def _batch(encoder: Any, source: CubeSource, ids: tuple[str, ...]) -> CubeBatch:
-    if getattr(encoder, "needs_cubes", True):
-        return source.read(ids)
-    return CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), source.bands, source.seasons)
 
 
 def check_output(method: Method, ids: tuple[str, ...], values: object) -> np.ndarray:
@@ -332,23 +383,3 @@ def one_thread(torch_too: bool = True) -> Iterator[None]:
             yield
         finally:
             torch.set_num_threads(before)
-
-
-@contextmanager
-def _bar(name: str, total: int, progress: Progress) -> Iterator[Callable[[int], None]]:
-    if callable(progress):
-        tell, done = progress, 0
-
-        def advance(count: int) -> None:
-            nonlocal done
-            done += count
-            tell(done, total)
-
-        yield advance
-        return
-    from tqdm import tqdm
-
-    # tqdm takes None as "only on a terminal".
-    disable = None if progress is None else not progress
-    with tqdm(total=total, desc=name, unit="sample", disable=disable, leave=False) as bar:
-        yield bar.update

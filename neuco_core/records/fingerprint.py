@@ -131,7 +131,9 @@ def encoded_from(method: Method, dataset: str) -> str:
     own = [method.id, method.version, dict(method.params), list(method.bands), method_code(method)]
     encode = version_of("neuco_core.encode.run", "encode_dataset")
     weights = {"weights": weight_hashes(method)} if method.weights else {}
-    return hashed({"method": own, "packages": packages, "encode": encode, "dataset": dataset, **weights})
+    # Since an encoder is given only the bands and seasons that its method names, those that name some see others.
+    given = {"given": [list(method.bands), list(method.seasons)]} if method.bands or method.seasons else {}
+    return hashed({"method": own, "packages": packages, "encode": encode, "dataset": dataset, **weights, **given})
 
 
 def _attempt(make: Callable[[], str]) -> Trace:

@@ -65,3 +65,20 @@ class Schedule:
         item.made, item.encoding = result["status"] == "ok", result.get("encoding")
         while not item.made and item.left:  # without embeddings there is nothing to score
             yield item.left.popleft(), result
+
+
+class Shards:
+    """Steps that need nothing of each other: whoever is idle has the next one."""
+
+    def __init__(self, steps: Sequence[Step]) -> None:
+        self._waiting = deque(steps)
+
+    def next(self, worker: Hashable) -> Step | None:
+        return self._waiting.popleft() if self._waiting else None
+
+    @property
+    def left(self) -> bool:
+        return bool(self._waiting)
+
+    def ended(self, step: Step, result: Result) -> Iterator[tuple[Step, Result]]:
+        yield step, result

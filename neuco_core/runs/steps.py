@@ -21,6 +21,9 @@ class Step:
     ``file`` is the path of embeddings that no plugin registers, and ``method`` then only their name. ``shared`` is a
     folder that the workers of a run share, ``threads`` how many splits a worker trains side by side. With ``fresh``
     embeddings are made in this run and not taken from the cache; ``known`` are hashes of them that are on record.
+
+    With a ``shard``, the places of its first sample and behind its last, it is to encode these alone: with ``params``,
+    in batches, on a device; ``key`` names the data and code that the values must come from.
     """
 
     method: str
@@ -34,6 +37,11 @@ class Step:
     threads: int = 1
     fresh: bool = False
     known: Sequence[str] = ()
+    shard: Sequence[int] = ()
+    params: Sequence[tuple[str, Any]] = ()
+    batch_size: int = 64
+    device: str = ""
+    key: str = ""
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -79,7 +87,8 @@ StepProgress: TypeAlias = Callable[[Step, float], None]
 class EngineLike(Protocol):
     """Runs cells and yields each with its result when it ends, in any order.
 
-    ``progress`` may be set before a run; an engine that knows nothing of the steps under way never calls it.
+    ``progress`` may be set before a run; an engine that knows nothing of the steps under way never calls it. One that
+    can also encode shards has ``encode(steps, limits)``, which yields each step with its result.
     """
 
     name: str

@@ -21,6 +21,7 @@ from neuco_core.plugins import catalog
 from neuco_core.plugins.code import StandIn
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.labels import run_labels
+from neuco_core.runs.shards import ShardWork
 from neuco_core.runs.steps import Result, Step, failure
 from neuco_core.specs import exact
 from neuco_core.text import one_line
@@ -43,13 +44,14 @@ class Work:
         self._progress = progress
         self._embeddings: tuple[Step, Embeddings] | None = None
         self._labels: dict[str, Labels] = {}
+        self._shards = ShardWork()
 
     def do(self, step: Step) -> Result:
         """The result of a step; every failure that a process survives is one too, with its type."""
         start = time.perf_counter()
         reset_peak()
         try:
-            result = self._score(step) if step.task else self._embed(step)
+            result = self._shards.do(step) if step.shard else self._score(step) if step.task else self._embed(step)
         except Exception as error:
             result = explain_error(error)
         except SystemExit as error:
@@ -63,7 +65,7 @@ class Work:
         if not clock.samples:  # from a file or a cache: nothing was measured
             return result
         cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
-        return {**result, "encoding": cost}
+        return {**result, "encoding": {**cost, **clock.made_with}}
 
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score
@@ -106,6 +108,7 @@ class Work:
             run=shared if step.fresh else None,
             known=step.known,
             clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
+            threads=step.threads,
         )
 
     def _shown(self) -> Callable[[int, int], None] | None:

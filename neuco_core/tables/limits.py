@@ -38,7 +38,12 @@ def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str 
 def check_zip(path: Path) -> None:
     """Refuse an archive whose members declare too much, or are compressed so that this cannot be relied on."""
     with zipfile.ZipFile(path) as archive:
-        members = archive.infolist()
+        check_members(archive, path)
+
+
+def check_members(archive: zipfile.ZipFile, path: Path) -> None:
+    """As ``check_zip``, of an archive that is open."""
+    members = archive.infolist()
     for member in members:
         if member.compress_type not in METHODS:
             raise DataError(

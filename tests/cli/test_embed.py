@@ -42,6 +42,29 @@ def test_a_parameter_reaches_the_encoder() -> None:
     assert read_embeddings(Path("a.npz")).values.shape == (1797, 3)
 
 
+def test_a_dry_run_tries_a_few_samples_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    args = ("embed", "--method", "averaging", "--dataset", "digits", "--dry-run", "--threads", "2")
+    dataset, method, learning, encoding = neuco(*args).out.splitlines()
+    assert dataset.startswith("dataset   digits: 1797 samples of 1 bands and 1 seasons, 0.00046 GB unpacked, 0 in the")
+    assert "averaging on cpu, 2 threads: " in method
+    assert method.endswith("MB/s (trial of 16 samples)")
+    assert " from 16 samples, at most " in learning  # the scale of the bands
+    assert encoding.endswith(" for 1797 samples")
+    told = neuco(*args, "--json").json
+    assert (told["samples"], told["trial"], told["learned"], told["bytes"]) == (1797, 16, 16, 1797 * 8 * 8 * 4)
+    assert told["seconds"] == pytest.approx(1797 / told["samples_per_second"])
+    assert not list(Path().rglob("*.npz"))
+    assert failing("embed", "--method", "averaging", "--dataset", "digits")[1].startswith(
+        "neuco: error: no file to write"
+    )
+
+
+def test_an_exact_method_is_not_moved_to_another_device() -> None:
+    args = ("embed", "--method", "averaging", "--dataset", "digits", "--out", "a.npz", "--device", "cuda")
+    assert failing(*args)[1].startswith("neuco: error: method 'averaging' runs on the CPU only: its numbers are exact")
+
+
 def test_a_file_is_not_overwritten_unless_told() -> None:
     Path("a.csv").write_text("precious")
     args = ("embed", "--method", "random", "--dataset", "digits", "--param", "dim=2", "--out", "a.csv")
@@ -67,7 +90,7 @@ def test_wrong_uses_are_one_line(args: tuple[str, ...], code: int, words: str) -
     got, line = failing("embed", *args)
     assert got == code
     assert words in line
-    assert not list(Path().iterdir())
+    assert not list(Path().rglob("*.npz"))
 
 
 def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package() -> None:

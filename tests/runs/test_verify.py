@@ -10,6 +10,8 @@ from msgspec.structs import replace
 
 from neuco_core.records.model import record_bytes, summary
 from neuco_core.records.store import read_record
+from neuco_core.runs.verify import MOST_APART, compare, follows_from
+from tests.records.examples import scored
 from tests.runs.helpers import PROTOCOL, World
 
 
@@ -45,6 +47,17 @@ def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> Non
     done = world.neuco("verify", str(one))
     assert done.returncode == 4
     assert "task_version does not match the inputs" in done.stderr
+
+
+def test_scores_of_a_network_may_move_by_what_follows_from_its_tolerance() -> None:
+    record = scored(kind="regression", samples={"test": 180, "used": 1797})
+    assert follows_from(0.0, record) == 0.0
+    assert follows_from(1e-4, record) == 50 * 1e-4
+    assert follows_from(1e-4, replace(record, kind="classification")) == 50 * 1e-4 + 2 / 180
+    assert follows_from(0.019, record) == MOST_APART
+    moved = replace(record, per_split=tuple(value + 0.003 for value in record.per_split if value is not None))
+    assert compare(record, moved, follows_from(1e-4, record)).verdict == "close"
+    assert compare(record, moved, follows_from(1e-5, record)).verdict == "differs"
 
 
 def test_explain_tells_the_state_and_the_next_command(world: World) -> None:

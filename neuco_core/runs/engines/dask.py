@@ -20,7 +20,7 @@ from typing import Any
 from neuco_core.env import switched_on
 from neuco_core.errors import DependencyError
 from neuco_core.runs.process import START_SECONDS
-from neuco_core.runs.schedule import Schedule
+from neuco_core.runs.schedule import Schedule, Shards
 from neuco_core.runs.steps import EngineError, Group, Result, Step, StepLimits, StepProgress, failure
 
 TRIES = 3  # of a step whose dask worker dies
@@ -64,10 +64,17 @@ class DaskEngine:
         self.progress: StepProgress | None = None  # steps run elsewhere; only their ends are heard of
 
     def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
-        if not groups:
-            return
+        if groups:
+            yield from self._results(Schedule(groups), limits)
+
+    def encode(self, steps: Sequence[Step], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+        """Shards of embeddings, in any order."""
+        if steps:
+            yield from self._results(Shards(steps), limits)
+
+    def _results(self, schedule: Schedule | Shards, limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         with _quiet(), self._client() as client, _gone(self.address), _plugin(client, limits) as plugin:
-            yield from _Run(client, limits, plugin, self.address).results(Schedule(groups))
+            yield from _Run(client, limits, plugin, self.address).results(schedule)
 
     @contextmanager
     def _client(self) -> Iterator[Any]:
@@ -160,7 +167,7 @@ class _Run:
         self.last_sign = time.monotonic()
         self.alone = False
 
-    def results(self, schedule: Schedule) -> Iterator[tuple[Step, Result]]:
+    def results(self, schedule: Schedule | Shards) -> Iterator[tuple[Step, Result]]:
         while True:
             workers = self._workers()
             self._fill(schedule, workers)
@@ -171,7 +178,7 @@ class _Run:
                 if result is not None:
                     yield from schedule.ended(sent.step, result)
 
-    def _fill(self, schedule: Schedule, workers: Mapping[str, int]) -> None:
+    def _fill(self, schedule: Schedule | Shards, workers: Mapping[str, int]) -> None:
         """Give every idle thread of every dask worker a step."""
         for address, threads in workers.items():
             busy = sum(sent.address == address for sent in self.sent.values())
@@ -181,7 +188,7 @@ class _Run:
                     break
                 self.sent[self._submit(sent)] = sent
 
-    def _next(self, schedule: Schedule, address: str) -> _Sent | None:
+    def _next(self, schedule: Schedule | Shards, address: str) -> _Sent | None:
         here = [sent for sent in self.sent.values() if sent.address == address]
         if any(sent.deaths > 1 for sent in here):
             return None

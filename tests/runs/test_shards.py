@@ -1,0 +1,159 @@
+"""Embeddings that survive what happens to runs: killed at any moment, on workers that die or have other data."""
+
+from __future__ import annotations
+
+import base64
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+
+from neuco_core.errors import DataError, PluginError, UsageError
+from neuco_core.plugins.catalog import load_method
+from neuco_core.runs.engines.local import LocalEngine
+from neuco_core.runs.shards import ShardWork, _rows, encode_shards
+from neuco_core.runs.steps import Step, StepLimits
+from neuco_core.tables.embeddings import content_hash, read_embeddings
+from tests.command import python
+from tests.runs.helpers import World
+from tests.runs.test_dask import cluster
+
+SLOW = '''
+"""Means, slowly, with a note of each batch."""
+import os, time
+from neuco_core import Method, hookimpl
+
+class Slow:
+    def encode(self, batch):
+        time.sleep(float(os.environ.get("TOY_SLEEP", "0")))
+        with open(os.environ["TOY_LOG"], "a") as log:
+            log.write(f"{batch.ids[0]}\\n")
+        return batch.values.mean(axis=(1, 2, 3))
+
+def make():
+    return Slow()
+
+@hookimpl
+def neuco_methods():
+    yield Method(id="slow", encoder=make)
+'''
+BATCHES = 29  # of 64 samples; digits has 1797
+
+
+def test_two_dask_workers_one_killed_and_the_file_is_the_same(world: World) -> None:
+    world.write("neuco_methods/slow/__init__.py", SLOW)
+    files = {name: world.folder / f"{name}.npz" for name in ("here", "there")}
+    words = ["embed", "--method", "slow", "--dataset", "digits", "--out"]
+    assert world.neuco(*words, str(files["here"]), "--fresh").returncode == 0
+    world.log.unlink()
+    with cluster(world, workers=2, TOY_SLEEP="0.05") as (place, _):
+        run = subprocess.Popen(
+            world.command(*words, str(files["there"]), "--engine", place),
+            env=world.env(),
+            cwd=world.folder,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        while run.poll() is None and len(world.logged()) < 6:
+            time.sleep(0.01)
+        # The worker under which a process encodes.
+        busy = [p for p in psutil.Process().children() if p.pid != run.pid and _encodes(p)]
+        busy[0].kill()
+        _, errors = run.communicate(timeout=240)
+    assert run.returncode == 0, errors
+    assert read_embeddings(files["there"]).sha256 == read_embeddings(files["here"]).sha256
+    assert BATCHES <= len(world.logged()) <= BATCHES + 4, "a worker that dies loses its shard of four batches, no more"
+
+
+def _encodes(process: psutil.Process) -> bool:
+    return any("neuco_core.runs.worker" in child.cmdline() for child in process.children())
+
+
+KILLED = """
+import os, random, signal, sys, time
+import numpy as np
+from neuco_core.encode import run
+from neuco_core.testing import TinyCubes
+from tests.encode.mean import MEAN
+
+run.CHUNK = 16
+class Slow(TinyCubes):
+    def read(self, ids):
+        time.sleep(0.002 * len(ids))
+        return super().read(ids)
+
+def embed(progress=False):
+    source = Slow(400, ("etm/B1",), ("scene",), 4)
+    return run.encode_dataset(MEAN, source.dataset(), {}, batch_size=8, progress=progress)
+
+random.seed(int(sys.argv[1]))
+whole = run.encode_dataset(MEAN, TinyCubes(400, ("etm/B1",), ("scene",), 4).dataset(), {}, cached=False)
+kills = 0
+for _ in range(10):
+    child = os.fork()
+    if not child:
+        embed()
+        os._exit(0)
+    time.sleep(random.uniform(0.01, 0.12))
+    os.kill(child, signal.SIGKILL)
+    kills += os.WIFSIGNALED(os.waitpid(child, 0)[1])
+seen = []
+last = embed(lambda done, total: seen.append(done))
+print(kills, len(seen), last.sha256 == whole.sha256)
+"""
+
+
+def test_killed_at_ten_random_moments_and_resumed_it_is_the_same(tmp_path: Path, root: Path) -> None:
+    done = python("-c", KILLED, "7", env={"NEUCO_CACHE": str(tmp_path)}, path=root, cwd=root)
+    kills, steps, same = done.out.split()
+    assert same == "True", done.err
+    assert int(kills) >= 5
+    assert int(steps) > 0
+
+
+def result(ids: tuple[str, ...], values: np.ndarray, **change: Any) -> dict[str, Any]:
+    sent = {"rows": base64.b64encode(values.tobytes()).decode(), "shape": list(values.shape), "bytes": 0}
+    return {"status": "ok", **sent, "sha256": content_hash(ids, values), **change}
+
+
+def test_what_a_worker_sends_is_verified() -> None:
+    method, ids, rows = load_method("random"), ("a", "b"), np.ones((2, 3), np.float32)
+    assert np.array_equal(_rows(method, ids, result(ids, rows)), rows)
+    for change, words in (
+        ({"sha256": content_hash(ids, 2 * rows)}, "does not match its hash"),
+        ({"rows": "????"}, "cannot be read"),
+        ({"shape": [3, 3]}, "cannot be read"),
+        ({"status": "failed", "failure": "crash", "reason": "its process was ended by SIGKILL"}, "ended by SIGKILL"),
+    ):
+        with pytest.raises(DataError, match=words):
+            _rows(method, ids, result(ids, rows, **change))
+    with pytest.raises(PluginError, match="numbers"):
+        _rows(method, ids, result(ids[:1], rows[:1]))
+
+
+def test_a_worker_with_other_data_or_code_refuses() -> None:
+    step = Step("averaging", "digits", shard=(0, 4), key="0" * 32)
+    with pytest.raises(DataError, match="data, code or packages are not those of the machine that gathers"):
+        ShardWork().do(step)
+
+
+def test_an_engine_that_cannot_says_so() -> None:
+    with pytest.raises(UsageError, match="the engine 'local' cannot encode in shards"):
+        encode_shards(LocalEngine(), StepLimits(), load_method("averaging"), "digits", {})
+
+
+def test_a_record_tells_device_precision_and_packages() -> None:
+    from neuco_core.runs.work import Work
+
+    made = Work().do(Step("averaging", "digits", fresh=True))
+    assert made["status"] == "ok"
+    assert {name: made["encoding"][name] for name in ("samples", "device", "precision")} == {
+        "samples": 1797,
+        "device": "cpu",
+        "precision": "float32",
+    }
+    assert set(made["encoding"]["packages"]) == {"numpy"}
