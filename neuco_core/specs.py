@@ -236,7 +236,9 @@ class Method(Content):
     ``encoder`` is called with ``params`` and gives an object with ``encode(batch)`` and, if it learns, ``fit(cubes)``.
     ``bands`` are what the encoder needs (all if empty); ``requires`` are packages, as ``pip`` knows them; ``weights``
     are files that it is given as paths, each as the argument of its name. ``uses_ids`` declares that its numbers depend
-    on the names of samples, which those of any other method must not.
+    on the names of samples, which those of any other method must not. ``tolerance`` is how far batch size, order and
+    repetition may move a value, in units of the spread of its dimension: 0 is bit for bit, a network in batches needs
+    about 1e-4.
 
     The last four are facts for readers and change no score; what is not known stays ``None``, or empty.
     ``pretraining`` names the data that it was trained on, by the id of a dataset here or by its usual name: ``()`` for
@@ -253,6 +255,7 @@ class Method(Content):
     dim: int | None = None
     baseline: bool = False
     uses_ids: bool = False
+    tolerance: float = 0.0
     pretraining: tuple[str, ...] | None = None
     n_parameters: int | None = None
     preprocessing: str = ""
@@ -275,11 +278,17 @@ class Method(Content):
         v.check_int(self, "dim", 1, optional=True)
         v.check_bool(self, "baseline")
         v.check_bool(self, "uses_ids")
+        v.check_number(self, "tolerance", least=0, below=1)
         if self.pretraining is not None:
             v.freeze_strings(self, "pretraining")
         v.check_int(self, "n_parameters", 0, optional=True)
         v.check_text(self, "preprocessing")
         v.check_instance(self, "confirmed", bool, optional=True)
+
+    @property
+    def exact(self) -> bool:
+        """Whether its embeddings are the same bit for bit, whatever the batches."""
+        return self.tolerance == 0
 
     def embeddings(self, dataset: str, **params: Any) -> Embeddings:
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
