@@ -41,7 +41,9 @@ def open_file(
     With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
     """
     from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.terratorch_files import as_file
 
+    path = as_file(path)
     ids = frozenset(read_embeddings(path, strict=strict).ids)
     labelled = _labelled(ids, tasks, shared)
     datasets = _datasets(tasks, labelled)
