@@ -4,12 +4,13 @@ PYTHON ?= python3
 METHOD ?= averaging
 BIN := .venv/bin
 READY := .venv/ready
+MODELS ?= .venv-models
 
 .DEFAULT_GOAL := help
-.PHONY: help score test lint format docs clean
+.PHONY: help score test test-models lint format docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averaging)
 	@mkdir -p build/registry && cp -R registry/suites build/registry/
@@ -17,6 +18,9 @@ score: $(READY)  ## score a method on the embedded tasks, offline (METHOD=averag
 
 test: $(READY) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
+	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -32,7 +36,7 @@ docs: $(READY)  ## build the documentation with the boards beside it; open build
 	@$(BIN)/neuco leaderboard site --out build/site/leaderboard
 
 clean:  ## remove what set-up made
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-models build dist .mypy_cache .pytest_cache .ruff_cache
 
 # Written last, so that a set-up that was cut short is taken up again; pip keeps what it has already downloaded.
 $(READY): pyproject.toml constraints.txt
@@ -44,4 +48,11 @@ $(READY): pyproject.toml constraints.txt
 
 .venv/parts: $(READY) ci/parts.sh
 	@sh ci/parts.sh
+	@touch $@
+
+# Their packages may not go into .venv: methods and tests there must do with neuco's own.
+$(MODELS)/ready: pyproject.toml constraints.txt tests/models/requirements.txt
+	@test -x $(MODELS)/bin/python || $(PYTHON) -m venv $(MODELS)
+	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/models/requirements.txt
 	@touch $@
