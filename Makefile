@@ -7,12 +7,13 @@ READY := .venv/ready
 # What is compiled to machine code, once, so that nobody waits for it at the first score.
 COMPILED := .venv/compiled
 KERNELS := neuco_core/scoring/kernel.py neuco_core/tables/csv_kernel.py neuco_core/plugins/compiled.py
+MODELS ?= .venv-models
 
 .DEFAULT_GOAL := help
-.PHONY: help score test lint format docs clean
+.PHONY: help score test test-models lint format docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=averaging)
 	@mkdir -p build/registry && cp -R registry/suites build/registry/
@@ -20,6 +21,9 @@ score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=ave
 
 test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 	@$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
+	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -35,7 +39,7 @@ docs: $(READY)  ## build the documentation with the boards beside it; open build
 	@$(BIN)/neuco leaderboard site --out build/site/leaderboard
 
 clean:  ## remove what set-up made
-	rm -rf .venv build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-models build dist .mypy_cache .pytest_cache .ruff_cache
 
 # Written last, so that a set-up that was cut short is taken up again; pip keeps what it has already downloaded.
 $(READY): pyproject.toml constraints.txt
@@ -51,4 +55,11 @@ $(COMPILED): $(READY) $(KERNELS)
 
 .venv/parts: $(READY) ci/parts.sh
 	@sh ci/parts.sh
+	@touch $@
+
+# Their packages may not go into .venv: methods and tests there must do with neuco's own.
+$(MODELS)/ready: pyproject.toml constraints.txt tests/models/requirements.txt
+	@test -x $(MODELS)/bin/python || $(PYTHON) -m venv $(MODELS)
+	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/models/requirements.txt
 	@touch $@

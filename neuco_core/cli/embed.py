@@ -97,7 +97,7 @@ def _say_how_long(method: Method, dataset_id: str, params: Sequence[str], given:
 
 
 @click.command()
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @click.option("--dataset", "dataset_id", required=True, shell_complete=ids_of("dataset"), help="What it should cover.")
 @click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="Most dimensions allowed.")
 @json_option

@@ -91,8 +91,8 @@ def run_options(command: F) -> F:
     "--embeddings",
     "files",
     multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A CSV, Parquet, NPZ or NPY file; repeatable.",
+    type=click.Path(exists=True, path_type=Path),
+    help="A CSV, Parquet, NPZ or NPY file, or a folder of TerraTorch's; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every method.")
 @task_options

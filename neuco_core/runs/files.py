@@ -43,7 +43,9 @@ def open_file(
     ``keep`` no binary copy of it is used.
     """
     from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.terratorch_files import as_file
 
+    path = as_file(path)
     ids = frozenset(read_embeddings(path, strict=strict, keep=keep).ids)
     labelled = _labelled(ids, tasks, shared)
     datasets = _datasets(tasks, labelled)

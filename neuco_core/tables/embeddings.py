@@ -92,6 +92,8 @@ def read_embeddings(
 ) -> Embeddings:
     """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
 
+    A folder is one that TerraTorch has written (see ``terratorch_files``).
+
     Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
     ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
     Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant. With ``keep`` a
@@ -100,6 +102,10 @@ def read_embeddings(
     from neuco_core.tables import embeddings_csv, embeddings_files
 
     path = Path(path)
+    if path.is_dir():
+        from neuco_core.tables.terratorch_files import read_folder
+
+        return read_folder(path, strict=strict, dim=dim)
     if not path.is_file():
         raise DataError("not a regular file" if path.exists() else "no such file", where=path)
     readers = {

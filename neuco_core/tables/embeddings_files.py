@@ -73,43 +73,51 @@ def ids_file(path: Path) -> Path:
 
 
 def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
-    """A text column ``id``, and numbered columns or a single column of lists."""
+    """A text column ``id``, and numbered columns or a single column of lists; or TerraTorch's names for these two."""
     import pyarrow.parquet as pq
+
+    from neuco_core.tables.terratorch_files import KEY, VALUES, has_columns
 
     ids: list[str | None] = []
     values = np.empty((0, 0), dtype=np.float32)
     characters = 0
     with _whole(path, "Parquet"):
         schema = pq.read_schema(path)
-        names = _csv.check_header(schema.names, path)
-        columns = value_columns(names, path, dim)
-        _check_types(schema, columns, path)
+        key, names, columns = KEY, list(schema.names), [VALUES]
+        if not has_columns(names):
+            key, names = "id", _csv.check_header(names, path)
+            columns = value_columns(names, path, dim)
+        _check_types(schema, key, columns, path)
     # As a dictionary, a long id that stands in many rows is held once.
-    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False, read_dictionary=["id"]) as file:
+    with _whole(path, "Parquet"), pq.ParquetFile(path, pre_buffer=False, read_dictionary=[key]) as file:
         _check_declared(file.metadata, columns, path)
-        for batch in file.iter_batches(batch_size=ROWS, columns=["id", *columns]):
+        for batch in file.iter_batches(batch_size=ROWS, columns=[key, *columns]):
             block = _block(batch, columns, path)
             if not ids:
                 values = np.empty((file.metadata.num_rows, block.shape[1]), dtype=np.float32)
             if block.shape[1] != values.shape[1]:
                 raise _lengths({block.shape[1], values.shape[1]}, path)
-            characters += _characters(batch["id"])
+            characters += _characters(batch[key])
             check_unpacked(characters, path)
             values[len(ids) : len(ids) + len(block)] = block
-            ids += batch["id"].to_pylist()
-    ignored = tuple(name for name in names if name not in {"id", *columns})
+            ids += batch[key].to_pylist()
+    ignored = tuple(name for name in names if name not in {key, *columns})
     return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, ignored)
 
 
-def _check_types(schema: Any, columns: Sequence[str], path: Path) -> None:
+def _check_types(schema: Any, key: str, columns: Sequence[str], path: Path) -> None:
     """Before anything is read: text in the place of numbers may be of any length."""
     import pyarrow as pa
 
-    kind = _content(schema.field("id").type)
+    kind = _content(schema.field(key).type)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataError("ids are not strings", where=f"{path}, column 'id'", expected="strings", got=kind)
+        raise DataError("ids are not strings", where=f"{path}, column {key!r}", expected="strings", got=kind)
     for name in columns:
-        kind = _content(schema.field(name).type)
+        kind = schema.field(name).type
+        if hasattr(kind, "value_type") and hasattr(kind.value_type, "value_type"):
+            hint = "Pool the tokens first; TerraTorch does with embedding_pooling: mean"
+            raise DataError("embeddings are not vectors", where=f"{path}, column {name!r}", got=kind, hint=hint)
+        kind = _content(kind)
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
             raise DataError("values are not numbers", where=f"{path}, column {name!r}", got=f"type {kind}")
 

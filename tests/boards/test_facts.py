@@ -177,11 +177,11 @@ def test_a_dataset_may_be_nameless_and_related_to_nothing() -> None:
 
 
 def test_networks_trained_on_ssl4eo_s12_are_marked_on_its_downstream_set(board: Board) -> None:
-    rows = (BoardRow("torchgeo_resnet18_moco", 1), BoardRow("averaging", 2))
+    rows = (BoardRow("torchgeo_resnet50_moco", 1), BoardRow("averaging", 2))
     tasks = (BoardTask("crops", dataset="ssl4eo_s12_downstream"),)
     found = with_facts(structs.replace(board, tasks=tasks, rows=rows, groups=()), ())
     said = "trained on SSL4EO-S12, which may share samples with this dataset"
     assert [row.overlaps for row in found.rows] == [{"ssl4eo_s12_downstream": said}, {}]
     assert [*report.overlaps(structs.replace(found, rows=tuple(structs.replace(r, rank=1) for r in found.rows)))] == [
-        f"Overlap of training data and samples: torchgeo_resnet18_moco (ssl4eo_s12_downstream): {said}."
+        f"Overlap of training data and samples: torchgeo_resnet50_moco (ssl4eo_s12_downstream): {said}."
     ]

@@ -143,6 +143,64 @@ def _encoded() -> list[float]:
     return [float(value) for value in found.values.ravel()]
 
 
+def _network() -> list[float]:
+    """A small network with every view, pooling, reduction and treatment of seasons."""
+    from neuco_core.adapters.images import Images
+    from neuco_core.adapters.network import NetworkEncoder
+    from neuco_core.encode.run import one_thread
+    from neuco_core.testing import TinyCubes
+
+    tiny, found = TinyCubes(count=2, bands=("s1/VV", "s1/VH"), seasons=("a", "b"), size=9), []
+    images = {view: Images(("s1",), 2.0, 1.0, (-10.0, -20.0), (5.0,), 6, view) for view in ("whole", "tiles", "crop")}
+    images["native"] = Images(("s1/VH", "s1/VV"), view="native")
+    for number, part in enumerate(images.values()):
+        options = {
+            "pooling": ("mean", "max")[number % 2],
+            "seasons": ("post", "pre", "concat", "post")[number],
+            "reduction": ("average", "project")[number // 2],
+        }
+        encoder = NetworkEncoder(_convolution, part, dim=4, **options)
+        with one_thread():
+            encoder.fit(tiny)
+            found += encoder.encode(tiny.read(tiny.ids())).ravel().tolist()
+    return found
+
+
+def _convolution(channels: int = 2) -> Any:
+    import torch
+
+    layer = torch.nn.Conv2d(channels, 7, 3)
+    random = np.random.RandomState(11)
+    with torch.no_grad():
+        for part in layer.parameters():
+            part.copy_(torch.from_numpy(random.standard_normal(part.shape).astype(np.float32)))
+    return layer
+
+
+def _torchgeo() -> list[float]:
+    """An encoder of TorchGeo's table, with a small network in the place of its own."""
+    import tempfile
+    from unittest.mock import patch
+
+    import torch
+
+    from neuco_core.adapters.torchgeo import find_row, torchgeo_encoder
+    from neuco_core.encode.run import one_thread
+    from neuco_core.testing import TinyCubes
+
+    tiny, row = TinyCubes(count=2, size=9), find_row("ResNet50_Weights.SENTINEL2_ALL_SOFTCON")
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        patch("neuco_core.adapters.torchgeo.bare_network", lambda row: _convolution(13)),
+        one_thread(),
+    ):
+        file = Path(folder) / "weights.pth"
+        torch.save(_convolution(13).state_dict(), file)
+        encoder = torchgeo_encoder(checkpoint=file, **{**row.params(), "size": 6})
+        encoder.fit(tiny)
+        return list(encoder.encode(tiny.read(tiny.ids())).ravel().tolist())
+
+
 def _ssl4eo() -> list[float]:
     """What is read of a folder in the published layout; each place in it has another value."""
     from tempfile import TemporaryDirectory
@@ -181,6 +239,10 @@ def numbers_of(name: str) -> list[float]:
         return _splits(name)
     if name == "encode_dataset":
         return _encoded()
+    if name == "NetworkEncoder":
+        return _network()
+    if name == "torchgeo_encoder":
+        return _torchgeo()
     if name == "SSL4EOCubes":
         return _ssl4eo()
     return _metric(name) if name in component_versions("neuco_core.scoring.metrics") else _toolkit(name)

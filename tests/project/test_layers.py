@@ -15,6 +15,7 @@ LAYERS = [
     ["fetch"],
     ["tables", "cubes"],
     ["encoders", "encode"],
+    ["adapters"],
     ["scoring"],
     ["records"],
     ["runs"],
