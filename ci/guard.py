@@ -98,6 +98,9 @@ def next_boards(made: Path, registry: Path, allowed: Collection[str] = ()) -> tu
     content: dict[Path, bytes] = {}
     lines = []
     for suite in suites_of(registry):
+        there = board_path(registry, suite.id)
+        if not there.exists() and not board_path(made, suite.id).exists():
+            continue  # it has too many cells, which has been said
         board = read_board(board_path(made, suite.id))
         history = read_history(history_path(made, suite.id))
         before = read_history(history_path(registry, suite.id))
@@ -106,7 +109,6 @@ def next_boards(made: Path, registry: Path, allowed: Collection[str] = ()) -> tu
         if wrong or history[: len(before)] != before:
             words = wrong or "its history is not that of the registry"
             raise DataError(f"what was made is not the next board of suite {suite.id!r}: {words}")
-        there = board_path(registry, suite.id)
         lost = sorted(set(read_board(there).ranks) - set(board.ranks) - set(allowed)) if there.is_file() else []
         if lost:
             lines.append(f"board {suite.id} stays as it was: it would lose {join_names(lost)}; score them again first")

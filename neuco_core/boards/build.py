@@ -12,13 +12,20 @@ import msgspec
 
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
-from neuco_core.errors import NeucoError, PluginError, UsageError
+from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
 from neuco_core.jsonio import digest
 from neuco_core.plugins.catalog import load_board
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
     from neuco_core.specs import BoardKind, Suite
+
+
+LARGEST = 250_000  # cells of a board, methods × tasks: its file would come near the 64 MB that are read
+
+
+class TooManyCellsError(DataError):
+    """A suite whose board would be too large to be read."""
 
 
 def build_board(
@@ -31,6 +38,12 @@ def build_board(
     """The board of a suite from the records of all methods; ``options`` go before those of the suite."""
     about = BoardSuite(suite.id, suite.title, suite.version, suite.protocol, dict(suite.tasks))
     cells = from_records(records, suite, stale)
+    size = len(cells.methods) * len(cells.tasks)
+    if size > LARGEST:
+        hint = "Make a suite of fewer tasks, or rank fewer methods"
+        expected = f"at most {LARGEST}"
+        what = "too many cells for a board"
+        raise TooManyCellsError(what, where=f"suite {suite.id}", expected=expected, got=size, hint=hint)
     return rank_cells(cells, suite.kind, {**suite.options, **(options or {})}, suite=about)
 
 

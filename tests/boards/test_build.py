@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.boards.build import build_board
+from ci.apply import rebuild
+from neuco_core.boards.build import TooManyCellsError, build_board
 from neuco_core.boards.history import changes
 from neuco_core.boards.model import Board, number, plain
 from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
@@ -262,3 +263,20 @@ def test_the_history_file_grows_by_one_for_each_new_board(tmp_path: Path) -> Non
     assert [entry.version for entry in history] == [1, 2]
     assert history[1].changes[0].kind == "gone-method"
     assert json.loads(history_path(tmp_path, "made").read_text(encoding="utf-8")) == plain(history)
+
+
+def test_a_board_of_too_many_cells_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuco_core.boards.build.LARGEST", 5)
+    with pytest.raises(TooManyCellsError, match=r"at most 5, got 6.*fewer tasks"):
+        build_board(make_records(SCORES), SUITE)
+    for record in make_records(SCORES):
+        write_record(record, tmp_path)
+    (tmp_path / "suites").mkdir()
+    for name, tasks in (("small", ("first",)), ("large", ("first", "second"))):
+        rows = "".join(f"{task} = 1\n" for task in tasks)
+        text = f'id = "{name}"\ntitle = "x"\nprotocol = "{SUITE.protocol}"\n\n[tasks]\n{rows}'
+        (tmp_path / "suites" / f"{name}.toml").write_text(text)
+    assert "board large is not made: suite large: too many cells" in rebuild(tmp_path, tmp_path / "site")[0]
+    assert board_path(tmp_path, "small").exists()
+    assert (tmp_path / "site" / "boards" / "small").is_dir()
+    assert not board_path(tmp_path, "large").exists()

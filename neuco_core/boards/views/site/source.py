@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
 from neuco_core.boards.history import Version
@@ -19,6 +21,7 @@ from neuco_core.errors import NeucoError
 if TYPE_CHECKING:
     from neuco_core.specs import Content, Method, Suite, Task
 
+log = logging.getLogger(__name__)
 LARGEST_CARD = 200_000
 BINS = 24
 
@@ -81,7 +84,14 @@ class BoardSource:
 def gather(registry: Path, names: Sequence[str] = ()) -> list[BoardSource]:
     """The boards of these suites; without names, of all suites, and the published ones."""
     now = current(registry)
-    sources = [from_suite(now, suite, registry) for suite in now.choose(names)]
+    sources = []
+    for suite in now.choose(names):
+        try:
+            sources.append(from_suite(now, suite, registry))
+        except TooManyCellsError as error:
+            if names:
+                raise
+            log.warning("%s", error)
     if not names:
         sources += [from_published(item) for item in list_published(registry)]
     return sources
