@@ -7,9 +7,10 @@ a process of its own, with a new cache: once when the CSV file is new to it, and
 clock, CPU seconds and peak memory are as the operating system counted them; of ``--repeat`` runs the least time counts,
 and the most memory.
 
-NeuCo-Bench itself is not part of neuco. With ``--upstream`` and a checkout of it (commit 222a6a0 or later, with what it
-imports installed here: torch, torchmetrics, pandas, scikit-learn, scikit-optimize, matplotlib, tqdm, PyYAML), its own
-command runs on the same files, in turns with ours, and their scores are compared (``benchmarks/upstream.py``):
+NeuCo-Bench itself is not part of neuco. With ``--upstream`` and a checkout of it (tried with the code of commit
+222a6a0; what it imports must be installed: torch, torchmetrics, pandas, scikit-learn, scikit-optimize, matplotlib,
+tqdm, PyYAML), its own command runs on the same files, in turns with ours, and their scores are compared
+(``benchmarks/upstream.py``):
 
     python benchmarks/bench.py --upstream FOLDER [--upstream-splits 1 5] [--repeat 2]
 

@@ -100,5 +100,7 @@ def report_upstream(
         )
         print(f"{name:60} {cost}{ratio}")
     print(f"times: against the better of NeuCo-Bench's two; load of the machine at the end {os.getloadavg()[0]:.1f}")
+    if any(cost.wall * (os.cpu_count() or 1) < cost.cpu for cost in whole):
+        print("The machine was too busy for wall-clock times: scaled up, they are less than its cores can do.")
     agree = [compare(folder / f"ours-{size}", folder / f"upstream-{repeat - 1}-0-{size}") for size in sizes]
     return all(agree)
