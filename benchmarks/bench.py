@@ -7,11 +7,18 @@ a process of its own, with a new cache: once when the CSV file is new to it, and
 clock, CPU seconds and peak memory are as the operating system counted them; of ``--repeat`` runs the least time counts,
 and the most memory.
 
-NeuCo-Bench itself is not part of neuco and is not run here. The loop does what it does: pandas reads the CSV file, and
-DataLoaders feed one linear layer, batch by batch, with torchmetrics after every epoch (``benchmarks/probe.py``). The
-whole takes minutes, so one split of every task is trained for 5 epochs and scaled up: the cost per split and epoch is
-constant. It runs with as many threads as torch takes by itself and on one; whichever is better counts. What NeuCo-Bench
-does besides (plots, JSON files) is not counted, so the ratio is rather too small.
+NeuCo-Bench itself is not part of neuco. With ``--upstream`` and a checkout of it (tried with the code of commit
+222a6a0; what it imports must be installed: torch, torchmetrics, pandas, scikit-learn, scikit-optimize, matplotlib,
+tqdm, PyYAML), its own command runs on the same files, in turns with ours, and their scores are compared
+(``benchmarks/upstream.py``):
+
+    python benchmarks/bench.py --upstream FOLDER [--upstream-splits 1 5] [--repeat 2]
+
+Without it, a loop does what NeuCo-Bench does: pandas reads the CSV file, and DataLoaders feed one linear layer, batch
+by batch, with torchmetrics after every epoch (``benchmarks/probe.py``). The whole takes minutes, so one split of every
+task is trained for 5 epochs and scaled up: the cost per split and epoch is constant. It runs with as many threads as
+torch takes by itself and on one; whichever is better counts. What NeuCo-Bench does besides (plots, JSON files) is not
+counted, so the ratio is rather too small.
 
 With ``--clone`` also the first run in a new clone of this repository: what set-up compiles, and what a run without it
 waits for.
@@ -28,23 +35,13 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from upstream import report_upstream
+from workload import ROOT, TASKS, Usage, least, options, run, spend, write_workload
 
-ROOT = Path(__file__).resolve().parent.parent
-TASKS = {
-    "biomass_mean": 2415,
-    "biomass_std": 2415,
-    "clouds_reg": 1140,
-    "crops": 3355,
-    "heatisland_mean": 1659,
-    "heatisland_std": 1659,
-    "landcover_agriculture": 4691,
-    "landcover_forest": 4691,
-}
 # Where the time of each part is spent: a module, a function of it, and the part.
 PARTS = (
     ("neuco_core.scoring.kernel", "warm", "loading the compiled kernels"),
@@ -54,66 +51,6 @@ PARTS = (
     ("neuco_core.scoring.scorer", "score", "training and judging"),
     ("neuco_core.compat.neuco_bench.run", "_write_task", "writing the results"),
 )
-
-
-@dataclass(frozen=True)
-class Usage:
-    """What one process cost."""
-
-    wall: float
-    cpu: float
-    peak_mb: float = 0.0
-
-    def __str__(self) -> str:
-        return f"{self.wall:8.2f} {self.cpu:8.2f} {self.peak_mb:8.0f}"
-
-
-def write_workload(folder: Path, rows: int, dim: int, splits: int, epochs: int) -> None:
-    """Embeddings with a signal in them, so that training does what it does on real ones."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    folder.mkdir(exist_ok=True)
-    random = np.random.default_rng(0)
-    ids = [f"{i:064x}" for i in range(rows)]
-    values = np.round(random.standard_normal((rows, dim)), 6)
-    columns = {"id": ids, **{str(j): values[:, j] for j in range(dim)}}
-    csv.write_csv(pa.table(columns), folder / "embeddings.csv")
-    (folder / "labels").mkdir()
-    for name, size in TASKS.items():
-        chosen = random.choice(rows, min(size, rows), replace=False)
-        labels = values[chosen] @ random.standard_normal(dim) / np.sqrt(dim) + random.standard_normal(len(chosen))
-        lines = [f"{ids[i]},{label:.6f}" for i, label in zip(chosen, labels, strict=True)]
-        (folder / "labels" / f"{name}__regr.csv").write_text("\n".join(["id,label", *lines]) + "\n")
-    config = {"k_folds": splits, "epochs": epochs, "batch_size": 64, "learning_rate": 0.001, "enable_plots": "false"}
-    (folder / "config.yaml").write_text("".join(f"{key}: {value}\n" for key, value in config.items()))
-
-
-def spend(command: list[str], cwd: Path, env: Mapping[str, str] | None = None) -> Usage:
-    """Run a command and read its own resource use, not that of this process."""
-    start = time.perf_counter()
-    settings = {**os.environ, **(env or {})}
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, cwd=cwd, env=settings) as child:
-        _, status, usage = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-    if child.returncode:
-        raise SystemExit(f"{' '.join(command)} ended with exit code {child.returncode}")
-    return Usage(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
-
-
-def arguments(folder: Path, threads: int | None = None) -> list[str]:
-    words = ["bench", "--annotation_path", folder / "labels", "--submission_file", folder / "embeddings.csv"]
-    words += ["--config", folder / "config.yaml", "--output_dir", folder / "out"]
-    return [*map(str, words), *(["--threads", str(threads)] if threads else [])]
-
-
-def run(folder: Path, cache: Path, threads: int | None = None, tree: Path = ROOT) -> Usage:
-    command = [sys.executable, "-m", "neuco_core.cli", *arguments(folder, threads)]
-    return spend(command, tree, {"NEUCO_CACHE": str(cache)})
-
-
-def least(runs: list[Usage]) -> Usage:
-    return Usage(min(r.wall for r in runs), min(r.cpu for r in runs), max(r.peak_mb for r in runs))
 
 
 def stage_parts(folder: Path) -> dict[str, dict[str, float]]:
@@ -146,7 +83,7 @@ def stage_parts(folder: Path) -> dict[str, dict[str, float]]:
             modules = [import_module(name) for name, _, _ in PARTS]
         for module, (_, name, about) in zip(modules, PARTS, strict=True):
             setattr(module, name, timed(getattr(module, name), about, part))
-        sys.argv = ["neuco", *arguments(folder)]
+        sys.argv = ["neuco", "bench", *options(folder)]
         try:
             command()
         except SystemExit as error:
@@ -201,13 +138,17 @@ def loop(folder: Path, cache: Path, given: argparse.Namespace) -> Usage:
     return Usage(first.wall + rest.wall, first.cpu + rest.cpu, rest.peak_mb)
 
 
-def report(folder: Path, cache: Path, given: argparse.Namespace) -> None:
+def describe(folder: Path, given: argparse.Namespace) -> None:
     size = (folder / "embeddings.csv").stat().st_size / 1e6
-    print(
-        f"{given.rows} × {given.dim} values ({size:.0f} MB of CSV), {len(TASKS)} tasks, {sum(TASKS.values())} labels,"
-    )
+    labels = sum(min(size, given.rows) for size in TASKS.values())
+    print(f"{given.rows} × {given.dim} values ({size:.0f} MB of CSV), {len(TASKS)} tasks, {labels} labels,")
     print(f"{given.splits} splits, {given.epochs} epochs; load of the machine {os.getloadavg()[0]:.1f}")
-    print(f"{'':44} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
+    width = 60 if given.upstream else 44
+    print(f"{'':{width}} {'wall s':>8} {'CPU s':>8} {'peak MB':>8}")
+
+
+def report(folder: Path, cache: Path, given: argparse.Namespace) -> None:
+    describe(folder, given)
     new = [run(folder, cache / f"new-{number}") for number in range(given.repeat)]
     runs = {"neuco bench, a CSV file that is new to it": least(new)}
     for threads in (2, 1):
@@ -244,6 +185,12 @@ def main() -> None:
     for name, default in (("rows", 13260), ("dim", 1024), ("splits", 40), ("epochs", 20), ("repeat", 3)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--clone", action="store_true", help="also the first run in a new clone")
+    parser.add_argument(
+        "--upstream", type=Path, metavar="FOLDER", help="a checkout of NeuCo-Bench, run in place of the loop"
+    )
+    parser.add_argument(
+        "--upstream-splits", type=int, nargs=2, default=(1, 5), metavar="N", help="splits of its two runs"
+    )
     parser.add_argument("--stage", choices=("parts", "before"), help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
@@ -258,7 +205,13 @@ def main() -> None:
         run(Path(name) / "small", cache)  # compiles what is not compiled yet
         subprocess.run([sys.executable, "-m", "neuco_core.scoring.warm"], check=True, cwd=ROOT)
         write_workload(folder, given.rows, given.dim, given.splits, given.epochs)
-        report(folder, cache, given)
+        if given.upstream:
+            describe(folder, given)
+            sizes = tuple(given.upstream_splits)
+            if not report_upstream(given.upstream, folder, cache, sizes, given.splits, given.epochs, given.repeat):
+                raise SystemExit("the scores differ")
+        else:
+            report(folder, cache, given)
         if given.clone:
             report_clone(folder, Path(name) / "clones")
 
