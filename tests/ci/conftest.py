@@ -6,10 +6,17 @@ from pathlib import Path
 import pytest
 
 from ci.report import parse
-from tests.ci.helpers import Reports, Upstream, ci
+from tests.ci.helpers import WHO, Reports, Upstream, ci
 from tests.ci.prs import method, task
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.parts import missing
+
+
+@pytest.fixture(autouse=True)
+def _nobodys_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git in this process, too, as somebody who has set up nothing: what the user has set up would hide that."""
+    for name, value in {**WHO, "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture(scope="session")
