@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # What the extras are for; which there are, and what they need, is in the metadata of the installed package.
 USES = {
-    "all": "everything but ci, test and dev",
+    "all": "all that scoring, encoding and plots need",
     "ci": "judging pull requests and publishing",
     "cubes": "SSL4EO data cubes",
     "dask": "scoring on several machines",
@@ -31,6 +31,7 @@ USES = {
     "pretrained": "methods with pretrained weights",
     "rates": "entropy-coded rates",
     "release": "building a distribution",
+    "skopt": "NeuCo-Bench's own svm search",
     "test": "neuco's own tests",
     "torch": "encoders and MLP probes",
 }

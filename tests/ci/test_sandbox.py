@@ -107,7 +107,7 @@ def test_tmp_is_private(bubblewrap: str, tmp_path: Path) -> None:
         "import os, tempfile\nprint(sorted(os.listdir('/tmp')))\nopen('/tmp/theirs', 'w')\nprint(tempfile.gettempdir())"
     )
     ran, _ = run(bubblewrap, tmp_path, code)
-    assert ran.output == f"{interpreters_below('/tmp')} /tmp\n"
+    assert ran.output == f"{interpreters_below('/tmp')}\n/tmp\n"
     assert not Path("/tmp/theirs").exists()
 
 
