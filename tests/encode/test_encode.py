@@ -33,7 +33,8 @@ def test_rows_are_those_of_the_encoder_in_the_order_of_the_source(log: list[str]
     embeddings = encode_dataset(MEAN, source.dataset(), {}, batch_size=4)
     assert embeddings.ids == source.ids()
     assert np.allclose(embeddings.values, source.read(source.ids()).values.mean(axis=(1, 3, 4)), rtol=1e-6)
-    assert log == ["fit", "encode 4", "encode 4", "encode 2"]
+    assert log[0] == "fit"
+    assert sorted(log[1:]) == ["encode 2", "encode 4", "encode 4"]  # threads: the last batch may come before another
 
 
 def test_the_second_time_comes_from_the_cache(log: list[str]) -> None:
