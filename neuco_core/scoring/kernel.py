@@ -163,13 +163,17 @@ def _gradients(x, y, rows, start, count, kind, weight, bias, out, gradient, bias
 
 
 @compiled(keep=True, fastmath=FAST, error_model="numpy")
-def fit(x, y, train, test, words, kind, epochs, batch, lr, decay, weights, biases, predictions, losses):  # type: ignore[no-untyped-def]
-    """Train one split. Fills per epoch: weights, biases, predictions of the test part, losses (train, test)."""
+def fit(x, y, train, test, words, kind, epochs, batch, lr, decay, scratch, weights, biases, predictions, losses):  # type: ignore[no-untyped-def]
+    """Train one split. Fills per epoch: weights, biases, predictions of the test part, losses (train, test).
+
+    ``scratch`` is room for four arrays of the weights' shape.
+    """
     outputs, dim = weights.shape[1], weights.shape[2]
-    weight, bias = np.empty((outputs, dim), np.float32), np.empty(outputs, np.float32)
+    weight, gradient, m, v = scratch[0], scratch[1], scratch[2].reshape(-1), scratch[3].reshape(-1)
+    m[:], v[:] = np.float32(0), np.float32(0)
+    bias = np.empty(outputs, np.float32)
+    bias_gradient = np.empty_like(bias)
     _initial(words, weight, bias)
-    gradient, bias_gradient = np.empty_like(weight), np.empty_like(bias)
-    m, v = np.zeros(weight.size, np.float32), np.zeros(weight.size, np.float32)
     bias_m, bias_v = np.zeros_like(bias), np.zeros_like(bias)
     rows, out = np.empty_like(train), np.empty((4, outputs), np.float32)
     at, step, spread = outputs * (dim + 1), 0, outputs if kind == 0 else 1
@@ -183,11 +187,16 @@ def fit(x, y, train, test, words, kind, epochs, batch, lr, decay, weights, biase
             _adamw(weight.reshape(-1), gradient.reshape(-1), m, v, step, lr, decay)
             _adamw(bias, bias_gradient, bias_m, bias_v, step, lr, decay)
         losses[0, epoch] = total / (train.size * spread)
-        _forward(x, test, 0, test.size, weight, bias, predictions[epoch])
-        losses[1, epoch] = _loss(y, test, 0, test.size, kind, predictions[epoch], np.float32(0)) / (test.size * spread)
         at += 2 + max(test.size - 1, 0)
         weights[epoch] = weight
         biases[epoch] = bias
+    # Four rows for all epochs, then the next four: each row comes from memory once.
+    for start in range(0, test.size, 4):
+        count = min(4, test.size - start)
+        for epoch in range(epochs):
+            _forward(x, test, start, count, weights[epoch], biases[epoch], predictions[epoch, start:])
+    for epoch in range(epochs):
+        losses[1, epoch] = _loss(y, test, 0, test.size, kind, predictions[epoch], np.float32(0)) / (test.size * spread)
 
 
 @cache
@@ -195,5 +204,6 @@ def warm() -> None:
     """Compile, or load what was compiled before, so that a compiler that fails does so here."""
     x, y, rows = np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), np.arange(2, dtype=np.uint32)
     words, losses = np.zeros(8, np.uint32), np.empty((2, 1))
-    filled = (np.empty((1, 1, 1), np.float32), np.empty((1, 1), np.float32), np.empty((1, 1, 1), np.float32))
+    filled = (np.empty((4, 1, 1), np.float32), np.empty((1, 1, 1), np.float32), np.empty((1, 1), np.float32))
+    filled = (*filled, np.empty((1, 1, 1), np.float32))
     first_call(fit, x, y, rows[:1], rows[1:], words, 0, 1, 1, 0.001, 0.01, *filled, losses)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
 
@@ -88,11 +89,21 @@ def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray
     width = values.shape[1]
     if dim is not None and width > dim:
         raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
-    if dim in (None, width):
-        return np.ascontiguousarray(values[rows], np.float32)
-    x = np.zeros((len(rows), dim or width), np.float32)
+    x = lined_up((len(rows), dim or width))
     x[:, :width] = values[rows]
+    x[:, width:] = 0
     return x
+
+
+def lined_up(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty array of float32 that begins where a line of the processor's cache begins.
+
+    Reads of whole lines from an array that does not take the linear probe a fifth longer (``benchmarks/probe.py``).
+    """
+    line, size = 64, math.prod(shape)
+    room = np.empty(size + line // 4, np.float32)
+    first = -room.ctypes.data % line // 4
+    return room[first : first + size].reshape(shape)
 
 
 def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, float]:

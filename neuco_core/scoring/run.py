@@ -16,7 +16,7 @@ from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.judge import Outcome, Truth, judge
-from neuco_core.scoring.prepare import Samples
+from neuco_core.scoring.prepare import Samples, lined_up
 from neuco_core.scoring.probes import Split
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import Metric
@@ -145,7 +145,7 @@ class _Runner:
         x = self.samples.x
         with np.errstate(all="ignore"):
             if self.protocol.standardize and (center, spread) != (0.0, 1.0):
-                x = x - np.float32(center)
+                x = np.subtract(x, np.float32(center), out=lined_up(x.shape))
                 x /= np.float32(spread)
         if not np.isfinite(x).all():
             raise DataError("embeddings with values that are not finite, or too large", where=self.samples.task)

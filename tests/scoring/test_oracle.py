@@ -55,6 +55,7 @@ def train_here(x: np.ndarray, y: np.ndarray, rules: Protocol, loss: int, outputs
             rules.batch_size,
             rules.lr,
             rules.weight_decay,
+            np.empty((4, outputs, x.shape[1]), np.float32),
             weights,
             biases,
             out,
