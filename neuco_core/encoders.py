@@ -156,6 +156,14 @@ def bilinear(size: int, new: int) -> np.ndarray:
 
 
 @versioned(1)
+def bilinear_points(size: int, new: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of a line that ``bilinear`` looks at, and its matrix for these alone."""
+    matrix = bilinear(size, new).astype(np.float32)
+    places = np.flatnonzero(matrix.any(axis=0))
+    return places, matrix[:, places]
+
+
+@versioned(1)
 def resize(values: np.ndarray, height: int, width: int) -> np.ndarray:
     """Bilinear interpolation of the last two axes, corners on corners."""
     rows = bilinear(values.shape[-2], height).astype(np.float32)

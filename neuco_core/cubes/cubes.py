@@ -50,6 +50,16 @@ class CubeBatch:
         return CubeBatch(self.ids[start:stop], self.values[start:stop], self.bands, self.seasons)
 
     @property
+    def size(self) -> tuple[int, int]:
+        """Height and width of the images, in pixels."""
+        height, width = self.values.shape[-2:]
+        return height, width
+
+    def at(self, y: np.ndarray, x: np.ndarray) -> CubeBatch:
+        """The pixels at some lines and columns only."""
+        return CubeBatch(self.ids, self.values[..., y[:, None], x], self.bands, self.seasons)
+
+    @property
     def nbytes(self) -> int:
         """Bytes of the values as they are held."""
         return self.values.nbytes

@@ -53,6 +53,15 @@ class StoredBatch(CubeBatch):
         return StoredBatch(self.ids[start:stop], self._cubes[start:stop], self.bands, self.seasons)
 
     @property
+    def size(self) -> tuple[int, int]:
+        height, width = self._cubes[0][0].shape[-2:]
+        return height, width
+
+    def at(self, y: np.ndarray, x: np.ndarray) -> CubeBatch:
+        cubes = [[part[..., y[:, None], x] for part in cube] for cube in self._cubes]
+        return StoredBatch(self.ids, cubes, self.bands, self.seasons)
+
+    @property
     def nbytes(self) -> int:
         return sum(part.nbytes for cube in self._cubes for part in cube)
 

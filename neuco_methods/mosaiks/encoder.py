@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch.nn.functional import unfold
@@ -14,6 +16,7 @@ PATCH_SAMPLES = 256
 SCALE_SAMPLES = 128
 PATCHES_PER_SAMPLE = 64
 WHITENING = 1e-2  # added to the eigenvalues: what is almost constant in all patches is not blown up to noise
+TILE = 1024  # pixels whose responses to all filters are made together: 2 MB for 512 of them, near the processor
 
 
 class MosaiksEncoder:
@@ -46,12 +49,19 @@ class MosaiksEncoder:
     def _features(self, images: np.ndarray) -> np.ndarray:
         """(season, band, y, x) to (season, 2 · filters): the means of what is positive and of what is negative."""
         with torch.inference_mode():
-            # A convolution as one product per image: on one thread 2.5 times as fast as conv2d.
-            pieces = unfold(torch.from_numpy(images), self.kernel)
-            response = torch.baddbmm(self._offset, self._weight.expand(len(images), -1, -1), pieces)
-            linear = response.mean(dim=2)
-            positive = response.clamp_(min=0).mean(dim=2)
-            return np.asarray(torch.cat([positive, positive - linear], dim=1).numpy())
+            return np.stack([self._image(image).numpy() for image in torch.from_numpy(images)])
+
+    def _image(self, image: torch.Tensor) -> torch.Tensor:
+        """A convolution as products, on one thread 2.5 times as fast as conv2d; some lines of the image at a time."""
+        height, width = (size - self.kernel + 1 for size in image.shape[1:])
+        sums = torch.zeros(2, self.filters)
+        for start, stop in tiles(height, width):
+            pieces = unfold(image[None, :, start : stop + self.kernel - 1], self.kernel)[0]
+            response = torch.addmm(self._offset, self._weight, pieces)
+            sums[1] += response.sum(dim=1)
+            sums[0] += response.clamp_(min=0).sum(dim=1)
+        positive, linear = sums / (height * width)
+        return torch.cat([positive, positive - linear])
 
     def _patches(self, source: CubeSource, ids: tuple[str, ...]) -> np.ndarray:
         """Patches (n, band · kernel · kernel) at random places and seasons of each sample."""
@@ -82,3 +92,9 @@ class MosaiksEncoder:
         kernels = white @ whitening
         offset = (-kernels @ mean)[:, None]
         return torch.from_numpy(kernels.astype(np.float32)), torch.from_numpy(offset.astype(np.float32))
+
+
+def tiles(height: int, width: int) -> Iterator[tuple[int, int]]:
+    """First and last line of each tile."""
+    lines = max(TILE // width, 1)
+    yield from ((start, min(start + lines, height)) for start in range(0, height, lines))

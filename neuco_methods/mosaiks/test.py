@@ -7,7 +7,7 @@ import pytest
 
 from neuco_core.errors import DataError, UsageError
 from neuco_core.testing import GREY_BANDS, LANDSAT_BANDS, TinyCubes, check_encoder
-from neuco_methods.mosaiks import make_encoder
+from neuco_methods.mosaiks import encoder, make_encoder
 
 SMALL = TinyCubes(count=6, bands=LANDSAT_BANDS, size=6)
 
@@ -30,6 +30,16 @@ def test_a_feature_is_the_mean_of_the_thresholded_response() -> None:
     )
     expected = [np.maximum(sign * response, 0).mean(axis=(0, 1)) for sign in (1, -1)]
     assert np.allclose(method._features(image[None])[0], np.concatenate(expected), atol=1e-4)
+
+
+def test_tiles_change_nothing_but_rounding(monkeypatch: pytest.MonkeyPatch) -> None:
+    method = make_encoder(filters=5)
+    method.fit(SMALL)
+    images = method._scale(SMALL.read(SMALL.ids()).values[0])
+    whole = method._features(images)
+    for tile in (1, 9, 12):  # of 4 × 4 places: a line each; two lines; three, and one that is left
+        monkeypatch.setattr(encoder, "TILE", tile)
+        assert np.allclose(method._features(images), whole, atol=1e-5)
 
 
 def test_features_have_one_scale() -> None:

@@ -113,6 +113,17 @@ def test_ssl4eo_files_are_read_as_they_are(folder: Path) -> None:
     assert "s2l2a/B10" not in batch.bands
 
 
+def test_some_pixels_of_stored_and_of_plain_batches(folder: Path) -> None:
+    batch = SSL4EOCubes(folder).read(fake.sample_ids(3))
+    plain = CubeBatch(batch.ids, batch.values, batch.bands, batch.seasons)
+    y, x = np.array([0, 3, 11]), np.array([5])
+    for some in (batch.at(y, x), plain.at(y, x)):
+        assert np.array_equal(some.values, batch.values[..., y, :][..., x])
+        assert (some.size, some.ids, some.bands) == ((3, 1), batch.ids, batch.bands)
+    assert batch.size == plain.size == (12, 12)
+    assert batch.at(y, x).nbytes * 48 == batch.nbytes
+
+
 def test_the_folder_below_works_too(folder: Path) -> None:
     assert SSL4EOCubes(folder / "data").ids() == SSL4EOCubes(folder).ids()
 

@@ -118,6 +118,7 @@ def _toolkit(name: str) -> list[float]:
             tiny.read(tiny.ids()), lambda one: one.mean(axis=(2, 3)).reshape(-1)
         ),
         "bilinear": lambda: [encoders.bilinear(7, 3), encoders.bilinear(3, 8)],
+        "bilinear_points": lambda: [*encoders.bilinear_points(7, 3), *encoders.bilinear_points(3, 8)],
         "resize": lambda: encoders.resize(values, 3, 4),
         "shrink": lambda: encoders.shrink(values, 3),
     }
