@@ -70,6 +70,8 @@ class Estimate:
         return {**asdict(self), "seconds": self.seconds, "most_learning": self.most_learning}
 
     def lines(self) -> list[str]:
+        from tqdm import tqdm
+
         what = f"{self.samples} samples of {self.bands} bands and {self.seasons} seasons"
         megabytes = self.bytes / self.samples / 1e6 * self.samples_per_second
         rate = f"{self.samples_per_second:.3g} samples/s, {megabytes:.3g} MB/s"
@@ -77,7 +79,7 @@ class Estimate:
         if self.learned:
             learns += f", at most {duration(self.most_learning)} if it learns from all"
         return [
-            f"dataset   {self.dataset}: {what}, {self.bytes / 1e9:.3g} GB unpacked, {self.done} in the cache",
+            f"dataset   {self.dataset}: {what}, {tqdm.format_sizeof(self.bytes, 'B')} unpacked, {self.done} in the cache",
             f"method    {self.method} on {self.device}, {self.threads} threads: {rate} (trial of {self.trial} samples)",
             f"learning  {learns}",
             f"encoding  {duration(self.seconds)} for {self.samples - self.done} samples",

@@ -1,4 +1,4 @@
-"""Cubes: views of any source, and the files of SSL4EO-S12. Passes with zarr 2 as well as with zarr 3."""
+"""Cubes: views of any source, and the files of SSL4EO-S12."""
 
 from __future__ import annotations
 

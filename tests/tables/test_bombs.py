@@ -174,7 +174,6 @@ def test_many_blank_lines_below_a_wide_header_need_no_memory(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("key", ["shape", "chunks"])
 def test_a_cube_that_declares_too_much_is_refused(tmp_path: Path, key: str) -> None:
-    pytest.importorskip("zarr")
     (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
     path = tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
     with zipfile.ZipFile(path) as archive:
