@@ -73,13 +73,14 @@ class Estimate:
         from tqdm import tqdm
 
         what = f"{self.samples} samples of {self.bands} bands and {self.seasons} seasons"
+        size = tqdm.format_sizeof(self.bytes, "B")
         megabytes = self.bytes / self.samples / 1e6 * self.samples_per_second
         rate = f"{self.samples_per_second:.3g} samples/s, {megabytes:.3g} MB/s"
         learns = f"{duration(self.learning)} from {self.learned} samples"
         if self.learned:
             learns += f", at most {duration(self.most_learning)} if it learns from all"
         return [
-            f"dataset   {self.dataset}: {what}, {tqdm.format_sizeof(self.bytes, 'B')} unpacked, {self.done} in the cache",
+            f"dataset   {self.dataset}: {what}, {size} unpacked, {self.done} in the cache",
             f"method    {self.method} on {self.device}, {self.threads} threads: {rate} (trial of {self.trial} samples)",
             f"learning  {learns}",
             f"encoding  {duration(self.seconds)} for {self.samples - self.done} samples",

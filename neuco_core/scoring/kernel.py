@@ -204,6 +204,5 @@ def warm() -> None:
     """Compile, or load what was compiled before, so that a compiler that fails does so here."""
     x, y, rows = np.ones((2, 1), np.float32), np.zeros((2, 1), np.float32), np.arange(2, dtype=np.uint32)
     words, losses = np.zeros(8, np.uint32), np.empty((2, 1))
-    filled = (np.empty((4, 1, 1), np.float32), np.empty((1, 1, 1), np.float32), np.empty((1, 1), np.float32))
-    filled = (*filled, np.empty((1, 1, 1), np.float32))
+    filled = [np.empty(shape, np.float32) for shape in ((4, 1, 1), (1, 1, 1), (1, 1), (1, 1, 1))]
     first_call(fit, x, y, rows[:1], rows[1:], words, 0, 1, 1, 0.001, 0.01, *filled, losses)

@@ -61,8 +61,12 @@ def join(
         raise DataError("labels and embeddings share no id", where=labels.task, got=f"ids such as {example}")
     rows = np.array([row_of[labels.ids[i]] for i in kept], dtype=np.int64)
     x = _padded(embeddings.values, rows, protocol.embedding_dim)
-    chosen = embeddings.ids if over is None else [name for name in over if name in row_of]
-    center, spread = _moments(embeddings.values, np.array([row_of[name] for name in chosen], np.int64), x.shape[1])
+    chosen = embeddings.ids if over is None else tuple(name for name in over if name in row_of)
+    known = vars(embeddings).setdefault("_moments", {})  # many tasks are standardised over the same rows
+    if (chosen, x.shape[1]) not in known:
+        of = np.array([row_of[name] for name in chosen], np.int64)
+        known[chosen, x.shape[1]] = _moments(embeddings.values, of, x.shape[1])
+    center, spread = known[chosen, x.shape[1]]
     y, classes = _targets(labels, kept, allow_constant)
     counts = {
         "used": len(kept),

@@ -28,7 +28,7 @@ def run_splits(
     metric: Metric,
     further: Sequence[Metric],
     *,
-    words_before: int = 0,
+    stream: WordStream | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     keep: bool = False,
@@ -50,7 +50,7 @@ def run_splits(
         runner = _Runner(samples, protocol, metric, further, keep)
         jobs = list(runner.jobs())
         used = sum(words for _, _, words in jobs)
-        stream = WordStream(protocol.seed, words_before) if used else None
+        stream = stream or (WordStream(protocol.seed) if used else None)
         with _torch_on_one_thread(), _pool(count, runner.stop) as pool:
             for index, (train, test, words) in enumerate(jobs):
                 given = stream.take(words) if stream and words else None

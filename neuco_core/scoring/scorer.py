@@ -16,6 +16,7 @@ from neuco_core.scoring.judge import Outcome
 from neuco_core.scoring.prepare import join
 from neuco_core.scoring.quality import summarize
 from neuco_core.scoring.run import run_splits
+from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
@@ -65,7 +66,7 @@ def score(
     protocol: Protocol | str = "neuco-2025",
     *,
     metric: Metric | str | None = None,
-    words_before: int = 0,
+    stream: WordStream | None = None,
     standardize_ids: Collection[str] | None = None,
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -74,9 +75,10 @@ def score(
 ) -> Score:
     """How well the labels can be read from the embeddings under a protocol.
 
-    A task may be given instead of its labels; its metric is then used unless another one is named. ``words_before``
-    starts torch's generator that many 32-bit words in, ``standardize_ids`` are the ids over which the mean and std
-    are taken (default: all that have an embedding); both are for reproducing a run over several tasks. Labels that
+    A task may be given instead of its labels; its metric is then used unless another one is named. ``stream``
+    has the words of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids
+    over which the mean and std are taken (default: all that have an embedding); both are for reproducing a run over
+    several tasks. Labels that
     are all the same are an error unless ``allow_constant``.
     """
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
@@ -90,7 +92,7 @@ def score(
         protocol,
         chosen,
         further,
-        words_before=words_before,
+        stream=stream,
         threads=threads,
         progress=progress,
         keep=keep_models,

@@ -6,19 +6,21 @@ import numpy as np
 
 
 class WordStream:
-    """The words that ``torch.manual_seed(seed)`` starts, from the ``skip``-th on."""
+    """The words that ``torch.manual_seed(seed)`` starts; ``position`` is how many were taken."""
 
-    def __init__(self, seed: int, skip: int = 0) -> None:
+    def __init__(self, seed: int) -> None:
         self._generator = np.random.RandomState(seed & 0xFFFFFFFF)._bit_generator
-        self.skip(skip)
+        self.position = 0
 
     def take(self, count: int) -> np.ndarray:
         words: np.ndarray = self._generator.random_raw(count)
+        self.position += count
         return words.astype(np.uint32)
 
-    def skip(self, count: int) -> None:
-        if count:
-            self._generator.random_raw(count, output=False)
+    def move_to(self, position: int) -> None:
+        """Leave out words up to a position that was not passed yet."""
+        self._generator.random_raw(position - self.position, output=False)
+        self.position = position
 
 
 def linear_words(dim: int, outputs: int, train: int, test: int, epochs: int) -> int:

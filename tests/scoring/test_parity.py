@@ -6,6 +6,7 @@ import pytest
 
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
+from neuco_core.scoring.stream import WordStream
 from tests.scoring.parity import EXPECTED, make_case
 
 PROTOCOL = load_protocol("neuco-2025").with_(k=8, epochs=12, lr=0.01)
@@ -26,8 +27,9 @@ def test_each_task_alone(name: str) -> None:
 def test_whole_run_with_one_stream() -> None:
     embeddings, labels = make_case()
     kept = {name for task in labels.values() for name in task.ids}
-    words = 0
+    stream, words = WordStream(PROTOCOL.seed), 0
     for name in sorted(labels):
-        got = score(embeddings, labels[name], PROTOCOL, words_before=words, standardize_ids=kept)
+        got = score(embeddings, labels[name], PROTOCOL, stream=stream, standardize_ids=kept)
         agree(got, EXPECTED["whole_run"][name])
         words += got.words
+        assert stream.position == words

@@ -140,15 +140,16 @@ def _score_all(
     job: BenchJob, chosen: Sequence[Annotation], inputs: _Inputs, folder: Path, progress: Progress | None
 ) -> tuple[dict[str, Score], dict[str, str]]:
     from neuco_core.scoring.scorer import score
+    from neuco_core.scoring.stream import WordStream
 
     config = job.config
     scores: dict[str, Score] = {}
     failed: dict[str, str] = {}
     sizes = {item.task: _joined(inputs, item.task) for item in chosen}
-    whole, before, words = sum(sizes.values()) or 1, 0, 0
+    whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(config.protocol.seed)
     for item in chosen:
         step = _step(progress, item.task, before / whole, sizes[item.task] / whole)
-        table = inputs.tables[item.task]
+        table, start = inputs.tables[item.task], stream.position
         try:
             if table.labels is None:
                 raise DataError(table.problem)
@@ -161,7 +162,7 @@ def _score_all(
                     inputs.embeddings,
                     table.labels,
                     config.protocol,
-                    words_before=words,
+                    stream=stream,
                     standardize_ids=inputs.labelled,
                     threads=job.threads,
                     progress=step,
@@ -171,15 +172,14 @@ def _score_all(
                 found = {**config.hyperparameters, **scored.settings}
         except NeucoError as error:
             failed[item.task] = str(error)
-            words += _words(job, inputs, sizes[item.task])
+            stream.move_to(start + _words(job, inputs, sizes[item.task]))
         else:
             _write_task(folder / item.task, scored, found, job, inputs)
             if len(scored.classes) > 2:
                 macro = f"{len(scored.classes)} classes: macro F1, a number that NeuCo-Bench does not have"
                 inputs.notes.append(f"{item.task}: {macro}")
             scores[item.task] = scored
-            words += scored.words
-        words += _refit_words(job, inputs) if sizes[item.task] else 0
+        stream.move_to(stream.position + (_refit_words(job, inputs) if sizes[item.task] else 0))
         before += sizes[item.task]
     return scores, failed
 
