@@ -21,12 +21,13 @@ from ci.as_data import describe_all, write_tree
 from ci.boxes import OVER, Boxes, PluginData, in_cache, limit, plugin_folders
 from ci.cells import Cell, Material, choose
 from ci.changed import TREES, Changes, changed, check_out
+from ci.collect import array_header
 from ci.contributed import test_everything
 from ci.embeddings import Store, read_index
-from ci.extract import describe, fetch_sources, make_labels, run_tests
+from ci.extract import describe, fetch_sources, make_cubes, make_labels, run_tests
 from ci.general import MOST_PLUGINS, SHOWN, check_suites, compare_ids, general, removed, unwritten
 from ci.registry_data import PINS, changed_suites, check_pins
-from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Report, cut
+from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
 from ci.sandbox import OUT, TREE, WARM, Limits
 from ci.stub import read_json
 from ci.verdicts import CARD, judge_cells
@@ -40,6 +41,7 @@ from neuco_core.text import join_names
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 MINUTES = 150.0  # for a whole pull request; the workflows end after 180
 HOURS = 2  # more than any evaluation needs
+IMAGES = "dataset-images"  # as `neuco check` calls it; here they are read in the sandbox
 
 
 class Scoring:
@@ -136,7 +138,7 @@ class Scoring:
                 plugin.say("uses-ids", "warning", words, "Make sure that it needs them, and that they tell no label")
         plugin.findings += unwritten(plugin)
         try:
-            fetch_sources(plugin, [*plugin.tasks, *plugin.methods])
+            fetch_sources(plugin, [*plugin.tasks, *plugin.methods, *plugin.datasets])
             make_labels(boxes, plugin)
         except TransientError as error:  # then no cell that needs it can be scored, and this says why
             plugin.say("data", "skipped", str(error))
@@ -169,17 +171,32 @@ class Scoring:
             general.append(
                 Finding("stored-embeddings", "main", "ok", f"taken from the store: {join_names(store.used)}")
             )
+        for plugin in alive:
+            self._look_at_images(boxes, plugin)
         result = self._evaluate(boxes, after, alive, cells)
         for problem in result["problems"]:
             general.append(Finding("register", problem["name"], "failed", problem["error"], "Repair the plugin"))
         for plugin in alive:
-            ids = {*plugin.ids("task"), *plugin.ids("method")}
+            ids = {*plugin.ids("task"), *plugin.ids("method"), *plugin.ids("dataset")}
             plugin.findings += [finding for finding in result["findings"] if finding.subject in ids]
             if plugin.touched.folder in self.cards:
                 plugin.say("score", "skipped", CARD)
-            else:
+            elif plugin.tasks or plugin.methods:
                 judge_cells(plugin, result, material.missing)
         return list(result["records"])
+
+    def _look_at_images(self, boxes: Boxes, plugin: PluginData) -> None:
+        """Read every image of a dataset that is a plugin by itself; those beside tasks are read for their cells."""
+        for dataset in plugin.datasets if only_datasets(plugin) and plugin.touched.folder not in self.cards else ():
+            try:
+                folder = make_cubes(boxes, plugin, dataset)
+                shape = array_header(folder / "cubes.npy")[0]
+                words = f"{shape[0]} images of {shape[2]} bands, {shape[3]} × {shape[4]} pixels, all read"
+                plugin.say(IMAGES, "ok", words)
+            except TransientError as error:
+                plugin.say(WAITING, "skipped", str(error), "Run it again")
+            except Exception as error:  # what comes out of a sandbox may be broken in any way
+                plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data verify` names damaged ones")
 
     def _evaluate(
         self, boxes: Boxes, after: Sequence[PluginData], alive: Sequence[PluginData], cells: Sequence[Cell]
@@ -193,6 +210,7 @@ class Scoring:
         job = {
             "tasks": [task.label for plugin in alive for task in plugin.tasks],
             "methods": [method.label for plugin in alive for method in plugin.methods],
+            "datasets": [dataset.id for plugin in alive if only_datasets(plugin) for dataset in plugin.datasets],
             "cells": by_protocol,
             "touched": [plugin.touched.folder.replace("/", ".") for plugin in alive],
             # A contributor brings labels that are pinned; those that main has are a maintainer's to pin.
@@ -246,6 +264,10 @@ class Scoring:
         # Without their findings if these are what is too large: then nothing is known of the plugins.
         kept = report.plugins if size - sum(map(len, records)) < LARGEST // 2 else ()
         return msgspec.structs.replace(report, records=(), plugins=kept, general=(*report.general[:SHOWN], too_many))
+
+
+def only_datasets(plugin: PluginData) -> bool:
+    return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
 
 
 def _same(plugin: PluginData, folder: str, main: dict[str, list[dict[str, Any]]]) -> bool:

@@ -163,11 +163,13 @@ class Dataset(Content):
     ``protocol`` is how its tasks are scored unless a suite or a reader says otherwise (``neuco-2025`` if empty): the
     one by which their baselines were measured. ``related`` names datasets that may share samples with it: a method
     that was trained on one of them is marked on boards, as one that was trained on the dataset itself.
+    ``archives`` are the files that ``cubes`` reads, so that continuous integration can fetch and verify them.
     """
 
     bands: tuple[str, ...] = ()
     seasons: tuple[str, ...] = ()
     cubes: Callable[[], CubeSource] | None = None
+    archives: tuple[Remote, ...] = ()
     synthetic: bool = False
     protocol: str = ""
     related: tuple[str, ...] = ()
@@ -179,6 +181,10 @@ class Dataset(Content):
         v.freeze_strings(self, "bands")
         v.freeze_strings(self, "seasons")
         v.check_callable(self, "cubes")
+        if not isinstance(self.archives, tuple) or not all(isinstance(item, Remote) for item in self.archives):
+            raise v.fail(self, "archives", self.archives, "a tuple of Remote")
+        if self.archives and self.cubes is None:
+            raise v.fail(self, "archives", self.archives, "cubes= beside them, which opens them")
         v.check_bool(self, "synthetic")
         v.check_text(self, "protocol")
         v.freeze_strings(self, "related")

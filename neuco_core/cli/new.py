@@ -1,4 +1,4 @@
-"""``neuco new task`` and ``neuco new method``: the start of a contribution."""
+"""``neuco new dataset``, ``task`` and ``method``: the start of a contribution."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ words = together(
     click.option("--title", required=True, help="A few words."),
     click.option("--description", required=True, help="One sentence: what it is."),
     click.option("--license", required=True, help="An SPDX expression, e.g. CC-BY-4.0."),
+    click.option("--caveats", default="", help="What to beware of, for the card; CI refuses a card without any."),
     click.option("--into", type=click.Path(file_okay=False, path_type=Path), help="Write it below this folder."),
     click.option("--package", "as_package", is_flag=True, help="Write a whole distribution for you to publish."),
 )
@@ -24,7 +25,58 @@ words = together(
 
 @click.group()
 def new() -> None:
-    """Start a task or a method: a directory that keeps the contract from the start."""
+    """Start a dataset, a task or a method: a directory that keeps the contract from the start."""
+
+
+def _list(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
+    return tuple(item.strip() for item in value.split(",") if item.strip())
+
+
+@new.command()
+@click.argument("name")
+@click.option("--images", required=True, metavar="FOLDER|FILE|URL", help="A folder of images, or an archive of them.")
+@words
+@click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
+@click.option("--bands", callback=_list, default="", help="Names such as s2l2a/B02,s2l2a/B03.  [default: the files']")
+@click.option("--seasons", callback=_list, default="", help="Names of the first axis of arrays with four.")
+@click.option("--protocol", default="ridge", show_default=True, help="How its tasks are scored.")
+@click.option("--leave-out-damaged", is_flag=True, help="Pack without damaged images; each is named.")
+def dataset(
+    name: str,
+    images: str,
+    title: str,
+    description: str,
+    license: str,
+    citation: str,
+    caveats: str,
+    as_package: bool,
+    **given: Any,
+) -> None:
+    """Make a dataset from a folder of images: GeoTIFF, PNG, JPEG or NumPy arrays, at any depth.
+
+    A file is a sample, and its name without the suffix is the id. Bands, size and georeference are read from the files;
+    all must have the same bands and size. They are packed into one verified archive, which needs no library to read. A
+    large one is published first (`neuco data package FOLDER`), and declared by its address.
+    """
+    from neuco_core.cli.options import progress_bar
+    from neuco_core.contract.new_dataset import new_dataset
+
+    said = _words(name, title, description, license, citation, caveats, cited=bool(citation))
+    with progress_bar() as progress:
+        step = (lambda done, total: progress(done / total, "packing")) if progress else None
+        made = new_dataset(said, images, as_package=as_package, progress=step, **given)
+    height, width = made.index.size
+    click.echo(f"{made.path}: {len(made.index.samples)} images of {height} × {width} pixels")
+    click.echo(f"  bands     {', '.join(made.index.bands)}")
+    located = sum(bool(sample.crs) for sample in made.index.samples.values())
+    click.echo(f"  places    {located} of {len(made.index.samples)} are georeferenced")
+    for sample, reason in made.left_out.items():
+        click.echo(f"  left out  {sample}: {reason}")
+    if made.others:
+        told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in made.others.items())
+        click.echo(f"  no images {told}: not looked at")
+    _next(name, made.path, as_package, caveats)
+    click.echo(f"  neuco new task TASK --labels FILE --dataset {name} …")
 
 
 @new.command()
@@ -37,13 +89,22 @@ def new() -> None:
 @click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae; R² or F1 if not given.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
 def task(
-    name: str, labels: str, title: str, description: str, license: str, citation: str, as_package: bool, **given: Any
+    name: str,
+    labels: str,
+    title: str,
+    description: str,
+    license: str,
+    citation: str,
+    caveats: str,
+    as_package: bool,
+    **given: Any,
 ) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
     from neuco_core.contract.baselines import NO_HEADROOM
     from neuco_core.contract.new_task import new_task
 
-    made = new_task(_words(name, title, description, license, citation), labels, as_package=as_package, **given)
+    said = _words(name, title, description, license, citation, caveats)
+    made = new_task(said, labels, as_package=as_package, **given)
     click.echo(f"{made.path}: {made.package.rows} labels")
     click.echo(f"  kind      {made.package.kind} (from {made.package.kind_from})")
     click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
@@ -51,7 +112,7 @@ def task(
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
     if base.source.endswith(NO_HEADROOM):
         click.echo(f"            {NO_HEADROOM}: it proves nothing about the labels")
-    _next(name, made.path, as_package)
+    _next(name, made.path, as_package, caveats)
 
 
 @new.command()
@@ -71,6 +132,7 @@ def method(
     description: str,
     license: str,
     citation: str,
+    caveats: str,
     as_package: bool,
     **given: Any,
 ) -> None:
@@ -84,7 +146,7 @@ def method(
 
     if (embeddings is None) != encoder:
         raise UsageError("what kind of method?", expected="either --embeddings FILE|URL or --encoder")
-    said = _words(name, title, description, license, citation, cited=bool(citation))
+    said = _words(name, title, description, license, citation, caveats, cited=bool(citation))
     made = new_method(said, embeddings=embeddings, as_package=as_package, **given)
     click.echo("\n".join([str(made.path), *(f"  {note}" for note in made.notes)]))
     if given["requires"] and not as_package:
@@ -92,22 +154,25 @@ def method(
         from neuco_core.encode.lock import command
 
         click.echo(f"for your own machine: {command(made.path / LOCK)}")
-    _next(name, made.path, as_package)
+    _next(name, made.path, as_package, caveats)
 
 
-def _words(name: str, title: str, description: str, license: str, citation: str, cited: bool = True) -> Words:
+def _words(
+    name: str, title: str, description: str, license: str, citation: str, caveats: str, cited: bool = True
+) -> Words:
     from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.scaffold import Words
 
     check_license(license)
     if cited:
         check_citation(citation)
-    return Words(name, title, description, license, citation)
+    return Words(name, title, description, license, citation, caveats)
 
 
-def _next(name: str, path: Path, package: bool) -> None:
+def _next(name: str, path: Path, package: bool, caveats: str) -> None:
     click.echo("next:")
     if package:
         click.echo(f"  pip install -e {path}")
-    click.echo(f"  edit {path / 'README.md'}: write down the caveats")
+    if not caveats:
+        click.echo(f"  edit {path / 'README.md'}: write down the caveats")
     click.echo(f"  neuco check {name}")

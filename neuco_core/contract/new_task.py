@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline
-from neuco_core.contract.scaffold import Words, building, choose_place, fill, literal, write_package
+from neuco_core.contract.scaffold import CAVEATS, ENDINGS, Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import (
     list_datasets,
@@ -33,7 +33,6 @@ PROTOCOL = "ridge"  # of a dataset that is new
 METHODS = ("averaging", "band_statistics")
 GUESS = "random"
 SOURCE = "measured by `neuco new task`"
-ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 
 
 @dataclass(frozen=True)
@@ -160,6 +159,7 @@ def _write(folder: Path, words: Words, task: Task, package: Package, *, new_data
     inside = task.source.url.startswith("pkg:")
     fields: dict[str, object] = {
         **words.fields(),
+        "caveats": words.caveats or CAVEATS["task"],
         "dataset": task.dataset,
         "kind": task.kind,
         "kind_words": task.kind.capitalize() + (f", {task.unit}" if task.unit else ""),
