@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 @click.option(
     "--column", "columns", multiple=True, metavar="NAME", help="A label column; repeatable.  [default: label]"
 )
-@click.option("--group-column", metavar="NAME", help="The column with the groups for splits.")
+@click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids.")
+@click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split.")
+@click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test.")
 @click.option("--leave-out-damaged", is_flag=True, help="Pack a folder without damaged images; each is named.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @json_option
@@ -32,7 +34,9 @@ def package(
     kind: str | None,
     task: str | None,
     columns: tuple[str, ...],
+    id_column: str,
     group_column: str | None,
+    split_column: str | None,
     leave_out_damaged: bool,
     force: bool,
     as_json: bool,
@@ -54,7 +58,9 @@ def package(
         kind=kind,
         task=task,
         columns=columns or ("label",),
+        id_column=id_column,
         group_column=group_column,
+        split_column=split_column,
         tasks=list_tasks(),
         replace=force,
     )

@@ -9,6 +9,8 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import together
+from neuco_core.specs import KINDS
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.contract.scaffold import Words
@@ -82,12 +84,16 @@ def dataset(
 @new.command()
 @click.argument("name")
 @click.option("--labels", required=True, metavar="FILE|URL", help="A CSV with the columns id and label.")
+@click.option("--column", "columns", multiple=True, metavar="NAME", help="A label column; repeatable.  [label]")
+@click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids.")
+@click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split.")
+@click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test.")
 @words
 @click.option("--citation", required=True, help="A DOI, an arXiv number (arXiv:2510.17914) or a BibTeX entry.")
 @click.option("--unit", default="", help="The unit of the labels; 1 for a share.")
-@click.option("--kind", type=click.Choice(["regression", "classification"]), help="Guessed if not given.")
-@click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae; R² or F1 if not given.")
-@click.option("--dataset", shell_complete=ids_of("dataset"), help="Guessed from the ids if not given.")
+@click.option("--kind", type=click.Choice(KINDS), help="Told by the labels if not given; asked for if unclear.")
+@click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae.  [default: the kind's]")
+@click.option("--dataset", shell_complete=ids_of("dataset"), help="Told by the ids if not given.")
 def task(
     name: str,
     labels: str,
@@ -99,15 +105,28 @@ def task(
     as_package: bool,
     **given: Any,
 ) -> None:
-    """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test."""
+    """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test.
+
+    Kinds: regression (several columns are several outputs), classification (one column of names, or of the numbers 0,
+    1, … or 1, 2, …), multilabel (several columns of 0 and 1, or one of lists such as "forest; water"). Labels must be
+    of a dataset that is registered: `neuco new dataset` makes one of your images.
+    """
     from neuco_core.contract.baselines import NO_HEADROOM
     from neuco_core.contract.new_task import new_task
 
     said = _words(name, title, description, license, citation, caveats)
     made = new_task(said, labels, as_package=as_package, **given)
     click.echo(f"{made.path}: {made.package.rows} labels")
-    click.echo(f"  kind      {made.package.kind} (from {made.package.kind_from})")
+    for reason, count in made.package.dropped.items():
+        click.echo(f"  dropped   {counted(count, 'row')}: {reason.replace('_', ' ')}")
+    click.echo(f"  kind      {made.package.kind} ({_told(made.package.kind_from)}), metric {made.task.metric}")
+    if made.package.columns != ("label",):
+        click.echo(f"  columns   {join_names(made.package.columns)}")
+    if made.task.splitter:
+        click.echo(f"  splits    {made.task.splitter}, whatever the protocol")
     click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
+    for note in made.notes:
+        click.echo(f"            {note}")
     base = made.baseline
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
     if base.source.endswith(NO_HEADROOM):
@@ -167,6 +186,10 @@ def _words(
     if cited:
         check_citation(citation)
     return Words(name, title, description, license, citation, caveats)
+
+
+def _told(kind_from: str) -> str:
+    return kind_from if kind_from == "given" else f"from {kind_from}"
 
 
 def _next(name: str, path: Path, package: bool, caveats: str) -> None:

@@ -76,6 +76,9 @@ def _metric(name: str) -> list[float]:
             getattr(metrics, name)(truth, truth + 0.5 * random.standard_normal(40)),
             getattr(metrics, name)(truth, truth),
         ]
+    if name in ("average_precision", "f1_macro", "f1_micro"):
+        marks = (random.rand(60, 5) < 0.3).astype(float)
+        return [getattr(metrics, name)(marks, np.round(0.4 * marks + 0.6 * random.rand(60, 5), 1))]
     values = []
     for classes in (2, 4):
         labels = random.randint(0, classes, 60)
@@ -88,7 +91,7 @@ def _splits(name: str) -> list[float]:
     from neuco_core.protocol import load_protocol
     from neuco_core.scoring import splits
 
-    groups = np.array([f"g{i % 7}" for i in range(53)])
+    groups = np.array([("train", "test", "train")[i % 3] if name == "fixed" else f"g{i % 7}" for i in range(53)])
     found = getattr(splits, name)(53, load_protocol("neuco-2025+k=3"), groups)
     return [float(index) for part in found for side in part for index in side]
 
@@ -257,7 +260,7 @@ def numbers_of(name: str) -> list[float]:
     }
     if name in probes:
         return _scored(probes[name])()
-    if name in ("shuffle", "group"):
+    if name in ("shuffle", "group", "fixed"):
         return _splits(name)
     if name == "encode_dataset":
         return _encoded()
