@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,7 +36,7 @@ from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.store import read_all
-from neuco_core.text import join_names
+from neuco_core.text import counted, join_names
 
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 MINUTES = 150.0  # for a whole pull request; the workflows end after 180
@@ -56,7 +56,9 @@ class Scoring:
         kind: str = "",
         merged: bool = False,
         minutes: float = MINUTES,
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._tell, self._start = tell, time.monotonic()
         self.base, self.head, self.since, self.merged = base.resolve(), head.resolve(), since, merged
         self.limits = limits or Limits()
         self.deadline = time.monotonic() + 60 * minutes
@@ -66,6 +68,10 @@ class Scoring:
         self.suites = list(Catalog(registry=self.base / "registry").suites().values())
         self.cards: set[str] = set()  # folders of plugins whose scores cannot have changed
         self.commit = ""
+
+    def tell(self, text: str) -> None:
+        """Say what begins now: a run takes minutes, and whoever waits wants to know for what."""
+        self._tell(f"[{time.monotonic() - self._start:4.0f} s] {text}")
 
     def run(self) -> Report:
         """Check and score everything that was touched."""
@@ -86,7 +92,8 @@ class Scoring:
 
     def _judge(self, changes: Changes, findings: list[Finding]) -> tuple[list[PluginData], list[str]]:
         """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
-        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline)
+        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline, self.tell)
+        self.tell(f"asking {sum(map(len, boxes.folders.values()))} plugins of main what they register")
         before = describe_all(boxes) if changes.plugins or changes.core else []
         mine = self._touched(boxes, changes)
         folders = {plugin.touched.folder for plugin in mine}
@@ -202,6 +209,7 @@ class Scoring:
         self, boxes: Boxes, after: Sequence[PluginData], alive: Sequence[PluginData], cells: Sequence[Cell]
     ) -> dict[str, Any]:
         """Run ``ci.evaluate`` where all plugins are data; also what reads strangers' files has limits."""
+        self.tell(f"checking the contract of {counted(len(alive), 'plugin')} and scoring {counted(len(cells), 'cell')}")
         tree = self.scratch / "data"
         write_tree(tree, self.base, after)
         by_protocol: dict[str, list[tuple[str, str]]] = {}
@@ -283,6 +291,7 @@ def score_pr(
     kind: str = "",
     merged: bool = False,
     minutes: float = MINUTES,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """The report of a pull request, or of one that is ``merged``."""
-    return Scoring(base, head, since, limits, kind, merged, minutes).run()
+    """The report of a pull request, or of one that is ``merged``; ``tell`` is given a line for each step."""
+    return Scoring(base, head, since, limits, kind, merged, minutes, tell).run()

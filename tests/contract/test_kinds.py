@@ -63,7 +63,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_table(folder / "table.csv")
     for name, options in TASKS.items():
         args = ("--labels", folder / "table.csv", "--id-column", "place", *CITED, *options, "--into", folder)
-        made = neuco(folder, "new", "task", name, *args)
+        made = command.neuco_here("new", "task", name, *args)
         assert made.code == 0, made.err
         assert "dataset   olinda (guessed: it has all the ids)" in made.out
         assert "the suffix of 1849 ids was taken off" in made.out
