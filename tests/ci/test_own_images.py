@@ -102,7 +102,7 @@ def test_the_pull_request_is_green_and_tells_what_it_does(walk: Walk) -> None:
         assert found[task, "score"].detail == "3 cells scored"
     assert ("plots", "score") not in found
     steps = [line for line in walk.ended.err.splitlines() if line.startswith("[")]
-    assert "s] asking 4 plugins of main what they register" in steps[0]
+    assert "s] asking 3 plugins of main what they register" in steps[0]
     for part in ("neuco_tasks/plots: tests", "encode-averaging-scenes-64", "scoring 6 cells"):
         assert any(part in line for line in steps), part
 
@@ -115,7 +115,7 @@ def test_after_the_merge_the_task_is_on_a_board(walk: Walk) -> None:
     report = msgspec.structs.replace(walk.report, base=before, head=after)
     publish(upstream.clone("main"), [report.to_bytes()], since=before, push=True)
     board = json.loads(git(upstream.bare, "show", "main:registry/leaderboards/all-plots.json"))
-    assert [row["method"] for row in board["rows"]] == ["averaging_notebook", "averaging", "random"]
+    assert {row["method"] for row in board["rows"] if row["rank"]} == {"averaging", "averaging_notebook", "random"}
     assert "scenes_kind = 1" in git(upstream.bare, "show", "main:registry/suites/all-scenes.toml")
 
 
