@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("source", metavar="LABELS|FOLDER", type=click.Path(path_type=Path))
+@click.argument("source", metavar="LABELS|IMAGES")
 @click.option("--out", type=click.Path(path_type=Path), help="What to write.  [default: TASK__KIND.csv, FOLDER.zip]")
 @click.option("--kind", type=click.Choice(KINDS), help="The kind of task.  [default: from the file's name or labels]")
 @click.option("--task", metavar="ID", help="The id of the task.  [default: from the file's name]")
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @json_option
 def package(
-    source: Path,
+    source: str,
     out: Path | None,
     kind: str | None,
     task: str | None,
@@ -45,15 +46,18 @@ def package(
 
     The same labels always give the same bytes, whatever the order of the rows and the notation of the numbers. Labels
     that another task has already are refused. Images (GeoTIFF, PNG, JPEG, NumPy) become one archive of arrays, with
-    their bands and georeference; nothing but NumPy is needed to read it.
+    their bands and georeference; nothing but NumPy is needed to read it. IMAGES is a folder, a zip of images, or a
+    Parquet file of Hugging Face, also at an address; its other columns are written beside the archive.
     """
-    if source.is_dir():
+    from neuco_core.contract.scaffold import ENDINGS
+
+    if Path(source).is_dir() or source.startswith(ENDINGS) or source.lower().endswith((".parquet", ".zip")):
         return _images(source, out, leave_out_damaged, force, as_json)
     from neuco_core.plugins.catalog import list_tasks
     from neuco_core.tables.package import package_labels
 
     made = package_labels(
-        source,
+        Path(source),
         out=out,
         kind=kind,
         task=task,
@@ -71,27 +75,42 @@ def package(
     return None
 
 
-def _images(folder: Path, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
+def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
+    from neuco_core.contract.new_dataset import brought
     from neuco_core.contract.scaffold import declare, remote_of
     from neuco_core.cubes.archive import pack_images
     from neuco_core.cubes.folder import ImageFolder
     from neuco_core.errors import UsageError
+    from neuco_core.files import write_new
     from neuco_core.specs import to_json
 
-    path = out or Path(f"{folder.resolve().name}.zip")
+    path = out or Path(f"{Path(images).resolve().stem}.zip")
     if path.exists() and not force:
         raise UsageError("a file exists there", where=path, hint="Give another name with --out, or --force")
-    source = ImageFolder(folder)
-    left_out = pack_images(source, path, leave_out_damaged=leave_out_damaged)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, text, _ = brought(images, Path(scratch))
+        if not folder.is_dir():
+            raise UsageError("this is packed already", where=images, hint="neuco new dataset NAME --images takes it")
+        source = ImageFolder(folder)
+        left_out = pack_images(source, path, leave_out_damaged=leave_out_damaged)
+        table = write_new(path.with_suffix(".csv"), text) if text else None
     remote, count = remote_of(path.resolve().as_uri(), path), len(source.files) - len(left_out)
     if as_json:
-        facts = {"bands": source.bands, "seasons": source.seasons, "size": source.size, "left_out": left_out}
+        facts: dict[str, object] = {
+            "bands": source.bands,
+            "seasons": source.seasons,
+            "size": source.size,
+            "left_out": left_out,
+        }
+        facts["table"] = str(table) if table else None
         return echo_json({**to_json(remote), "path": str(path), "images": count, **facts})
     height, width = source.size
     click.echo(f"wrote {path}: {count} images of {height} × {width} pixels, {remote.size} bytes")
     click.echo(f"bands {', '.join(source.bands)}")
     for name, reason in left_out.items():
         click.echo(f"left out {name}: {reason}")
+    if table:
+        click.echo(f"wrote {table}: {text.partition(chr(10))[0]}")
     click.echo(f"\n{declare(remote, 0)}")
     click.echo(f"\nneuco data upload {path} s3://BUCKET/PREFIX/     # or upload it elsewhere; then")
     click.echo("neuco new dataset NAME --images ADDRESS …")

@@ -36,7 +36,7 @@ def _list(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 
 @new.command()
 @click.argument("name")
-@click.option("--images", required=True, metavar="FOLDER|FILE|URL", help="A folder of images, or an archive of them.")
+@click.option("--images", required=True, metavar="FOLDER|FILE|URL", help="A folder of images, or a set of them.")
 @words
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
 @click.option("--bands", callback=_list, default="", help="Names such as s2l2a/B02,s2l2a/B03.  [default: the files']")
@@ -55,6 +55,9 @@ def dataset(
     **given: Any,
 ) -> None:
     """Make a dataset from a folder of images: GeoTIFF, PNG, JPEG or NumPy arrays, at any depth.
+
+    Or of a published set: a Parquet file of Hugging Face (hf://datasets/OWNER/NAME@REVISION/PATH), whose other columns
+    are written to NAME.csv as labels to choose from, or a zip of images.
 
     A file is a sample, and its name without the suffix is the id. Bands, size and georeference are read from the files;
     all must have the same bands and size. They are packed into one verified archive, which needs no library to read. A
@@ -77,8 +80,14 @@ def dataset(
     if made.others:
         told = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in made.others.items())
         click.echo(f"  no images {told}: not looked at")
+    labels = "FILE"
+    if made.table:
+        from neuco_core.files import write_new
+
+        labels = str(write_new(Path(f"{name}.csv"), made.table))
+        click.echo(f"  table     {labels}: {made.table.partition(chr(10))[0]}")
     _next(name, made.path, as_package, caveats)
-    click.echo(f"  neuco new task TASK --labels FILE --dataset {name} …")
+    click.echo(f"  neuco new task TASK --labels {labels} --dataset {name} …")
 
 
 @new.command()

@@ -36,12 +36,13 @@ FILE = "images.zip"
 
 @dataclass(frozen=True)
 class NewDataset:
-    """What was made: the archive's index, and the images left out with the reasons."""
+    """What was made: the archive's index, the images left out with the reasons, the table that came with them."""
 
     path: Path
     index: Index
     left_out: Mapping[str, str]
     others: Mapping[str, int]
+    table: str = ""
 
 
 def new_dataset(
@@ -56,7 +57,7 @@ def new_dataset(
     as_package: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> NewDataset:
-    """Write a plugin for a folder of images, or for an archive of them here or at an address."""
+    """Write a plugin for a folder or a published set of images, or for an archive of ours, here or at an address."""
     from neuco_core.cubes.archive import open_archive, pack_images
     from neuco_core.cubes.folder import ImageFolder
 
@@ -65,27 +66,41 @@ def new_dataset(
     left_out: Mapping[str, str] = {}
     others: Mapping[str, int] = {}
     with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
-        if Path(images).is_dir():
-            source = ImageFolder(images, bands, seasons)
+        path, table, origin = brought(images, Path(scratch))
+        packed = path.is_dir()
+        if packed:
+            source = ImageFolder(path, bands, seasons)
             path, others = Path(scratch) / FILE, source.others
             left_out = pack_images(source, path, leave_out_damaged=leave_out_damaged, progress=progress)
         elif bands or seasons or leave_out_damaged:
             raise UsageError("an archive has its names already", expected="these options with a folder", got=images)
-        else:
-            path = bring(images, Path(scratch))
         archive, index = open_archive(path)
         archive.close()
-        address = images if images.startswith(ENDINGS) else place.address(FILE)
+        address = place.address(FILE) if packed or not images.startswith(ENDINGS) else images
         if address != images:
             _refuse_large(path, place, images, words.name)
             shutil.copyfile(path, folder / FILE)
         fields = _fields(words, index, address, left_out, protocol)
+        fields["source_words"] = f"{fields['source_words']}{origin}"
         fields["images"] = declare(remote_of(address, path), 0)
         for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
             (folder / name).write_text(fill(f"dataset_{template}", fields), encoding="utf-8")
         if as_package:
             write_package(folder, words, ["dataset"], place.package)
-    return NewDataset(place.target, index, left_out, others)
+    return NewDataset(place.target, index, left_out, others, table)
+
+
+def brought(images: str, scratch: Path) -> tuple[Path, str, str]:
+    """A folder or an archive; of a published set a folder, the table that came with it, and words on where from."""
+    from neuco_core.cubes.published import is_published_set, unpack_set
+
+    if Path(images).is_dir():
+        return Path(images), "", ""
+    path = bring(images, scratch)
+    if not is_published_set(path):
+        return path, "", ""
+    origin = f", packed from {images} (sha256 {remote_of('file:///x', path).sha256})"
+    return scratch / "set", unpack_set(path, scratch / "set"), origin
 
 
 def _refuse_large(path: Path, place: Place, images: str, name: str) -> None:
