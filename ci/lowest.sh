@@ -13,4 +13,5 @@ mkdir -p "$folder"
     --resolution lowest-direct --output-file "$folder/lowest.txt"
 "$python" -m uv pip install --quiet --python "$python" -r "$folder/lowest.txt" -e . "$(grep '^torch==' constraints.txt)" \
     pytest pytest-xdist hypothesis jsonschema
-"$python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/scoring tests/tables tests/records tests/plugins
+"$python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/scoring tests/tables tests/records tests/plugins \
+    tests/cubes/test_images.py

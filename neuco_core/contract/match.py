@@ -33,7 +33,7 @@ class Matcher:
             self.dataset, self.how = self.given.id, "given"
             known = _ids(self.given)
             if not known:
-                self.notes.append(f"the images of {self.dataset} are not on this machine: ids were not compared")
+                self.notes.append(f"no images of {self.dataset} are on this machine: ids were not compared")
                 return labels
             return self._renamed(labels, known, self.given.id)
         nearest = (0, "", frozenset[str]())

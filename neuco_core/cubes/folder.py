@@ -11,7 +11,9 @@ from pathlib import Path
 from neuco_core.cubes.cubes import CubeBatch
 from neuco_core.cubes.images import SCENE, SUFFIXES, Image, Place, named, read_image
 from neuco_core.cubes.stored import StoredBatch
+from neuco_core.cubes.zips import Directories
 from neuco_core.errors import DataError, UsageError
+from neuco_core.fetch.cache import hash_file
 from neuco_core.tables.rows import shown
 from neuco_core.versions import versioned
 
@@ -22,8 +24,8 @@ FEW = 9  # files that are looked at to know what the images of a folder are
 class ImageFolder:
     """Images below a folder, at any depth, each read when it is asked for.
 
-    All must have the same bands, seasons and size. ``bands`` and
-    ``seasons`` give them other names. Files with other suffixes are not looked at; ``others`` counts them.
+    All must have the same bands, seasons and size. ``bands`` and ``seasons`` give them other names. Files with other
+    suffixes are not looked at; ``others`` counts them.
     """
 
     def __init__(self, root: str | Path, bands: Sequence[str] = (), seasons: Sequence[str] = ()) -> None:
@@ -86,11 +88,11 @@ class ImageFolder:
 
     @cached_property
     def version(self) -> str:
-        """Of names and contents, so every file is read once for it."""
+        """Of names and contents: each file is read for it once, and again when it has changed."""
         digest = hashlib.sha256(repr((self.bands, self.seasons)).encode())
-        for name, path in self.files.items():
-            with path.open("rb") as file:
-                digest.update(f"{name!r}{hashlib.file_digest(file, 'sha256').hexdigest()}".encode())
+        contents = Directories(self.root, hash_file).contents(self.files.values())
+        for name, content in zip(self.files, contents, strict=True):
+            digest.update(f"{name!r}{content}".encode())
         return digest.hexdigest()[:16]
 
     def ids(self) -> tuple[str, ...]:

@@ -9,13 +9,19 @@ from typing import NamedTuple
 import msgspec
 import pytest
 
+from ci.boxes import Boxes, PluginData
+from ci.changed import Touched
+from ci.collect import array_header
+from ci.extract import describe, make_cubes
 from ci.general import unwritten
 from ci.publish import publish
 from ci.report import Report, parse
+from ci.sandbox import Limits
 from neuco_core.contract.scaffold import CAVEATS
 from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.hugging_face import HuggingFace
 from tests.ci.test_sandbox import need_bubblewrap
-from tests.command import Said, python
+from tests.command import Said, neuco_here, python
 from tests.cubes.pictures import labels, write_pngs, write_tiffs
 
 WORDS = ("--title", "Own images", "--description", "Small images", "--license", "CC0-1.0", "--caveats", "For a test")
@@ -119,11 +125,29 @@ def test_after_the_merge_the_task_is_on_a_board(walk: Walk) -> None:
     assert "scenes_kind = 1" in git(upstream.bare, "show", "main:registry/suites/all-scenes.toml")
 
 
+def test_published_images_are_fetched_outside_and_read_inside(
+    walk: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sandbox has no network: what a dataset declares is fetched and verified before."""
+    data = (walk.fork / "neuco_tasks/plots/images.zip").read_bytes()
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    with HuggingFace("datasets/somebody/set", {"plots.zip": data}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.hub.address)
+        address = "hf://datasets/somebody/set@main/plots.zip"
+        made = neuco_here("new", "dataset", "far", "--images", address, *WORDS, "--into", tmp_path)
+        assert made.code == 0, made.err
+        plugin = PluginData(Touched("neuco_tasks", "far", "added"), tmp_path / "neuco_tasks/far", tmp_path / "made")
+        boxes = Boxes(walk.upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+        describe(boxes, plugin)
+        (dataset,) = plugin.datasets
+        assert dataset.archives[0].url == address
+        folder = make_cubes(boxes, plugin, dataset)
+    assert json.loads((folder / "cubes.json").read_text())["ids"][0] == "plot-000"
+    assert array_header(folder / "cubes.npy")[0] == (200, 1, 4, 8, 8)
+
+
 @pytest.mark.parametrize("noun", CAVEATS)
 def test_a_card_that_nobody_wrote_fails(noun: str, walk: Walk, tmp_path: Path) -> None:
-    from ci.boxes import PluginData
-    from ci.changed import Touched
-
     plugin = PluginData(Touched("neuco_tasks", "plots", "added"), tmp_path, tmp_path)
     card = (walk.fork / "neuco_tasks/plots/README.md").read_text()
     (tmp_path / "README.md").write_text(card)

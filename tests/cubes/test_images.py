@@ -131,6 +131,15 @@ def test_a_folder_is_read_when_asked_and_takes_names(tiffs: Path) -> None:
         source.read(["plot-9"])
 
 
+def test_the_version_of_a_folder_is_that_of_its_content(tiffs: Path, tmp_path: Path) -> None:
+    for path in tiffs.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    version = ImageFolder(tiffs).version
+    assert ImageFolder(tmp_path).version == version
+    (tmp_path / "plot-000.tif").write_bytes((tiffs / "plot-001.tif").read_bytes())
+    assert ImageFolder(tmp_path).version != version
+
+
 def test_two_images_of_one_name_and_a_folder_without_images_are_refused(tmp_path: Path) -> None:
     for name in ("a/1.npy", "b/1.npy"):
         (tmp_path / name).parent.mkdir()
