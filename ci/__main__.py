@@ -80,7 +80,8 @@ def score_pr(
     try:
         kind = engine(trusted=trust)
         say(_about(kind))
-        report = run(base, head, since, Limits(seconds=seconds, memory=memory << 20), kind, merged, deadline)
+        limits = Limits(seconds=seconds, memory=memory << 20)
+        report = run(base, head, since, limits, kind, merged, deadline, lambda text: say(text, err=True))
     except Stopped as stopped:
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
         sys.exit(128 + stopped.number)

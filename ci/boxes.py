@@ -7,7 +7,7 @@ import math
 import os
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -85,8 +85,18 @@ class PluginData:
 class Boxes:
     """Runs parts of plugins with the code of ``base``; ``tasks`` and ``methods`` are the folders of all plugins."""
 
-    def __init__(self, base: Path, scratch: Path, limits: Limits, kind: str, deadline: float = math.inf) -> None:
+    def __init__(
+        self,
+        base: Path,
+        scratch: Path,
+        limits: Limits,
+        kind: str,
+        deadline: float = math.inf,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        """``tell`` is given a line when something begins that may take long."""
         self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
+        self.tell = tell
         self._copies: dict[tuple[Path, bool], Path] = {}
         self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
 
@@ -148,16 +158,22 @@ class Boxes:
 
     @functools.cache  # noqa: B019 - there is one of these in a process
     def warm(self) -> Path:
+        self.tell("compiling main's code")
         return warm_folder(self._core(), self.kind)
 
     def packages(self, plugin: PluginData) -> Path | None:
         """The installed environment of a plugin that has a lock."""
         lock = plugin.folder / FILE
-        return install(lock, self.within(INSTALLING).seconds) if lock.is_file() else None
+        if not lock.is_file():
+            return None
+        self.tell(f"{plugin.touched.folder}: packages")
+        return install(lock, self.within(INSTALLING).seconds)
 
     def run(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> tuple[sandbox.Ran, Path]:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
+        if not (plugin.kept and step == "describe"):  # main's own are many, and said at once
+            self.tell(f"{plugin.touched.folder}: {step}")
         places = {TREE: self._tree(plugin), **{f"/{place}": path for place, path in read.items()}}
         method = plugin.touched.tree == "neuco_methods"
         places |= in_cache(plugin.weights() if method else plugin.fetched)

@@ -49,10 +49,10 @@ def render(report: Report, records: Sequence[Record], registry: Path, judges: Se
         claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
         parts.append(f"{claim}It changes {shown}. No record is published after such a merge.")
     known = read_all(registry) if records else []
+    parts += _ranks(report, records, known, registry)  # what people look for, above the long tables
     parts += [_plugin(plugin, records, known) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
-    parts += _ranks(report, records, known, registry)
     parts.append(_next(report, bool(judges)))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
     foot = f"<sub>{cost}. {SANDBOX[report.sandbox]} Judged: {report.head}.</sub>"

@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from ci.inside import write_json
 from ci.stub import MADE, place_of
 from neuco_core.contract.contract import Inapplicable, all_checks, run_checks
-from neuco_core.contract.subjects import MethodSubject, TaskSubject
+from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
 
 Job = Mapping[str, Any]
-ELSEWHERE = ("method-deterministic",)  # tested by encoding twice in the sandbox
+ELSEWHERE = ("method-deterministic", "dataset-images")  # tested in the sandbox, by encoding twice and by reading all
 
 
 class StoredSubject(MethodSubject):
@@ -74,6 +74,8 @@ def evaluate(job: Job, registry: Path) -> dict[str, Any]:
         findings += run_checks("task", subject, _only(name, "task", job), allow_unpinned=unpinned)
     for name in job["methods"]:
         findings += run_checks("method", StoredSubject(load_method(exact(name))), _only(name, "method", job))
+    for name in job["datasets"]:
+        findings += run_checks("dataset", DatasetSubject(catalog().load(Dataset, name)), _only(name, "dataset", job))
     plans = [_plan(protocol, pairs) for protocol, pairs in job["cells"].items()]
     records = [record for plan in plans for record in _records(plan, job, registry)]
     return {

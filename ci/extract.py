@@ -59,7 +59,7 @@ def _check(plugin: PluginData, row: Mapping[str, Any]) -> None:
     list(own_sources(own.tree, own.name, spec))
 
 
-def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method]) -> None:
+def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) -> None:
     """Fetch what specs of a plugin declare, outside the sandbox: here is a network, and the sha256 is checked."""
     from neuco_core.fetch.fetch import fetch
     from neuco_core.fetch.pins import find_pin
@@ -104,6 +104,7 @@ def make_cubes(boxes: Boxes, plugin: PluginData, dataset: Dataset) -> Path:
 
     folder = plugin.made / "cubes" / dataset.id
     if not (folder / "cubes.npy").is_file():
+        fetch_sources(plugin, [dataset])
         root = dataset_root(dataset.id)
         own = (plugin.touched.tree, plugin.touched.name, dataset.id)
         step = f"cubes-{dataset.id}"

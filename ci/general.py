@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import resources
 from itertools import islice
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from ci.boxes import PluginData
 from ci.changed import Changes, Touched
 from ci.report import WAITING
 from neuco_core.contract.contract import Finding, Status
+from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import read_suite
 from neuco_core.plugins.discovery import alike
@@ -131,15 +131,13 @@ def removed(
 
 
 def unwritten(plugin: PluginData) -> Iterator[Finding]:
-    """Sentences of the card that `neuco new` wrote and nobody replaced."""
-    noun = plugin.touched.tree.removeprefix("neuco_").removesuffix("s")
-    template = resources.files("neuco_core.contract") / "templates" / f"{noun}_card.md.txt"
-    asked = [line for line in template.read_text(encoding="utf-8").splitlines() if line.strip() and "$" not in line]
+    """Sentences of the card that `neuco new` wrote and nobody replaced: a card that says nothing is none."""
     path = plugin.folder / "README.md"
-    lines = path.read_text(encoding="utf-8", errors="replace").splitlines() if path.is_file() else []
-    for line in asked:
-        if line in lines:
-            yield Finding("card", plugin.touched.name, "warning", f"the card still asks: {line}", "Write it")
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for asked in CAVEATS.values():
+        if asked in text:
+            cure = f"Write it into {plugin.touched.folder}/README.md, also if there is little to beware of"
+            yield Finding("card", plugin.touched.name, "failed", f"the card still asks: {asked}", cure)
 
 
 def _needed(gone: PluginData, others: Sequence[PluginData], suites: Sequence[Suite]) -> Iterator[str]:

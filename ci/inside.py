@@ -82,8 +82,8 @@ def labels(out: Path, package: str, name: str) -> None:
             from ci.stub import place_of
 
             made = spec.labels()
-            columns = [*spec.columns, *([spec.group_column] if made.groups is not None else [])]
-            table = made.frame().set_axis(columns, axis=1)
+            own = (spec.group_column, spec.split_column)
+            table = made.frame().set_axis([*spec.columns, *(name for name in own if name)], axis=1)
             table.to_csv(out / f"{place_of(spec)}.csv", index_label="id", lineterminator="\n")
 
 

@@ -9,8 +9,9 @@ python="$folder/bin/python"
 mkdir -p "$folder"
 "${PYTHON:-python3}" -m venv "$folder"
 "$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt uv
-"$python" -m uv pip compile --quiet pyproject.toml --extra cubes --extra plots --extra rates --extra dask --extra ci \
+"$python" -m uv pip compile --quiet pyproject.toml --extra cubes --extra images --extra plots --extra rates --extra dask --extra ci \
     --resolution lowest-direct --output-file "$folder/lowest.txt"
 "$python" -m uv pip install --quiet --python "$python" -r "$folder/lowest.txt" -e . "$(grep '^torch==' constraints.txt)" \
     pytest pytest-xdist hypothesis jsonschema
-"$python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/scoring tests/tables tests/records tests/plugins
+"$python" -m pytest -q -n 2 --dist loadfile -p no:cacheprovider tests/scoring tests/tables tests/records tests/plugins \
+    tests/cubes/test_images.py

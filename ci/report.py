@@ -88,7 +88,9 @@ def is_waiting(finding: Finding) -> bool:
 
 def _evidence(finding: Finding) -> bool:
     """That a plugin can be imported and passes its own tests is only what it says of itself."""
-    return finding.status == OK and (finding.check == "score" or finding.check.startswith(("task-", "method-")))
+    return finding.status == OK and (
+        finding.check == "score" or finding.check.startswith(("task-", "method-", "dataset-"))
+    )
 
 
 def cut(findings: Sequence[Finding]) -> tuple[Finding, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,12 +21,13 @@ from ci.as_data import describe_all, write_tree
 from ci.boxes import OVER, Boxes, PluginData, in_cache, limit, plugin_folders
 from ci.cells import Cell, Material, choose
 from ci.changed import TREES, Changes, changed, check_out
+from ci.collect import array_header
 from ci.contributed import test_everything
 from ci.embeddings import Store, read_index
-from ci.extract import describe, fetch_sources, make_labels, run_tests
+from ci.extract import describe, fetch_sources, make_cubes, make_labels, run_tests
 from ci.general import MOST_PLUGINS, SHOWN, check_suites, compare_ids, general, removed, unwritten
 from ci.registry_data import PINS, changed_suites, check_pins
-from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, Report, cut
+from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
 from ci.sandbox import OUT, TREE, WARM, Limits
 from ci.stub import read_json
 from ci.verdicts import CARD, judge_cells
@@ -35,11 +36,12 @@ from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.store import read_all
-from neuco_core.text import join_names
+from neuco_core.text import counted, join_names
 
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 MINUTES = 150.0  # for a whole pull request; the workflows end after 180
 HOURS = 2  # more than any evaluation needs
+IMAGES = "dataset-images"  # as `neuco check` calls it; here they are read in the sandbox
 
 
 class Scoring:
@@ -54,7 +56,9 @@ class Scoring:
         kind: str = "",
         merged: bool = False,
         minutes: float = MINUTES,
+        tell: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._tell, self._start = tell, time.monotonic()
         self.base, self.head, self.since, self.merged = base.resolve(), head.resolve(), since, merged
         self.limits = limits or Limits()
         self.deadline = time.monotonic() + 60 * minutes
@@ -64,6 +68,10 @@ class Scoring:
         self.suites = list(Catalog(registry=self.base / "registry").suites().values())
         self.cards: set[str] = set()  # folders of plugins whose scores cannot have changed
         self.commit = ""
+
+    def tell(self, text: str) -> None:
+        """Say what begins now: a run takes minutes, and whoever waits wants to know for what."""
+        self._tell(f"[{time.monotonic() - self._start:4.0f} s] {text}")
 
     def run(self) -> Report:
         """Check and score everything that was touched."""
@@ -84,7 +92,8 @@ class Scoring:
 
     def _judge(self, changes: Changes, findings: list[Finding]) -> tuple[list[PluginData], list[str]]:
         """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
-        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline)
+        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline, self.tell)
+        self.tell(f"asking {sum(map(len, boxes.folders.values()))} plugins of main what they register")
         before = describe_all(boxes) if changes.plugins or changes.core else []
         mine = self._touched(boxes, changes)
         folders = {plugin.touched.folder for plugin in mine}
@@ -136,7 +145,7 @@ class Scoring:
                 plugin.say("uses-ids", "warning", words, "Make sure that it needs them, and that they tell no label")
         plugin.findings += unwritten(plugin)
         try:
-            fetch_sources(plugin, [*plugin.tasks, *plugin.methods])
+            fetch_sources(plugin, [*plugin.tasks, *plugin.methods, *plugin.datasets])
             make_labels(boxes, plugin)
         except TransientError as error:  # then no cell that needs it can be scored, and this says why
             plugin.say("data", "skipped", str(error))
@@ -169,22 +178,38 @@ class Scoring:
             general.append(
                 Finding("stored-embeddings", "main", "ok", f"taken from the store: {join_names(store.used)}")
             )
+        for plugin in alive:
+            self._look_at_images(boxes, plugin)
         result = self._evaluate(boxes, after, alive, cells)
         for problem in result["problems"]:
             general.append(Finding("register", problem["name"], "failed", problem["error"], "Repair the plugin"))
         for plugin in alive:
-            ids = {*plugin.ids("task"), *plugin.ids("method")}
+            ids = {*plugin.ids("task"), *plugin.ids("method"), *plugin.ids("dataset")}
             plugin.findings += [finding for finding in result["findings"] if finding.subject in ids]
             if plugin.touched.folder in self.cards:
                 plugin.say("score", "skipped", CARD)
-            else:
+            elif plugin.tasks or plugin.methods:
                 judge_cells(plugin, result, material.missing)
         return list(result["records"])
+
+    def _look_at_images(self, boxes: Boxes, plugin: PluginData) -> None:
+        """Read every image of a dataset that is a plugin by itself; those beside tasks are read for their cells."""
+        for dataset in plugin.datasets if only_datasets(plugin) and plugin.touched.folder not in self.cards else ():
+            try:
+                folder = make_cubes(boxes, plugin, dataset)
+                shape = array_header(folder / "cubes.npy")[0]
+                words = f"{shape[0]} images of {shape[2]} bands, {shape[3]} × {shape[4]} pixels, all read"
+                plugin.say(IMAGES, "ok", words)
+            except TransientError as error:
+                plugin.say(WAITING, "skipped", str(error), "Run it again")
+            except Exception as error:  # what comes out of a sandbox may be broken in any way
+                plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data verify` names damaged ones")
 
     def _evaluate(
         self, boxes: Boxes, after: Sequence[PluginData], alive: Sequence[PluginData], cells: Sequence[Cell]
     ) -> dict[str, Any]:
         """Run ``ci.evaluate`` where all plugins are data; also what reads strangers' files has limits."""
+        self.tell(f"checking the contract of {counted(len(alive), 'plugin')} and scoring {counted(len(cells), 'cell')}")
         tree = self.scratch / "data"
         write_tree(tree, self.base, after)
         by_protocol: dict[str, list[tuple[str, str]]] = {}
@@ -193,6 +218,7 @@ class Scoring:
         job = {
             "tasks": [task.label for plugin in alive for task in plugin.tasks],
             "methods": [method.label for plugin in alive for method in plugin.methods],
+            "datasets": [dataset.id for plugin in alive if only_datasets(plugin) for dataset in plugin.datasets],
             "cells": by_protocol,
             "touched": [plugin.touched.folder.replace("/", ".") for plugin in alive],
             # A contributor brings labels that are pinned; those that main has are a maintainer's to pin.
@@ -248,6 +274,10 @@ class Scoring:
         return msgspec.structs.replace(report, records=(), plugins=kept, general=(*report.general[:SHOWN], too_many))
 
 
+def only_datasets(plugin: PluginData) -> bool:
+    return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
+
+
 def _same(plugin: PluginData, folder: str, main: dict[str, list[dict[str, Any]]]) -> bool:
     """Whether it is the plugin in a folder and registers what it does on main, with the same code and data."""
     return plugin.touched.folder == folder and bool(plugin.rows) and plugin.rows == main.get(folder)
@@ -261,6 +291,7 @@ def score_pr(
     kind: str = "",
     merged: bool = False,
     minutes: float = MINUTES,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> Report:
-    """The report of a pull request, or of one that is ``merged``."""
-    return Scoring(base, head, since, limits, kind, merged, minutes).run()
+    """The report of a pull request, or of one that is ``merged``; ``tell`` is given a line for each step."""
+    return Scoring(base, head, since, limits, kind, merged, minutes, tell).run()

@@ -192,6 +192,7 @@ def rebuild(noun: str, fields: Mapping[str, Any], **functions: Any) -> Dataset |
             for name in ("files", "weights"):
                 plain[name] = {key: Remote(**value) for key, value in plain[name].items()}
             return Method(**plain)
+        plain["archives"] = tuple(Remote(**item) for item in plain.get("archives", ()))
         return Dataset(**plain)
     except NeucoError:
         raise
@@ -255,6 +256,7 @@ def own_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterat
     # Labels that come with scikit-learn are a task's affair: a method has no business with them.
     packages = OWN_PACKAGES if isinstance(spec, Task) else ()
     remotes = [spec.source] if isinstance(spec, Task) else []
+    remotes += spec.archives if isinstance(spec, Dataset) else ()
     remotes += [*spec.files.values(), *spec.weights.values()] if isinstance(spec, Method) else []
     for remote in remotes:
         for url in remote.urls:

@@ -59,6 +59,20 @@ def write_atomic(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+def write_new(path: Path, text: str) -> Path:
+    """Write a file under this name, or with a number behind it if there is one: nothing is ever overwritten."""
+    number = 1
+    while True:
+        target = path if number == 1 else path.with_stem(f"{path.stem}-{number}")
+        try:
+            with target.open("x", encoding="utf-8") as file:
+                file.write(text)
+        except FileExistsError:
+            number += 1
+        else:
+            return target
+
+
 def _umask() -> int:
     """The umask, read without setting it: setting it, even for a moment, would affect other threads."""
     status = Path("/proc/self/status")

@@ -12,6 +12,7 @@ from neuco_core import _validate as v
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.specs import SCALARS
 
+SHUFFLE = "shuffle"
 DEFAULT_PROTOCOL = "neuco-2025"  # where neither a reader nor a suite nor a dataset names one
 
 
@@ -25,7 +26,7 @@ class Protocol:
 
     name: str
     probe: str = "linear"
-    splitter: str = "shuffle"
+    splitter: str = SHUFFLE
     k: int = 40
     test_size: float = 0.1
     seed: int = 42
@@ -74,6 +75,10 @@ class Protocol:
         fields["params"] = {**self.params, **{name: value for name, value in changes.items() if name not in own}}
         name = base + "+" + ",".join(f"{key}={changed[key]}" for key in sorted(changed)) if changed else base
         return dataclasses.replace(self, name=name, **fields)
+
+    def splitter_for(self, own: str) -> str:
+        """The splitter for a task that names its ``own``, or "" if it names none: random splits give way to it."""
+        return own if own and self.splitter == SHUFFLE else self.splitter
 
 
 def load_protocol(name: str) -> Protocol:

@@ -26,7 +26,8 @@ def _checks(session: pytest.Session, name: str) -> list[pytest.Item]:
     from neuco_core.plugins.catalog import catalog
 
     try:
-        nouns = [noun for noun in ("task", "method") if catalog().plugins.find(noun, name) is not None]
+        nouns = [noun for noun in ("task", "method", "dataset") if catalog().plugins.find(noun, name) is not None]
+        nouns = [noun for noun in nouns if noun != "dataset"] or nouns  # tasks try the dataset beside them
     except NeucoError as error:
         raise pytest.UsageError(str(error)) from error
     if not nouns:

@@ -21,13 +21,15 @@ if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
-KINDS = ("regression", "classification")
+KINDS = ("regression", "classification", "multilabel")
+ONE_LABEL = KINDS[:2]  # what a metric or probe is for that does not say
+PARTS = ("train", "test")  # what a task's split column says
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
 FITTED = "self"  # in Method.pretraining: it learns from the samples that it encodes, without their labels
 LARGEST_TOLERANCE = (
     0.02  # of Method.tolerance: half-precision networks need up to a hundredth; more is another embedding
 )
-DEFAULT_METRIC = {"regression": "r2", "classification": "f1"}
+DEFAULT_METRIC = {"regression": "r2", "classification": "f1", "multilabel": "average_precision"}
 SCALARS = (str, int, float, bool)
 
 T = TypeVar("T", bound="Spec")
@@ -163,11 +165,13 @@ class Dataset(Content):
     ``protocol`` is how its tasks are scored unless a suite or a reader says otherwise (``neuco-2025`` if empty): the
     one by which their baselines were measured. ``related`` names datasets that may share samples with it: a method
     that was trained on one of them is marked on boards, as one that was trained on the dataset itself.
+    ``archives`` are the files that ``cubes`` reads, so that continuous integration can fetch and verify them.
     """
 
     bands: tuple[str, ...] = ()
     seasons: tuple[str, ...] = ()
     cubes: Callable[[], CubeSource] | None = None
+    archives: tuple[Remote, ...] = ()
     synthetic: bool = False
     protocol: str = ""
     related: tuple[str, ...] = ()
@@ -179,6 +183,10 @@ class Dataset(Content):
         v.freeze_strings(self, "bands")
         v.freeze_strings(self, "seasons")
         v.check_callable(self, "cubes")
+        if not isinstance(self.archives, tuple) or not all(isinstance(item, Remote) for item in self.archives):
+            raise v.fail(self, "archives", self.archives, "a tuple of Remote")
+        if self.archives and self.cubes is None:
+            raise v.fail(self, "archives", self.archives, "cubes= beside them, which opens them")
         v.check_bool(self, "synthetic")
         v.check_text(self, "protocol")
         v.freeze_strings(self, "related")
@@ -197,7 +205,12 @@ class Dataset(Content):
 
 @dataclass(frozen=True, kw_only=True)
 class Task(Content):
-    """Labels for samples of a dataset, and how a prediction of them is scored."""
+    """Labels for samples of a dataset, and how a prediction of them is scored.
+
+    A ``multilabel`` task has a column of 0 and 1 for each label. ``splitter`` takes the place of ``shuffle`` in every
+    protocol: ``group`` keeps the samples of a group (``group_column``) together; ``fixed``, which a ``split_column``
+    implies, is the one split that the words ``train`` and ``test`` in that column say.
+    """
 
     dataset: str
     kind: str
@@ -206,6 +219,8 @@ class Task(Content):
     unit: str = ""
     columns: tuple[str, ...] = ("label",)
     group_column: str | None = None
+    split_column: str | None = None
+    splitter: str = ""
     loader: Callable[..., Any] | None = None
     baseline: Baseline | None = None
     control: bool = False
@@ -222,6 +237,14 @@ class Task(Content):
         if not self.columns:
             raise v.fail(self, "columns", self.columns, "at least one label column")
         v.check_instance(self, "group_column", str, optional=True)
+        v.check_instance(self, "split_column", str, optional=True)
+        v.set_field(self, "splitter", self.splitter or ("fixed" if self.split_column else ""))
+        if self.splitter:
+            v.check_id(self, "splitter")
+        if (self.splitter == "fixed") != bool(self.split_column):
+            raise v.fail(self, "splitter", self.splitter, "fixed with a split_column, and only then")
+        if self.splitter == "group" and not self.group_column:
+            raise v.fail(self, "splitter", self.splitter, "a group_column beside it")
         v.check_callable(self, "loader")
         v.check_instance(self, "baseline", Baseline, optional=True)
         v.check_bool(self, "control")
@@ -318,10 +341,13 @@ def _check_kinds(spec: Metric | Probe) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(Spec):
-    """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class."""
+    """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class.
+
+    For ``multilabel``, truth is 0 and 1, (n, labels), and a prediction above one half says that a label is there.
+    """
 
     function: Callable[..., float]
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = ONE_LABEL
     greater_is_better: bool = True
     lower: float | None = None
     upper: float | None = None
@@ -342,7 +368,7 @@ class Probe(Spec):
     """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
 
     factory: Callable[..., Any]
-    kinds: tuple[str, ...] = KINDS
+    kinds: tuple[str, ...] = ONE_LABEL
     requires: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -355,15 +381,19 @@ class Probe(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class Splitter(Spec):
-    """``function(n, protocol, groups) -> list of (train, test)`` index arrays."""
+    """``function(n, protocol, groups) -> list of (train, test)`` index arrays.
+
+    One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample.
+    """
 
     function: Callable[..., Any]
     needs_groups: bool = False
+    needs_split: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
         v.check_callable(self, "function", optional=False)
-        v.check_bool(self, "needs_groups")
+        v.check_bool(self, "needs_groups", "needs_split")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -131,7 +131,7 @@ def _promise(kept: bool, expected: str, got: object) -> None:
 
 
 def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[str, str], None]:
-    """A test function for tasks or methods: one test for each check of the contract and each name."""
+    """A test function for tasks, methods or datasets: one test for each check of the contract and each name."""
     import pytest
 
     from neuco_core.contract.contract import all_checks
@@ -176,13 +176,11 @@ def tell(item: Check, finding: Finding) -> None:
 
 @cache
 def _subject(noun: str, name: str) -> Subject:
-    """A task or method with its data; kept, because all tests of a contract look at the same one."""
-    from neuco_core.contract.subjects import MethodSubject, TaskSubject
+    """A spec with its data; kept, because all tests of a contract look at the same one."""
+    from neuco_core.contract.subjects import subject_of
     from neuco_core.plugins.catalog import catalog
 
-    if noun == "task":
-        return TaskSubject(catalog().load(Task, name))
-    return MethodSubject(catalog().load(Method, name))
+    return subject_of(catalog().load({"task": Task, "method": Method, "dataset": Dataset}[noun], name))
 
 
 def needs(*packages: str) -> Any:

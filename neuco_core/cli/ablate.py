@@ -1,4 +1,4 @@
-"""``neuco ablate``: quality against the size of an embedding, in dimensions and in bits."""
+"""``neuco ablate``: quality against the size of an embedding, in dimensions and in bits, and against labels."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from neuco_core.studies.ablate import Point
     from neuco_core.tables.labels import Labels
 
+DEFAULT = click.core.ParameterSource.DEFAULT
 WIDE = 4  # with more tasks the table is too wide for a terminal
 
 
@@ -33,6 +34,15 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
         return tuple(int(item) for item in _words(ctx, param, value))
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a list of whole numbers separated by commas") from None
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...]:
+    """Shares such as 0.1, or 10%."""
+    try:
+        words = _words(ctx, param, value)
+        return tuple(float(word.removesuffix("%")) / (100 if word.endswith("%") else 1) for word in words)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of shares such as 1%,10%,100%") from None
 
 
 @click.command()
@@ -51,6 +61,14 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
     show_default=True,
     help="How values are coded; entropy=STEP for one step in standard deviations.",
 )
+@click.option(
+    "--label-shares",
+    "shares",
+    callback=_shares,
+    default="",
+    help="Learn from these shares of the training labels, such as 1%,10%,100%; without --dims, --reduce and --rates "
+    "from nothing else.",
+)
 @click.option("--grid", is_flag=True, help="Every rate at every size, instead of the two axes.")
 @click.option("--projection-seed", default=0, show_default=True, help="Seed of the random projection.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: FILE.png, .svg or .pdf.")
@@ -62,13 +80,14 @@ def ablate(
     dims: tuple[int, ...],
     reductions: tuple[str, ...],
     rates: tuple[str, ...],
+    shares: tuple[float, ...],
     grid: bool,
     projection_seed: int,
     plot: Path | None,
     as_json: bool,
     **selection: Any,
 ) -> None:
-    """How small can an embedding get? Score it with fewer dimensions and with fewer bits.
+    """How small can an embedding get? Score it with fewer dimensions, with fewer bits, or with fewer labels.
 
     All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
     """
@@ -81,6 +100,11 @@ def ablate(
 
     if (method is None) == (embeddings is None):
         raise UsageError("give either --method ID or --embeddings FILE")
+    if shares and plot:
+        raise UsageError("the plot is of bits, not of labels", expected="--label-shares without --plot; --json has all")
+    source_of = click.get_current_context().get_parameter_source
+    if shares and all(source_of(name) is DEFAULT for name in ("dims", "reductions", "rates")):
+        dims, rates = (), ("float32",)
     if plot:
         from neuco_core.figures import check_target
 
@@ -93,7 +117,8 @@ def ablate(
         source = FileSource(embeddings, dim=choice.protocol.embedding_dim)
     tasks, notes = _usable(source, choice.tasks)
     whole = source.embeddings(tasks[0][0])
-    variants, left_out = plan(whole.dim, len(whole), dims=dims, reductions=reductions, rates=coders, grid=grid)
+    axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
+    variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
     with prompt_interrupt(), progress_bar() as progress:
         points = list(
             run(whole, tasks, choice.protocol, variants, seed=projection_seed, threads=threads, progress=progress)
@@ -134,9 +159,12 @@ def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: li
     names = list(scored[0].scores) if scored else []
     shown = names if len(names) <= WIDE else []
     several = len(names) > 1
-    columns = ["reduction", "dims", "rate", "bits/sample", *[f"Q {name}" for name in shown], *["mean Q"] * several]
+    part = any(p.variant.share < 1 for p in scored)
+    columns = ["reduction", "dims", "rate", "bits/sample", *["labels"] * part]
+    columns += [*[f"Q {name}" for name in shown], *["mean Q"] * several]
     rows = [
         [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
+        + [f"{100 * p.variant.share:g} %"] * part
         + [f"{p.scores[name].q:.2f}" for name in shown]
         + [f"{p.mean_q:.2f}"] * several
         for p in scored
@@ -145,12 +173,8 @@ def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: li
     if not shown:
         click.echo(f"mean of {counted(len(names), 'task')}; --json has each of them")
     click.echo(f"protocol {protocol.name}; {source.name}")
-    for note in (*notes, *(f"failed {_name(p)}: {p.problem}" for p in points if p.problem)):
+    for note in (*notes, *(f"failed {p.variant}: {p.problem}" for p in points if p.problem)):
         click.echo(note)
-
-
-def _name(point: Point) -> str:
-    return f"{point.variant.reduction} {point.variant.dim} {point.variant.rate}"
 
 
 def _draw(points: Sequence[Point], name: str, protocol: Protocol, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""``neuco check``: the contract of tasks and methods."""
+"""``neuco check``: the contract of tasks, methods and datasets."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.contract.contract import Finding
-    from neuco_core.contract.subjects import Subject
-    from neuco_core.specs import Method, Task
+    from neuco_core.specs import Dataset, Method, Task
 
 
 class ContractHelp(click.Command):
@@ -30,13 +29,15 @@ class ContractHelp(click.Command):
 
 
 @click.command(cls=ContractHelp)
-@click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=ids_of("task", "method"))
+@click.argument("names", nargs=-1, metavar="[NAME|PATH]...", shell_complete=ids_of("task", "method", "dataset"))
 @click.option("--all", "everything", is_flag=True, help="Check every task and method that is registered.")
 @click.option("--only", multiple=True, metavar="CHECK", help="Run only this check; may be repeated.")
 @click.option("--allow-unpinned", is_flag=True, help="Skip a source that is not pinned yet, instead of failing.")
 @json_option
 def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unpinned: bool, as_json: bool) -> None:
-    """Check tasks and methods against the contract. NAME is an id, PATH the directory of a plugin.
+    """Check tasks, methods and datasets against the contract. NAME is an id, PATH the directory of a plugin.
+
+    A dataset is checked by its name if no task or method has that name: those are checked with the dataset's images.
 
     A check that finds nothing to look at, such as labels that are not here, is skipped with the reason. Exits with 1 if
     a check failed, or if none completed; and with 8 if none failed but an essential one was skipped for want of
@@ -45,6 +46,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     import msgspec
 
     from neuco_core.contract.contract import run_checks
+    from neuco_core.contract.subjects import subject_of
     from neuco_core.errors import UsageError
     from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import Method, Task
@@ -56,7 +58,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     specs = [item for name in (names or ("",)) for item in _specs(name, tasks, methods)]
     findings: list[Finding] = []
     for spec in specs:
-        subject = _subject(spec)  # made here, so that its data is gone before the next one's is loaded
+        subject = subject_of(spec)  # made here, so that its data is gone before the next one's is loaded
         own = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
         findings += own
         if not as_json:
@@ -77,43 +79,39 @@ def _known(only: Sequence[str]) -> None:
             raise UnknownIdError("check", name, known)
 
 
-def _subject(spec: Task | Method) -> Subject:
-    from neuco_core.contract.subjects import MethodSubject, TaskSubject
-    from neuco_core.specs import Task
-
-    return TaskSubject(spec) if isinstance(spec, Task) else MethodSubject(spec)
-
-
-def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Task | Method]:
-    """The tasks and methods behind an id or a plugin's directory; all of them for an empty name."""
+def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Task | Method | Dataset]:
+    """The tasks and methods behind an id or a plugin's directory, or else datasets; all tasks and methods for ""."""
     from neuco_core.errors import PluginError, UnknownIdError
     from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import Method, Task
+    from neuco_core.specs import Dataset, Method, Task
 
-    named: list[Task | Method] = [specs[name] for specs in (tasks, methods) if name in specs]
+    datasets = catalog().all(Dataset)
+    named: list[Task | Method | Dataset] = [specs[name] for specs in (tasks, methods) if name in specs]
     of, at, _ = name.partition("@")  # an older version, beside the newest ones that are listed
     if at and of in tasks:
         named.append(catalog().load(Task, name))
     elif at and of in methods:
         named.append(catalog().load(Method, name))
-    if named:
-        return named
+    if named or name in datasets:
+        return named or [datasets[name]]
     folder = Path(name).resolve() if name and Path(name).is_dir() else None
 
-    def wanted(spec: Task | Method) -> bool:
+    def wanted(spec: Task | Method | Dataset) -> bool:
         inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder
         return not name or inside
 
-    specs: list[Task | Method] = [spec for spec in tasks.values() if wanted(spec)]
+    specs: list[Task | Method | Dataset] = [spec for spec in tasks.values() if wanted(spec)]
     specs += [spec for spec in methods.values() if wanted(spec)]
-    if specs:
+    if specs or not name:
         return specs
+    if sets := [spec for spec in datasets.values() if wanted(spec)]:
+        return list(sets)
     for problem in catalog().problems():
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
     if folder is not None:
         raise PluginError("no task or method is registered from this directory", where=folder, hint=_PATH_HINT)
-    raise UnknownIdError("task or method", name, {*tasks, *methods}, hint=_NAME_HINT)
+    raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=_NAME_HINT)
 
 
 _NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"

@@ -1,7 +1,8 @@
-"""``neuco data package``: check labels, write them in canonical form, print their declaration."""
+"""``neuco data package``: check labels or images, write them in canonical form, print their declaration."""
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,41 +16,55 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("labels", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="The file to write.  [default: TASK__regr.csv or __cls]")
+@click.argument("source", metavar="LABELS|IMAGES")
+@click.option("--out", type=click.Path(path_type=Path), help="What to write.  [default: TASK__KIND.csv, FOLDER.zip]")
 @click.option("--kind", type=click.Choice(KINDS), help="The kind of task.  [default: from the file's name or labels]")
 @click.option("--task", metavar="ID", help="The id of the task.  [default: from the file's name]")
 @click.option(
     "--column", "columns", multiple=True, metavar="NAME", help="A label column; repeatable.  [default: label]"
 )
-@click.option("--group-column", metavar="NAME", help="The column with the groups for splits.")
+@click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids.")
+@click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split.")
+@click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test.")
+@click.option("--leave-out-damaged", is_flag=True, help="Pack a folder without damaged images; each is named.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @json_option
 def package(
-    labels: Path,
+    source: str,
     out: Path | None,
     kind: str | None,
     task: str | None,
     columns: tuple[str, ...],
+    id_column: str,
     group_column: str | None,
+    split_column: str | None,
+    leave_out_damaged: bool,
     force: bool,
     as_json: bool,
 ) -> None:
-    """Check a CSV of labels, write it in canonical form and print its declaration.
+    """Check a CSV of labels or a folder of images, write it in canonical form and print its declaration.
 
     The same labels always give the same bytes, whatever the order of the rows and the notation of the numbers. Labels
-    that another task has already are refused.
+    that another task has already are refused. Images (GeoTIFF, PNG, JPEG, NumPy) become one archive of arrays, with
+    their bands and georeference; nothing but NumPy is needed to read it. IMAGES is a folder, a zip of images, or a
+    Parquet file of Hugging Face, also at an address; its other columns are written beside the archive.
     """
+    from neuco_core.contract.scaffold import ENDINGS
+
+    if Path(source).is_dir() or source.startswith(ENDINGS) or source.lower().endswith((".parquet", ".zip")):
+        return _images(source, out, leave_out_damaged, force, as_json)
     from neuco_core.plugins.catalog import list_tasks
     from neuco_core.tables.package import package_labels
 
     made = package_labels(
-        labels,
+        Path(source),
         out=out,
         kind=kind,
         task=task,
         columns=columns or ("label",),
+        id_column=id_column,
         group_column=group_column,
+        split_column=split_column,
         tasks=list_tasks(),
         replace=force,
     )
@@ -57,6 +72,49 @@ def package(
         echo_json(made.to_json())
     else:
         _show(made)
+    return None
+
+
+def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
+    from neuco_core.contract.new_dataset import brought
+    from neuco_core.contract.scaffold import declare, remote_of
+    from neuco_core.cubes.archive import pack_images
+    from neuco_core.cubes.folder import ImageFolder
+    from neuco_core.errors import UsageError
+    from neuco_core.files import write_new
+    from neuco_core.specs import to_json
+
+    path = out or Path(f"{Path(images).resolve().stem}.zip")
+    if path.exists() and not force:
+        raise UsageError("a file exists there", where=path, hint="Give another name with --out, or --force")
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, text, _ = brought(images, Path(scratch))
+        if not folder.is_dir():
+            raise UsageError("this is packed already", where=images, hint="neuco new dataset NAME --images takes it")
+        source = ImageFolder(folder)
+        left_out = pack_images(source, path, leave_out_damaged=leave_out_damaged)
+        table = write_new(path.with_suffix(".csv"), text) if text else None
+    remote, count = remote_of(path.resolve().as_uri(), path), len(source.files) - len(left_out)
+    if as_json:
+        facts: dict[str, object] = {
+            "bands": source.bands,
+            "seasons": source.seasons,
+            "size": source.size,
+            "left_out": left_out,
+        }
+        facts["table"] = str(table) if table else None
+        return echo_json({**to_json(remote), "path": str(path), "images": count, **facts})
+    height, width = source.size
+    click.echo(f"wrote {path}: {count} images of {height} × {width} pixels, {remote.size} bytes")
+    click.echo(f"bands {', '.join(source.bands)}")
+    for name, reason in left_out.items():
+        click.echo(f"left out {name}: {reason}")
+    if table:
+        click.echo(f"wrote {table}: {text.partition(chr(10))[0]}")
+    click.echo(f"\n{declare(remote, 0)}")
+    click.echo(f"\nneuco data upload {path} s3://BUCKET/PREFIX/     # or upload it elsewhere; then")
+    click.echo("neuco new dataset NAME --images ADDRESS …")
+    return None
 
 
 def _show(made: Package) -> None:

@@ -32,4 +32,6 @@ def upload(file: Path, target: str, as_json: bool) -> None:
     click.echo(stored.declaration)
     if file.suffix.lower() in (".npz", ".parquet"):
         click.echo(f"neuco new method NAME --embeddings {stored.remote.url} --dataset DATASET …")
+    if file.suffix.lower() == ".zip":
+        click.echo(f"neuco new dataset NAME --images {stored.remote.url} …")
     return None

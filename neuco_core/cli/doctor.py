@@ -27,6 +27,7 @@ USES = {
     "dask": "scoring on several machines",
     "dev": "linting and types",
     "docs": "the documentation as a web site",
+    "images": "packing folders of GeoTIFF, PNG and JPEG",
     "plots": "plots",
     "pretrained": "methods with pretrained weights",
     "rates": "entropy-coded rates",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("patterns", nargs=-1, metavar="[ID|GLOB]...", shell_complete=ids_of("task"))
-@click.option("--kind", help="Only tasks of this kind: regression or classification.")
+@click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel.")
 @click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; may be repeated.")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset.")
 @click.option("--suite", shell_complete=ids_of("suite"), help="Only tasks of this suite.")

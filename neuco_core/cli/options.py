@@ -46,7 +46,7 @@ task_options = together(
         help="Only these tasks; repeatable.",
     ),
     click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
-    click.option("--kind", help="Only tasks of this kind: regression or classification."),
+    click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel."),
     click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
     click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
 )

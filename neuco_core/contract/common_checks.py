@@ -1,4 +1,4 @@
-"""What the contract asks of tasks and methods alike."""
+"""What the contract asks of tasks, methods and datasets alike."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def files(subject: Subject) -> str:
     return f"{card.name}, {test.name}"
 
 
-for noun in ("task", "method"):
+for noun in ("task", "method", "dataset"):
     check(
         f"{noun}-files",
         noun,

@@ -1,9 +1,9 @@
 """The contract: a list of checks that authors, each plugin's ``test.py`` and continuous integration all run.
 
-A check looks at one subject (a task or a method with its data) and returns a few words about it. It fails by raising:
-``Broken`` if the contract is not kept, any other ``NeucoError`` for what went wrong on the way. A check that cannot be
-run says why, and a run in which no check completed is not a success. Nor is one in which an essential check found
-nothing to look at: no evidence is not ok.
+A check looks at one subject (a task, a method or a dataset with its data) and returns a few words about it. It fails by
+raising: ``Broken`` if the contract is not kept, any other ``NeucoError`` for what went wrong on the way. A check that
+cannot be run says why, and a run in which no check completed is not a success. Nor is one in which an essential check
+found nothing to look at: no evidence is not ok.
 """
 
 from __future__ import annotations
@@ -74,6 +74,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CHECKS: dict[str, Check] = {}
+NOUNS = ("task", "method", "dataset")
 
 
 def check(
@@ -119,9 +120,9 @@ def run_checks(
 
 def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
-    from neuco_core.contract import headroom_check, honest_check, method_checks, task_checks  # noqa: F401 - importing fills the list
+    from neuco_core.contract import dataset_checks, headroom_check, honest_check, method_checks, task_checks  # noqa: F401 - importing fills the list
 
-    items = sorted(CHECKS.values(), key=lambda item: item.noun != "task")  # tasks first; otherwise as defined
+    items = sorted(CHECKS.values(), key=lambda item: NOUNS.index(item.noun))  # otherwise as defined
     return [item for item in items if noun in (None, item.noun)]
 
 

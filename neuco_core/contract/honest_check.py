@@ -112,8 +112,8 @@ def _as_numbers(labels: Labels) -> Labels:
     """Labels as a regression: of a classification, an indicator of each class."""
     import numpy as np
 
-    if labels.kind == "regression":
-        return labels
+    if labels.kind != "classification":
+        return replace(labels, kind="regression")
     classes = np.unique(labels.values)
     indicators = np.asarray(labels.values.reshape(-1, 1) == classes, dtype=float)
     columns = tuple(f"class{number}" for number in range(len(classes)))

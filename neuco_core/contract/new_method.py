@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -10,12 +9,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.contract.new_task import ENDINGS
-from neuco_core.contract.scaffold import Place, Words, building, choose_place, fill, write_package
+from neuco_core.contract.scaffold import (
+    CAVEATS,
+    ENDINGS,
+    Place,
+    Words,
+    bring,
+    building,
+    choose_place,
+    declare,
+    fill,
+    refuse_large,
+    remote_of,
+    write_package,
+)
 from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.files import LARGEST_DATA
 from neuco_core.plugins.catalog import load_dataset
-from neuco_core.specs import Remote
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
@@ -91,7 +100,8 @@ def new_method(
 
 
 def _common(words: Words) -> dict[str, object]:
-    return {**words.fields(), "citation_words": words.citation or "None yet."}
+    caveats = words.caveats or CAVEATS["method"]
+    return {**words.fields(), "citation_words": words.citation or "None yet.", "caveats": caveats}
 
 
 def _file(
@@ -99,16 +109,16 @@ def _file(
 ) -> dict[str, object]:
     from neuco_core.tables.embeddings import read_embeddings
 
-    path = _bring(source, scratch)
+    path = bring(source, scratch)
     embeddings = read_embeddings(path, strict=True, dim=1024)
     made.notes += _compare(embeddings, dataset)
     address = source
     if not source.startswith(ENDINGS):
-        _refuse_large(path, place)
+        refuse_large(path, place, _published(path))
         name = f"embeddings{path.suffix.lower()}"
         shutil.copyfile(path, folder / name)
         address = place.address(name)
-    remote = declare(_remote(address, path), 12)
+    remote = declare(remote_of(address, path), 12)
     body = FILE_TEST.format(name=words.name, dataset=load_dataset(dataset).id, rows=len(embeddings), dim=embeddings.dim)
     return {
         **_common(words),
@@ -125,37 +135,11 @@ def _file(
     }
 
 
-def _bring(source: str, scratch: Path) -> Path:
-    """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
-    from neuco_core.fetch.fetch import fetch_unverified
-
-    if source.startswith(ENDINGS):
-        return fetch_unverified(Remote(source), scratch)
-    if not Path(source).is_file():
-        raise UsageError("no such file", where=source, expected="a file, or an address: " + ", ".join(ENDINGS))
-    return Path(source)
-
-
-def _remote(address: str, path: Path) -> Remote:
-    with path.open("rb") as file:
-        return Remote(address, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size=path.stat().st_size)
-
-
-def declare(remote: Remote, indent: int) -> str:
-    """The source of a remote, each argument on a line of its own."""
-    arguments = (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}")
-    return "Remote(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in arguments) + " " * indent + ")"
-
-
-def _refuse_large(path: Path, place: Place) -> None:
-    size = path.stat().st_size
-    if not place.inner and size > LARGEST_DATA:
-        hint = (
-            f"Publish it and declare it by its address: `neuco data upload {path} s3://BUCKET/PREFIX/` prints one; or "
-            "upload it elsewhere (Hugging Face, a release on GitHub); then `neuco new method --embeddings ADDRESS`"
-        )
-        expected = f"at most {LARGEST_DATA / 1e6:g} MB"
-        raise UsageError("too large for the tree", where=path, expected=expected, got=f"{size / 1e6:.1f} MB", hint=hint)
+def _published(path: Path) -> str:
+    return (
+        f"Publish it and declare it by its address: `neuco data upload {path} s3://BUCKET/PREFIX/` prints one; or "
+        "upload it elsewhere (Hugging Face, a release on GitHub); then `neuco new method --embeddings ADDRESS`"
+    )
 
 
 def _compare(embeddings: Embeddings, name: str) -> list[str]:
@@ -190,7 +174,7 @@ def _encoder(
         names = sorted({item.partition("==")[0] for item in requires})
         lines.append("requires=(" + " ".join(f'"{name}",' for name in names) + ")")
     if named:
-        remotes = [(name, declare(_remote(url, _bring(url, scratch)), 12)) for name, url in named]
+        remotes = [(name, declare(remote_of(url, bring(url, scratch)), 12)) for name, url in named]
         lines.append(
             "weights={\n" + "".join(f'            "{name}": {text},\n' for name, text in remotes) + "        }"
         )

@@ -5,22 +5,16 @@ from __future__ import annotations
 import hashlib
 import math
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline
-from neuco_core.contract.scaffold import Words, building, choose_place, fill, literal, write_package
+from neuco_core.contract.match import Matcher
+from neuco_core.contract.scaffold import CAVEATS, ENDINGS, Words, building, choose_place, fill, literal, write_package
 from neuco_core.errors import NeucoError, UsageError
-from neuco_core.plugins.catalog import (
-    list_datasets,
-    list_tasks,
-    load_dataset,
-    load_method,
-    load_protocol,
-    task_protocol,
-)
+from neuco_core.plugins.catalog import list_tasks, load_method, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Baseline, Remote, Task
 
@@ -29,11 +23,9 @@ if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
     from neuco_core.tables.package import Package
 
-PROTOCOL = "ridge"  # of a dataset that is new
 METHODS = ("averaging", "band_statistics")
 GUESS = "random"
 SOURCE = "measured by `neuco new task`"
-ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 
 
 @dataclass(frozen=True)
@@ -45,6 +37,7 @@ class NewTask:
     package: Package
     baseline: Baseline
     dataset_from: str
+    notes: tuple[str, ...]
 
 
 def new_task(
@@ -55,6 +48,10 @@ def new_task(
     kind: str | None = None,
     metric: str = "",
     dataset: str | None = None,
+    columns: Sequence[str] = (),
+    id_column: str = "id",
+    group_column: str | None = None,
+    split_column: str | None = None,
     into: Path | None = None,
     as_package: bool = False,
 ) -> NewTask:
@@ -66,25 +63,48 @@ def new_task(
     with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
         remote = labels.startswith(ENDINGS)
         source = fetch_unverified(Remote(labels), Path(scratch)) if remote else Path(labels)
-        file = folder / "labels.csv"
-        package = package_labels(source, out=file, kind=kind, task=words.name, tasks=list_tasks())
+        file, found = folder / "labels.csv", Matcher(dataset, renames=not remote)
+        package = package_labels(
+            source,
+            out=file,
+            kind=kind,
+            task=words.name,
+            columns=columns or ("label",),
+            id_column=id_column,
+            group_column=group_column,
+            split_column=split_column,
+            tasks=list_tasks(),
+            match=found,
+        )
+        if remote and (id_column != "id" or package.columns != tuple(columns or ("label",))):
+            hint = "Package them first (`neuco data package`), and publish that file"
+            raise UsageError("labels at an address are read as they are", where=labels, hint=hint)
         if package.kind == "regression" and not unit:
             raise UsageError("a regression needs the unit of its labels", hint="Give --unit, or --unit 1 for a share")
-        chosen, dataset_from = _dataset(package, dataset, source)
         here = _here(source if remote else file)
         task = Task(
-            id=words.name, dataset=chosen or words.name, kind=package.kind, metric=metric, unit=unit, source=here
+            id=words.name,
+            dataset=found.dataset,
+            kind=package.kind,
+            metric=metric,
+            unit=unit,
+            source=here,
+            columns=package.columns,
+            # A packaged file has names of its own for them.
+            group_column=group_column if remote or not group_column else "group",
+            split_column=split_column if remote or not split_column else "split",
+            splitter="group" if group_column and not split_column else "",
         )
         # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
-        baseline = _baseline(task, task_protocol(task) if chosen else load_protocol(PROTOCOL), bool(chosen))
+        baseline = _baseline(task, task_protocol(task))
         address = labels if remote else place.address(file.name)
         task = replace(task, source=replace(here, url=address), baseline=baseline)
         if remote:
             _shorten(file.rename(folder / "sample.csv"))
-        _write(folder, words, task, package, new_dataset=not chosen)
+        _write(folder, words, task, package)
         if as_package:
-            write_package(folder, words, ["task"] if chosen else ["dataset", "task"], place.package)
-    return NewTask(place.target, task, package, baseline, dataset_from)
+            write_package(folder, words, ["task"], place.package)
+    return NewTask(place.target, task, package, baseline, found.how, tuple(found.notes))
 
 
 def _shorten(path: Path, rows: int = 20) -> None:
@@ -92,32 +112,15 @@ def _shorten(path: Path, rows: int = 20) -> None:
     path.write_text("".join(lines), encoding="utf-8")
 
 
-def _dataset(package: Package, given: str | None, source: Path) -> tuple[str | None, str]:
-    """The dataset that the ids belong to: the given one, one that has them all, or None for a new one."""
-    if given:
-        return load_dataset(given).id, "given"
-    from neuco_core.tables.labels import read_labels
-
-    ids = set(read_labels(source, package.kind).ids)
-    for dataset in list_datasets():
-        try:
-            known = set(dataset.cubes().ids()) if dataset.cubes else set()
-        except NeucoError:
-            continue  # not on this machine
-        if ids <= known:
-            return dataset.id, "guessed: it has all the ids"
-    return None, "new: no dataset here has these ids"
-
-
 def _here(path: Path) -> Remote:
     return Remote(path.absolute().as_uri(), hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_size)
 
 
-def _baseline(task: Task, protocol: Protocol, has_dataset: bool) -> Baseline:
+def _baseline(task: Task, protocol: Protocol) -> Baseline:
     """The score of the first simple method that shuffled labels do not reach; of the first one, if there is none."""
     labels = task.labels()
     found: list[Baseline] = []
-    for method, embeddings in _embeddings(task, labels, has_dataset):
+    for method, embeddings in _embeddings(task, labels):
         measured = measure_baseline(embeddings, labels, protocol, task.metric)
         if not (math.isfinite(measured.score) and math.isfinite(measured.reach)):
             hint = "Look at the file: almost all labels may be equal"
@@ -136,10 +139,10 @@ def _baseline(task: Task, protocol: Protocol, has_dataset: bool) -> Baseline:
     return found[0]
 
 
-def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> Iterator[tuple[str, Embeddings]]:
-    """Those of simple methods that can be run on the dataset; random ones if none can, or it has no cubes."""
+def _embeddings(task: Task, labels: Labels) -> Iterator[tuple[str, Embeddings]]:
+    """Those of simple methods that can be run on the dataset; random ones if none can."""
     runs = False
-    for name in METHODS if has_dataset else ():
+    for name in METHODS:
         try:
             embeddings = load_method(name).embeddings(task.dataset)
         except NeucoError:
@@ -156,10 +159,11 @@ def _embeddings(task: Task, labels: Labels, has_dataset: bool) -> Iterator[tuple
     yield GUESS, make_embeddings(labels.ids, values)
 
 
-def _write(folder: Path, words: Words, task: Task, package: Package, *, new_dataset: bool) -> None:
+def _write(folder: Path, words: Words, task: Task, package: Package) -> None:
     inside = task.source.url.startswith("pkg:")
     fields: dict[str, object] = {
         **words.fields(),
+        "caveats": words.caveats or CAVEATS["task"],
         "dataset": task.dataset,
         "kind": task.kind,
         "kind_words": task.kind.capitalize() + (f", {task.unit}" if task.unit else ""),
@@ -172,13 +176,28 @@ def _write(folder: Path, words: Words, task: Task, package: Package, *, new_data
         "lowest": repr(package.lowest),
         "highest": repr(package.highest),
         "metric": task.metric,
-        "imports": "Baseline, " + ("Dataset, " if new_dataset else "") + "Remote, Task",
+        "options": "".join(f"        {line},\n" for line in _options(task)),
+        "split_words": _split_words(task),
         **{
             f"baseline_{key}": getattr(task.baseline, key)
             for key in ("method", "score", "tolerance", "protocol", "source")
         },
     }
-    fields["dataset_hook"] = fill("dataset_hook.py", fields) if new_dataset else ""
     (folder / "__init__.py").write_text(fill("task_init.py", fields), encoding="utf-8")
     (folder / "README.md").write_text(fill("task_card.md", fields), encoding="utf-8")
     (folder / "test.py").write_text(fill("task_test.py", fields), encoding="utf-8")
+
+
+def _options(task: Task) -> Iterator[str]:
+    """The fields that not every task has."""
+    if task.columns != ("label",):
+        yield "columns=(" + " ".join(f"{literal(name)}," for name in task.columns) + ")"
+    for name in ("group_column", "split_column", "splitter"):
+        if getattr(task, name) and (name, task.splitter) != ("splitter", "fixed"):
+            yield f"{name}={literal(getattr(task, name))}"
+
+
+def _split_words(task: Task) -> str:
+    if task.splitter == "fixed":
+        return "Its split into a training and a test part is fixed."
+    return "Groups are never on both sides of a split." if task.splitter == "group" else ""

@@ -7,6 +7,7 @@ nothing behind, and existing files are never touched.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +19,18 @@ from string import Template
 
 from neuco_core._validate import ID
 from neuco_core.errors import UsageError
+from neuco_core.files import LARGEST_DATA
 from neuco_core.paths import checkout
 from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Remote
+
+ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
+# What a card says until somebody writes down what is true of it; continuous integration refuses these sentences.
+CAVEATS = {
+    "task": "Say here what the labels do not tell: how they were measured, what is missing, what a random split leaks.",
+    "method": "Say here what it was trained on, and whether that overlaps with the tasks.",
+    "dataset": "Say here how the images were chosen and made, what they do not show, and which of them overlap.",
+}
 
 
 @dataclass(frozen=True)
@@ -31,10 +42,11 @@ class Words:
     description: str
     license: str
     citation: str = ""
+    caveats: str = ""
 
     def fields(self) -> dict[str, str]:
         plain = {"name": self.name, "title": self.title.rstrip("."), "description": self.description}
-        plain |= {"license": self.license, "citation": self.citation}
+        plain |= {"license": self.license, "citation": self.citation, "caveats": self.caveats}
         for key, value in plain.items():
             if not value.isprintable():
                 raise UsageError(f"the {key} has non-printable characters", got=ascii(value))
@@ -100,6 +112,37 @@ def building(place: Place) -> Iterator[Path]:
             with contextlib.suppress(OSError):
                 empty.rmdir()
         raise
+
+
+def bring(source: str, scratch: Path) -> Path:
+    """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
+    from neuco_core.fetch.fetch import fetch_unverified
+
+    if source.startswith(ENDINGS):
+        return fetch_unverified(Remote(source), scratch)
+    if not Path(source).is_file():
+        raise UsageError("no such file", where=source, expected="a file, or an address: " + ", ".join(ENDINGS))
+    return Path(source)
+
+
+def remote_of(address: str, path: Path) -> Remote:
+    """The declaration of a file that will be at an address."""
+    with path.open("rb") as file:
+        return Remote(address, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size=path.stat().st_size)
+
+
+def declare(remote: Remote, indent: int) -> str:
+    """The source of a remote, each argument on a line of its own."""
+    arguments = (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}")
+    return "Remote(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in arguments) + " " * indent + ")"
+
+
+def refuse_large(path: Path, place: Place, hint: str) -> None:
+    """A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes."""
+    size = path.stat().st_size
+    if not place.inner and size > LARGEST_DATA:
+        expected = f"at most {LARGEST_DATA / 1e6:g} MB"
+        raise UsageError("too large for the tree", where=path, expected=expected, got=f"{size / 1e6:.1f} MB", hint=hint)
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:

@@ -1,4 +1,4 @@
-"""What the checks look at: a task or a method with its data, each part loaded once, when it is needed."""
+"""What the checks look at: a task, a method or a dataset with its data, each part loaded once, when it is needed."""
 
 from __future__ import annotations
 
@@ -40,6 +40,20 @@ class Subject:
         """The plugin's directory, if it is one of ours and not a package of its own."""
         path = Path(self.spec.origin.source) if self.spec.origin else None
         return path if path and path.is_dir() else None
+
+
+def subject_of(spec: Task | Method | Dataset) -> Subject:
+    """What the checks of a spec's noun look at."""
+    if isinstance(spec, Task):
+        return TaskSubject(spec)
+    return MethodSubject(spec) if isinstance(spec, Method) else DatasetSubject(spec)
+
+
+class DatasetSubject(Subject):
+    """A dataset and its images."""
+
+    noun = "dataset"
+    spec: Dataset
 
 
 class TaskSubject(Subject):

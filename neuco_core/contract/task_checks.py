@@ -8,11 +8,11 @@ from neuco_core.contract.baselines import NO_HEADROOM, shuffled
 from neuco_core.contract.common_checks import require_words
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn, check
 from neuco_core.contract.metadata import check_citation, check_license
-from neuco_core.contract.subjects import ORDER, TaskSubject
+from neuco_core.contract.subjects import ORDER, QUICK, TaskSubject
 from neuco_core.contract.yardstick import standard_error
 from neuco_core.errors import NeucoError
 from neuco_core.protocol import load_protocol
-from neuco_core.specs import Baseline, Dataset, Method, Task
+from neuco_core.specs import ONE_LABEL, PARTS, Baseline, Dataset, Method, Task
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -91,6 +91,16 @@ def samples(subject: TaskSubject) -> str:
         rarest = int(np.unique(subject.labels.values, return_counts=True)[1].min())
         if rarest < SAMPLES // 10:
             raise Broken("a class has too few samples", expected=f"at least {SAMPLES // 10}", got=rarest)
+    if subject.spec.kind == "multilabel":
+        ones = subject.labels.values.sum(axis=0)
+        place = int(np.minimum(ones, count - ones).argmin())
+        if min(ones[place], count - ones[place]) < SAMPLES // 10:
+            expected, got = f"at least {SAMPLES // 10} with it and without", f"{ones[place]:.0f} of {count}"
+            raise Broken(f"label {subject.labels.columns[place]!r} is too rare", expected=expected, got=got)
+    if subject.labels.split is not None:
+        parts = {part: int((subject.labels.split == part).sum()) for part in PARTS}
+        if min(parts.values()) < SAMPLES // 10:
+            raise Broken("a part of the split has too few samples", expected=f"at least {SAMPLES // 10}", got=parts)
     return f"{count} samples"
 
 
@@ -129,7 +139,7 @@ def _correlation(labels: Labels, other: Labels) -> float:
     """The largest absolute correlation between the labels of two tasks, over the samples that both have."""
     import numpy as np
 
-    own, theirs = (item.frame().drop(columns="group", errors="ignore") for item in (labels, other))
+    own, theirs = (item.frame().drop(columns=["group", "split"], errors="ignore") for item in (labels, other))
     both = own.add_suffix("_own").join(theirs.add_suffix("_other"), how="inner")
     varying = both.loc[:, both.nunique() > 1]
     if len(both) < 10 or varying.shape[1] < both.shape[1]:
@@ -228,9 +238,11 @@ def repeatable(subject: TaskSubject) -> str:
 
     given = subject.oracle()
     turned = make_embeddings(given.ids[::-1], given.values[::-1])
-    first = subject.score(given, ORDER).per_split
+    # Its order of training counts, so NeuCo-Bench's own probe is the one to try, where it is for such labels.
+    rules = ORDER if subject.spec.kind in ONE_LABEL else QUICK
+    first = subject.score(given, rules).per_split
     for what, other in (("a second time", given), ("with the rows in another order", turned)):
-        again = score(other, subject.spec, ORDER).per_split  # the task itself: its labels are loaded again
+        again = score(other, subject.spec, rules).per_split  # the task itself: its labels are loaded again
         if repr(again) != repr(first):
             raise Broken(f"different scores {what}", expected=first, got=again)
     return f"{len(first)} splits, bit for bit"

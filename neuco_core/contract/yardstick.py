@@ -90,6 +90,10 @@ def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
         answer = (values - low) / span
         truth = Truth(answer, values, low, span, regression=True)
         constants = [answer.mean(axis=0), np.median(answer, axis=0)]
+    elif labels.kind == "multilabel":
+        answer, none = values, np.zeros(values.shape[1])
+        truth = Truth(values, values, none, none + 1, regression=False)
+        constants = [answer.mean(axis=0), none, none + 1]
     else:
         classes, numbers = np.unique(values[:, 0], return_inverse=True)
         answer = np.eye(len(classes))[numbers]

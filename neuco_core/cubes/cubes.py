@@ -71,10 +71,16 @@ class CubeBatch:
         return places
 
     def xarray(self) -> xarray.DataArray:
-        """The batch with named samples, seasons, bands and modalities."""
+        """The batch with named samples, seasons, bands and modalities.
+
+        ``x`` and ``y`` count pixels from the lower left corner, so that a plot shows the first row at the top.
+        """
         import xarray as xr
 
+        height, width = self.values.shape[-2:]
         coords = {
+            "y": np.arange(height)[::-1] + 0.5,
+            "x": np.arange(width) + 0.5,
             "id": list(self.ids),
             "season": list(self.seasons),
             "band": list(self.bands),
@@ -89,6 +95,9 @@ class CubeSource(Protocol):
     ``read`` is called by several threads at a time, unless the source says ``parallel = False``. A source that can do
     with less work if only some bands and seasons are wanted also has ``read_some(ids, bands, seasons)``, which gives
     them in the source's own order.
+
+    A source of images that have a place on the Earth also has ``place(id)``, which gives it or None
+    (``neuco_core.cubes.images.Place``).
 
     A source of files may also have ``damaged()``: it reads every byte, and gives each file with what is wrong with it
     or "". ``neuco data verify DATASET`` calls it, and reads every sample of a source that has none.
@@ -151,13 +160,25 @@ def damaged(source: CubeSource) -> Iterator[tuple[str, str]]:
 
 def open_sample(dataset: Dataset, sample_id: str) -> xarray.DataArray:
     """One sample as (season, band, y, x)."""
-    return source_of(dataset).read([sample_id]).xarray().isel(id=0)
+    return _placed(source_of(dataset), sample_id)
 
 
 def iterate(dataset: Dataset) -> Iterator[xarray.DataArray]:
     """Every sample of a dataset in turn, as ``open_sample`` gives it."""
-    for batch in batches(source_of(dataset), 1):
-        yield batch.xarray().isel(id=0)
+    source = source_of(dataset)
+    for name in source.ids():
+        yield _placed(source, name)
+
+
+def _placed(source: CubeSource, name: str) -> xarray.DataArray:
+    """A sample with its coordinates on the Earth, if the source knows them."""
+    cube = source.read([name]).xarray().isel(id=0)
+    place = source.place(name) if hasattr(source, "place") else None
+    if place is None:
+        return cube
+    cube = cube.assign_attrs(crs=place.crs, transform=place.transform)
+    centres = place.centres(*cube.shape[-2:])
+    return cube if centres is None else cube.assign_coords(x=centres[0], y=centres[1])
 
 
 def source_of(dataset: Dataset) -> CubeSource:

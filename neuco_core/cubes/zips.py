@@ -10,7 +10,7 @@ import hashlib
 import json
 import time
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -31,8 +31,9 @@ class Directories:
     long as that is unchanged, and is never part of the answer: 40,000 directories take some 15 seconds, their status 1.
     """
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, content: Callable[[Path], str] | None = None) -> None:
+        """``content`` tells what a file holds, if it is no archive."""
+        self._root, self._content = root, content or _content
         name = hashlib.sha256(str(root.absolute()).encode()).hexdigest()[:32]
         self._file = cache_dir() / "cubes" / f"{name}.json"
 
@@ -43,7 +44,7 @@ class Directories:
             place = path.relative_to(self._root).as_posix()
             status = _status(path)
             kept = known.get(place)
-            content = str(kept[1]) if kept is not None and kept[0] == status else _content(path)
+            content = str(kept[1]) if kept is not None and kept[0] == status else self._content(path)
             if max(status[1:3]) < time.time_ns() - GRAIN:
                 seen[place] = [status, content]
             yield content

@@ -15,14 +15,15 @@ QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
 
 def users() -> dict[str, list[str]]:
-    """The tasks and methods that use a file, by its sha256."""
+    """The tasks, methods and datasets that use a file, by its sha256."""
     from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import Method, Task
+    from neuco_core.specs import Dataset, Method, Task
 
     specs = [spec for plugin in catalog().plugins.survey()[0] for _, spec in plugin.specs]  # in all their versions
     sources = [(task.label, task.source) for task in specs if isinstance(task, Task)]
     methods = [spec for spec in specs if isinstance(spec, Method)]
     sources += [(m.label, remote) for m in methods for remote in (*m.files.values(), *m.weights.values())]
+    sources += [(d.label, remote) for d in specs if isinstance(d, Dataset) for remote in d.archives]
     sources.sort(key=itemgetter(0))
     names: dict[str, list[str]] = {}
     for name, remote in sources:

@@ -88,6 +88,7 @@ class Identity:
             "metric_code": component(load_metric, task.metric, "function"),
             "labels_from": self.labels(task).key,
             **_strict_code(self.protocol, task),
+            **_own_splitter(self.protocol, task),
         }
 
     def labels(self, task: Task) -> Trace:
@@ -163,7 +164,8 @@ def _labels_from(task: Task) -> str:
 
     path = linked_file(task.dataset, task.source)
     content = _file_hash(path) if path else require_pin(task.source).sha256
-    return hashed([content, task.kind, list(task.columns), task.group_column, task_code(task)])
+    own = [task.split_column] if task.split_column else []
+    return hashed([content, task.kind, list(task.columns), task.group_column, task_code(task), *own])
 
 
 def task_code(task: Task) -> str:
@@ -211,6 +213,14 @@ def _components(protocol: Protocol) -> dict[str, Scalar]:
         "splitter_code": component(load_splitter, protocol.splitter, "function"),
         "scorer": version_of("neuco_core.scoring.scorer", "score"),
     }
+
+
+def _own_splitter(protocol: Protocol, task: Task) -> dict[str, Scalar]:
+    """The splitter that a task puts in the place of the protocol's; of others nothing, as before there were any."""
+    name = protocol.splitter_for(task.splitter)
+    if name == protocol.splitter:
+        return {}
+    return {"splitter": name, "splitter_code": component(load_splitter, name, "function")}
 
 
 def _strict_code(protocol: Protocol, task: Task) -> dict[str, Scalar]:

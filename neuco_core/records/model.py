@@ -43,7 +43,7 @@ SHARED = ("method", "method_version", "task", "task_version", "dataset", "kind",
 HASHES = ("labels", "labels_from", "embeddings", "embeddings_from")
 COMPONENTS = ("metric_code", "probe_code", "splitter_code", "scorer")
 INPUTS = frozenset((*SHARED, *HASHES, *COMPONENTS))
-LATER = frozenset(("strict_code",))  # noted from its second version on: see records/fingerprint.py
+LATER = frozenset(("splitter", "strict_code"))  # only where they matter: see records/fingerprint.py
 # What a record repeats of the registered method and metric. It changes no score, and so it is no input.
 CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
 
@@ -61,7 +61,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     task: Id
     task_version: Version
     dataset: Id
-    kind: Annotated[str, Meta(pattern="^(regression|classification)$")]
+    kind: Annotated[str, Meta(pattern="^(regression|classification|multilabel)$")]
     metric: Id
     protocol: Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,63}(\+\S*)?$", max_length=200)]
     status: Status
@@ -218,10 +218,14 @@ def _score_problems(record: Record) -> Iterator[str]:
     for name, right in zip(("mean", "std", "q"), expected or (None, None, None), strict=True):
         if getattr(record, name) != right:
             yield f"{name} does not follow from per_split; expected {right}, got {getattr(record, name)}"
-    # How many splits a plugin's splitter makes is its own affair; those of neuco make as many as the protocol says.
+    # How many splits a plugin's splitter makes is its own affair; those of neuco make as many as the protocol says, but
+    # for a task's own split, which is one.
     shipped = str(inputs["splitter_code"]).startswith("v")
-    if shipped and len(splits) != inputs.get("protocol.k", len(splits)):
-        yield f"bad per_split; expected {shorten(inputs['protocol.k'])} splits as protocol.k says, got {len(splits)}"
+    fixed = (inputs.get("splitter") or inputs.get("protocol.splitter")) == "fixed"
+    expected_splits = 1 if fixed else inputs.get("protocol.k", len(splits))
+    if shipped and len(splits) != expected_splits:
+        why = "by a fixed split" if fixed else "as protocol.k says"
+        yield f"bad per_split; expected {shorten(expected_splits)} splits {why}, got {len(splits)}"
     for name, values in columns.items():
         if len(values) != len(splits):
             yield f"metric or setting {shorten(name)} does not have one value per split; got {len(values)}"

@@ -14,7 +14,7 @@ from neuco_core.files import write_atomic
 from neuco_core.specs import Task
 from neuco_core.tables.labels import Labels
 
-PLAIN = ("task", "kind", "sha256", "columns", "classes", "verified")
+PLAIN = ("task", "kind", "sha256", "columns", "classes", "verified", "splitter")
 
 
 def run_labels(task: Task, folder: str) -> Labels:
@@ -35,8 +35,7 @@ def run_labels(task: Task, folder: str) -> Labels:
 def _pack(labels: Labels) -> bytes:
     words = {name: getattr(labels, name) for name in PLAIN} | {"dropped": dict(labels.dropped), "ids": labels.ids}
     arrays = {"values": labels.values, "words": np.frombuffer(json.dumps(words).encode(), np.uint8)}
-    if labels.groups is not None:
-        arrays["groups"] = labels.groups
+    arrays |= {name: part for name in ("groups", "split") if (part := getattr(labels, name)) is not None}
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()
@@ -46,4 +45,4 @@ def _unpack(path: Path) -> Labels:
     with np.load(path, allow_pickle=False) as arrays:
         words = json.loads(arrays["words"].tobytes())
         words = {name: tuple(value) if isinstance(value, list) else value for name, value in words.items()}
-        return Labels(**words, values=arrays["values"], groups=arrays.get("groups"))
+        return Labels(**words, values=arrays["values"], groups=arrays.get("groups"), split=arrays.get("split"))

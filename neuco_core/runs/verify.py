@@ -119,7 +119,7 @@ def follows_from(tolerance: float, record: Record) -> float:
     """How far the tolerance of a method may move the score of a split; in a classification also one sample's side."""
     if tolerance == 0:
         return 0.0
-    sides = 2 / max(record.samples.get("test", 0), 1) if record.kind == "classification" else 0.0
+    sides = 2 / max(record.samples.get("test", 0), 1) if record.kind != "regression" else 0.0
     return min(AMPLIFIED * tolerance + sides, MOST_APART)
 
 

@@ -11,9 +11,9 @@ from functools import partial
 from typing import Any
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import Metric, Probe, Splitter
+from neuco_core.specs import KINDS, Metric, Probe, Splitter
 
-REGRESSION, CLASSIFICATION = ("regression",), ("classification",)
+REGRESSION, CLASSIFICATION, MULTILABEL = ("regression",), ("classification",), ("multilabel",)
 
 
 def _call(module: str, name: str, *args: Any, **options: Any) -> Any:
@@ -40,12 +40,19 @@ def neuco_metrics() -> Iterator[Metric]:
     ):
         function = _later("metrics", name)
         yield Metric(id=name, title=title, kinds=CLASSIFICATION, function=function, lower=0.0, upper=1.0)
+    for name, title in (
+        ("average_precision", "average precision, mean over the labels"),
+        ("f1_macro", "F1, mean over the labels"),
+        ("f1_micro", "F1 over all labels together"),
+    ):
+        function = _later("metrics", name)
+        yield Metric(id=name, title=title, kinds=MULTILABEL, function=function, lower=0.0, upper=1.0)
 
 
 @hookimpl
 def neuco_probes() -> Iterator[Probe]:
     yield Probe(id="linear", title="linear, AdamW", factory=_later("probes.linear", "LinearProbe"))
-    yield Probe(id="ridge", title="ridge, closed form", factory=_later("probes.ridge", "RidgeProbe"))
+    yield Probe(id="ridge", title="ridge, closed form", factory=_later("probes.ridge", "RidgeProbe"), kinds=KINDS)
     yield Probe(id="mlp", title="perceptron", factory=_later("probes.mlp", "MLPProbe"), requires=("torch",))
     yield Probe(id="svm", title="support vectors", factory=_later("probes.svm", "svm_probe"))
 
@@ -53,4 +60,5 @@ def neuco_probes() -> Iterator[Probe]:
 @hookimpl
 def neuco_splitters() -> Iterator[Splitter]:
     yield Splitter(id="shuffle", title="random samples", function=_later("splits", "shuffle"))
+    yield Splitter(id="fixed", title="the task's own split", function=_later("splits", "fixed"), needs_split=True)
     yield Splitter(id="group", title="whole groups", function=_later("splits", "group"), needs_groups=True)

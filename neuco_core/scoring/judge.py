@@ -37,6 +37,8 @@ class Outcome:
 class Truth:
     """The labels of a test part: as the probe sees them, and in their own units (``scaled · span + low``).
 
+    ``own`` is (n, outputs), or (n,) with the class numbers of a classification.
+
     ``strict``: a part without variance has no R², and the thresholds of NeuCo-Bench's R² do not count.
     """
 
@@ -94,7 +96,7 @@ def judge(
         test=len(split.test),
         metrics={other.id: truth.value(other, chosen) for other in further},
         curves={name: values for name, values in curves.items() if values is not None and fit.train_loss is not None},
-        confusion=None if truth.regression else m.confusion(truth.own, chosen),
+        confusion=m.confusion(truth.own, chosen) if truth.own.ndim == 1 else None,
         model=_model(split, fit, truth, epoch) if keep else None,
         settings=fit.settings,
     )

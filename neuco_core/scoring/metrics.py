@@ -1,7 +1,8 @@
 """The built-in metrics: ``function(truth, prediction) -> float``.
 
 Regression: both are (n,), or (n, outputs). Classification: truth holds the classes 0, 1, … and prediction their
-probabilities, (n, classes); with two classes, class 1 is the positive one. NaN says that a value is not defined.
+probabilities, (n, classes); with two classes, class 1 is the positive one. Multilabel: truth is 0 and 1, (n, labels),
+and a prediction above one half says that a label is there. NaN says that a value is not defined.
 """
 
 from __future__ import annotations
@@ -169,3 +170,42 @@ def _area(inside: np.ndarray, value: np.ndarray) -> float:
     _, place, ties = np.unique(value, return_inverse=True, return_counts=True)
     rank = (np.cumsum(ties) - (ties - 1) / 2)[place]  # tied values share the mean of their ranks
     return float((rank[inside].sum() - count * (count + 1) / 2) / (count * (len(inside) - count)))
+
+
+@versioned(1)
+def average_precision(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """The mean over the labels that occur of Σ (recall − recall before) · precision, down the order of the predictions.
+
+    Equal predictions are one step, as in scikit-learn.
+    """
+    if not np.isfinite(prediction).all():
+        return float("nan")
+    found = [_precision_down(own == 1, value) for own, value in zip(truth.T, prediction.T, strict=True) if own.any()]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def _precision_down(inside: np.ndarray, value: np.ndarray) -> float:
+    order = np.argsort(-value, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(value[order])), len(value) - 1)  # the last of each run of equals
+    hits = np.cumsum(inside[order])[ends]
+    return float((np.diff(hits, prepend=0) * hits / (ends + 1)).sum() / inside.sum())
+
+
+@versioned(1)
+def f1_macro(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """The mean of each label's F1; 0 for one that neither occurs nor is predicted."""
+    return _f1_of_labels(truth, prediction, 0)
+
+
+@versioned(1)
+def f1_micro(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """F1 of all labels of all samples together."""
+    return _f1_of_labels(truth, prediction, None)
+
+
+def _f1_of_labels(truth: np.ndarray, prediction: np.ndarray, axis: int | None) -> float:
+    if not np.isfinite(prediction).all():
+        return float("nan")
+    said, inside = prediction > 0.5, truth == 1
+    hits, marks = 2 * (said & inside).sum(axis=axis), said.sum(axis=axis) + inside.sum(axis=axis)
+    return float(np.mean(np.where(marks > 0, hits / np.maximum(marks, 1), 0.0)))

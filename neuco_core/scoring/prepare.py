@@ -18,8 +18,9 @@ from neuco_core.tables.labels import Labels
 class Samples:
     """The joined samples in the order of the label file.
 
-    ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, 1) with the class numbers
-    0, 1, … for a classification; ``classes`` holds the labels that the numbers stand for.
+    ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, labels) of 0 and 1 for a
+    multilabel task, (n, 1) with the class numbers 0, 1, … for a classification; ``classes`` holds the labels that the
+    numbers stand for. ``splitter`` is the task's own, if it names one.
     """
 
     task: str
@@ -27,6 +28,8 @@ class Samples:
     x: np.ndarray
     y: np.ndarray
     groups: np.ndarray | None
+    split: np.ndarray | None
+    splitter: str
     classes: tuple[float, ...]
     counts: dict[str, int]
     center: float
@@ -77,8 +80,9 @@ def join(
         "dropped_labels": sum(labels.dropped.values()),
         "replaced_values": sum(embeddings.replaced.values()),
     }
-    groups = None if labels.groups is None else np.asarray(labels.groups)[kept]
-    return Samples(labels.task, labels.kind, x, y, groups, classes, counts, center, spread)
+    groups, split = (None if part is None else np.asarray(part)[kept] for part in (labels.groups, labels.split))
+    own = (groups, split, labels.splitter)
+    return Samples(labels.task, labels.kind, x, y, *own, classes, counts, center, spread)
 
 
 def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
@@ -138,7 +142,7 @@ def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np
     values = values.reshape(len(values), -1)[kept]
     if not np.isfinite(values).all():
         raise DataError("labels that are not finite", where=labels.task)
-    if labels.kind == "regression":
+    if labels.kind != "classification":
         flat = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
         if flat.size and not allow_constant:
             hint = "Nothing can be learned from them; check the label file and the join"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,8 @@ from neuco_core.scoring.probes import Split
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import Metric
 
+FEWEST = 10  # labels to learn from, where only a share of them is used
+
 
 def run_splits(
     samples: Samples,
@@ -32,6 +35,7 @@ def run_splits(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     keep: bool = False,
+    train_share: float = 1.0,
 ) -> tuple[list[Outcome], int]:
     """All outcomes in the order of the splits, and the number of random words that they used."""
     count = available_cores() if threads is None else threads
@@ -48,7 +52,7 @@ def run_splits(
 
     with linear_algebra_on_one_thread():
         runner = _Runner(samples, protocol, metric, further, keep)
-        jobs = list(runner.jobs())
+        jobs = list(runner.jobs(train_share))
         used = sum(words for _, _, words in jobs)
         stream = stream or (WordStream(protocol.seed) if used else None)
         with _torch_on_one_thread(), _pool(count, runner.stop) as pool:
@@ -107,24 +111,36 @@ class _Runner:
         self.stop = Event()
         spec = catalog.load_probe(protocol.probe)
         if samples.kind not in spec.kinds:
-            raise ScoreError(f"probe {spec.id!r} is not for {samples.kind}", where=samples.task, expected=spec.kinds)
+            hint = "Choose a protocol whose probe is, such as --protocol ridge"
+            expected = " or ".join(spec.kinds)
+            raise ScoreError(
+                f"probe {spec.id!r} is not for {samples.kind}", where=samples.task, expected=expected, hint=hint
+            )
         self.probe = spec.factory(protocol)
         moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
         self.x = self._standardized(*moments)
         if hasattr(self.probe, "prepare"):
             self.probe.prepare(self.x)
 
-    def jobs(self) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
+    def jobs(self, share: float) -> Iterator[tuple[np.ndarray, np.ndarray, int]]:
         """Training part, test part and number of random words, split by split."""
-        splitter, n = catalog.load_splitter(self.protocol.splitter), len(self.samples.y)
-        if splitter.needs_groups and self.samples.groups is None:
-            hint = "Use a protocol with another splitter, or name the task's group_column"
-            raise ScoreError(f"splitter {splitter.id!r} needs groups", where=self.samples.task, hint=hint)
-        for train, test in splitter.function(n, self.protocol, self.samples.groups):
+        name, n = self.protocol.splitter_for(self.samples.splitter), len(self.samples.y)
+        splitter = catalog.load_splitter(name)
+        given = self.samples.split if splitter.needs_split else self.samples.groups
+        if given is None and (splitter.needs_groups or splitter.needs_split):
+            noun, column = ("a split", "split_column") if splitter.needs_split else ("groups", "group_column")
+            hint = f"Use a protocol with another splitter, or name the task's {column}"
+            raise ScoreError(f"splitter {splitter.id!r} needs {noun}", where=self.samples.task, hint=hint)
+        for train, test in splitter.function(n, self.protocol, given):
             if not len(train) or not len(test):
                 raise ScoreError(
                     "a split with an empty part", where=self.samples.task, got=f"{len(train)} + {len(test)}"
                 )
+            if share < 1:  # they come in random order, and a smaller share lies in a larger one
+                count, train = len(train), train[: math.ceil(share * len(train))]
+                if len(train) < FEWEST:
+                    got = f"{len(train)} of {count}"
+                    raise ScoreError("too few labels to learn from", where=self.samples.task, expected=FEWEST, got=got)
             shape = (self.samples.x.shape[1], self.samples.outputs, len(train), len(test))
             yield train, test, self.probe.words(*shape) if hasattr(self.probe, "words") else 0
 
@@ -137,7 +153,7 @@ class _Runner:
             x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
         split = Split(x, y, train, test, kind, len(self.samples.classes), index, words, self.stop)
         regression = kind == "regression"
-        own = self.samples.y[test] if regression else self.samples.y[test, 0].astype(np.int64)
+        own = self.samples.y[test] if kind != "classification" else self.samples.y[test, 0].astype(np.int64)
         truth = Truth(y[test], own, low, span, regression, strict=self.protocol.flat == "leave-out")
         return judge(split, self.probe.fit(split), truth, self.protocol, self.metric, self.further, self.keep)
 

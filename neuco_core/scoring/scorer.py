@@ -22,7 +22,11 @@ from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.versions import versioned
 
-FURTHER = {"regression": ("r2", "mse", "mae"), "classification": ("f1", "accuracy", "precision", "recall", "roc_auc")}
+FURTHER = {
+    "regression": ("r2", "mse", "mae"),
+    "classification": ("f1", "accuracy", "precision", "recall", "roc_auc"),
+    "multilabel": ("average_precision", "f1_macro", "f1_micro"),
+}
 
 
 @dataclass(frozen=True)
@@ -72,14 +76,15 @@ def score(
     progress: Callable[[int, int], None] | None = None,
     keep_models: bool = False,
     allow_constant: bool = False,
+    train_share: float = 1.0,
 ) -> Score:
     """How well the labels can be read from the embeddings under a protocol.
 
-    A task may be given instead of its labels; its metric is then used unless another one is named. ``stream``
-    has the words of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids
-    over which the mean and std are taken (default: all that have an embedding); both are for reproducing a run over
-    several tasks. Labels that
-    are all the same are an error unless ``allow_constant``.
+    A task may be given instead of its labels; its metric is then used unless another one is named. ``stream`` has the
+    words of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids over
+    which the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several
+    tasks. Labels that are all the same are an error unless ``allow_constant``. ``train_share`` is how much of each
+    training part is learned from; test parts stay as they are.
     """
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
     if isinstance(labels, Task):
@@ -96,6 +101,7 @@ def score(
         threads=threads,
         progress=progress,
         keep=keep_models,
+        train_share=train_share,
     )
     return _assemble(samples.task, samples.kind, chosen, protocol, outcomes, samples.counts, samples.classes, words)
 

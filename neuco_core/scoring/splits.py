@@ -38,6 +38,16 @@ def group(n: int, protocol: Protocol, groups: np.ndarray | None = None) -> Split
     return splits
 
 
+@versioned(1)
+def fixed(n: int, protocol: Protocol, split: np.ndarray | None = None) -> Splits:
+    """The one split that the task names: ``split`` says ``train`` or ``test`` of each sample."""
+    if split is None:
+        raise ScoreError("a fixed split needs a split column", hint="The task names none; use another splitter")
+    order = np.random.RandomState(protocol.seed).permutation(n)  # so that a share of the training part is a random one
+    test = np.asarray(split)[order] == "test"
+    return [(order[~test], order[test])]
+
+
 def _test_count(n: int, protocol: Protocol, what: str) -> int:
     test = math.ceil(protocol.test_size * n)
     if n < 2 or test >= n:

@@ -1,7 +1,8 @@
-"""How small can an embedding get? Fewer dimensions, fewer bits, and the quality that is left.
+"""How small can an embedding get, and how few labels does it need? The quality that is left with less.
 
-Two axes: sizes (the embedding reduced to some dimensions, at float32) and rates (the whole embedding coded with fewer
-bits). ``grid`` crosses them. Reductions and coders never see a label.
+Three axes: sizes (the embedding reduced to some dimensions, at float32), rates (the whole embedding coded with fewer
+bits) and shares (the whole embedding, learned from a part of each training part; the smaller lies in the larger).
+``grid`` crosses the first two. Reductions and coders never see a label.
 """
 
 from __future__ import annotations
@@ -30,11 +31,15 @@ WHOLE = "none"
 
 @dataclass(frozen=True)
 class Variant:
-    """A reduction to ``dim`` dimensions and a rate."""
+    """A reduction to ``dim`` dimensions, a rate, and the share of the training labels that is learned from."""
 
     reduction: str
     dim: int
     rate: str
+    share: float = 1.0
+
+    def __str__(self) -> str:
+        return f"{self.reduction} {self.dim} {self.rate}" + (f", {self.share:.3g} of the labels" * (self.share < 1))
 
 
 @dataclass(frozen=True)
@@ -54,14 +59,21 @@ class Point:
     def to_json(self) -> dict[str, Any]:
         v = self.variant
         tasks = {task: {"mean": s.mean, "std": s.std, "q": s.q} for task, s in self.scores.items()}
-        head = {"reduction": v.reduction, "dim": v.dim, "rate": v.rate, "mean_q": self.mean_q}
+        head = {"reduction": v.reduction, "dim": v.dim, "rate": v.rate, "label_share": v.share, "mean_q": self.mean_q}
         if self.problem:
             return {**head, "problem": self.problem}
         return {**head, "bits_per_sample": self.bits, "side_bits": self.side_bits, "tasks": tasks}
 
 
 def plan(
-    dim: int, samples: int, *, dims: Sequence[int], reductions: Sequence[str], rates: Sequence[str], grid: bool = False
+    dim: int,
+    samples: int,
+    *,
+    dims: Sequence[int],
+    reductions: Sequence[str],
+    rates: Sequence[str],
+    shares: Sequence[float] = (),
+    grid: bool = False,
 ) -> tuple[list[Variant], list[str]]:
     """The variants to score, and those left out, with the reason."""
     for name in reductions:
@@ -69,7 +81,10 @@ def plan(
             raise UsageError("no such reduction", expected=", ".join(REDUCTIONS), got=repr(name))
     if any(size < 1 for size in dims):
         raise UsageError("bad number of dimensions", expected="at least 1", got=min(dims))
+    if any(not 0 < share <= 1 for share in shares):
+        raise UsageError("bad share of the labels", expected="above 0 and at most 1, or 100 %", got=list(shares))
     variants = [Variant(WHOLE, dim, rate) for rate in dict.fromkeys(("float32", *rates))]
+    variants += [Variant(WHOLE, dim, "float32", share) for share in sorted(set(shares) - {1.0}, reverse=True)]
     left_out = [f"{size} dimensions: the embedding has {dim}" for size in dims if size > dim]
     for name in reductions:
         for size in sorted({size for size in dims if size <= dim}):
@@ -103,8 +118,9 @@ def ablate(
             for number, (task, labels) in enumerate(tasks):
                 if progress:
                     share = (place + number / len(tasks)) / len(variants)
-                    progress(share, f"{variant.reduction} {variant.dim} {variant.rate}")
-                scores[task.label] = score(small, labels, protocol, metric=task.metric, threads=threads)
+                    progress(share, str(variant))
+                own: dict[str, Any] = {"metric": task.metric, "threads": threads, "train_share": variant.share}
+                scores[task.label] = score(small, labels, protocol, **own)
             yield Point(variant, coded.bits, coded.side_bits, scores)
         except (DataError, ScoreError) as error:
             yield Point(variant, problem=str(error))

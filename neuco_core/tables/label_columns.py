@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from neuco_core.errors import DataError
+from neuco_core.specs import PARTS
 from neuco_core.tables import rows as _csv
 
 
@@ -52,6 +53,18 @@ class Column:
                 raise self.error("no group", n)
         return np.array([str(self.cells[n]).strip() for n in kept], dtype=str)
 
+    def split(self, kept: Sequence[int]) -> np.ndarray:
+        words = [str(self.cells[n]).strip().lower() for n in kept]
+        for n, word in zip(kept, words, strict=True):
+            if word not in PARTS:
+                hint = "A validation part is given to train, or its rows are left out: probes validate for themselves"
+                got = _csv.shown([str(self.cells[n])])
+                raise self.error("not a part of a split", n, expected=" or ".join(PARTS), got=got, hint=hint)
+        for part in PARTS:
+            if part not in words:
+                raise self.error(f"no row is in the part {part!r}", got=f"{len(words)} rows")
+        return np.array(words, dtype=str)
+
     def labels(self, kept: Sequence[int], kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
         """The values and, for a classification, the names of the classes 0, 1, …"""
         numbers = [_number(self.cells[n]) for n in kept]
@@ -62,8 +75,13 @@ class Column:
         if np.all(values == values[0]):
             got = f"{_csv.shown([str(self.cells[kept[0]])])} in all {len(kept)} rows"
             raise self.error("constant labels: there is nothing to predict", got=got)
+        if kind == "multilabel":
+            odd = np.flatnonzero((values != 0) & (values != 1))
+            if odd.size:
+                raise self.error("a label is there or not", kept[odd[0]], expected="1 or 0", got=f"{values[odd[0]]:g}")
         if kind == "classification" and not classes:
             classes = self._numbered_classes(values, kept)
+            values = values - values.min()
         return values, classes
 
     def _finite(self, numbers: Sequence[float | None], kept: Sequence[int]) -> np.ndarray:
@@ -83,14 +101,17 @@ class Column:
     def _numbered_classes(self, values: np.ndarray, kept: Sequence[int]) -> tuple[str, ...]:
         odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
         if odd.size:
-            expected = "the whole numbers 0, 1, …, or names"
+            expected = "the whole numbers 0, 1, … or 1, 2, …, or names"
             raise self.error("not a class", kept[odd[0]], expected=expected, got=f"{values[odd[0]]:g}")
         present = np.unique(values)
-        absent = np.flatnonzero(present != np.arange(len(present)))
+        first = min(present[0], 1)  # they are counted from 0, or from 1
+        absent = np.flatnonzero(present != first + np.arange(len(present)))
         if absent.size:
-            expected = f"every class from 0 to {present[-1]:.0f}"
-            raise self.error("class numbers have a gap", expected=expected, got=f"none of class {absent[0]}")
-        return tuple(str(place) for place in range(len(present)))
+            expected = f"every class from {first:.0f} to {present[-1]:.0f}"
+            raise self.error(
+                "class numbers have a gap", expected=expected, got=f"none of class {first + absent[0]:.0f}"
+            )
+        return tuple(f"{number:.0f}" for number in present)
 
 
 def is_empty(cell: Any) -> bool:

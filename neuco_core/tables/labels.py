@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 class Labels:
     """Labels in the order of their file. ``values`` is float64, (n,) or (n, outputs); ``sha256`` is of the content.
 
-    ``dropped`` counts rows left out, by reason. ``classes`` names the classes 0, 1, … of a classification.
+    ``dropped`` counts rows left out, by reason. ``classes`` names the classes 0, 1, … of a classification. ``split``
+    says ``train`` or ``test`` of each row if the task names a split; ``splitter`` is the task's own, if it has one.
     ``verified`` tells whether the bytes were compared with a pinned sha256.
     """
 
@@ -40,6 +41,8 @@ class Labels:
     sha256: str
     dropped: Mapping[str, int] = field(default_factory=dict)
     groups: np.ndarray | None = None
+    split: np.ndarray | None = None
+    splitter: str = ""
     columns: tuple[str, ...] = ("label",)
     classes: tuple[str, ...] = ()
     verified: bool = False
@@ -48,21 +51,24 @@ class Labels:
         return len(self.ids)
 
     def frame(self) -> pandas.DataFrame:
-        """A table indexed by id, with the label columns and, if there are groups, ``group``."""
+        """A table indexed by id, with the label columns and, if there are any, ``group`` and ``split``."""
         import pandas as pd
 
         table = pd.DataFrame(
             self.values.reshape(len(self), -1), index=pd.Index(self.ids, name="id"), columns=list(self.columns)
         )
-        return table if self.groups is None else table.assign(group=self.groups)
+        return table.assign(**self.parts())
+
+    def parts(self) -> dict[str, np.ndarray]:
+        """Groups and split, if there are any, by the names of their columns."""
+        return {name: part for name, part in (("group", self.groups), ("split", self.split)) if part is not None}
 
     def xarray(self) -> xarray.DataArray:
         """An array over ``id`` (and ``output``, if there are several label columns)."""
         import xarray as xr
 
         coords: dict[str, Any] = {"id": np.array(self.ids, dtype=str)}
-        if self.groups is not None:
-            coords["group"] = ("id", self.groups)
+        coords |= {name: ("id", part) for name, part in self.parts().items()}
         if self.values.ndim == 2:
             coords["output"] = list(self.columns)
         attrs = {"kind": self.kind, "sha256": self.sha256}
@@ -81,6 +87,7 @@ def load_labels(task: Task) -> Labels:
     verified = path is None or find_pin(task.source) is not None
     path = fetch(task.source) if path is None else path
     options: dict[str, Any] = {"task": task.id, "columns": task.columns, "group_column": task.group_column}
+    options |= {"split_column": task.split_column, "splitter": task.splitter}
     if task.loader is None:
         return read_labels(path, task.kind, verified=verified, **options)
     where = f"{path}, as read by the loader of {task.id}"
@@ -111,31 +118,34 @@ def read_labels(
     task: str = "",
     columns: Sequence[str] = ("label",),
     group_column: str | None = None,
+    split_column: str | None = None,
+    splitter: str = "",
+    id_column: str = "id",
     verified: bool = False,
 ) -> Labels:
     """Labels from a CSV file with the columns ``id`` and ``columns``; others are allowed and ignored."""
     path = Path(path)
+    options: dict[str, Any] = {"columns": columns, "group_column": group_column, "split_column": split_column}
+    table, lines = read_columns(path, wanted_columns(**options), id_column)
+    options |= {"splitter": splitter, "verified": verified}
+    return labels_from_table(table, kind, where=path, rows=lines, task=task or path.stem, **options)
+
+
+def read_columns(
+    path: Path, wanted: Sequence[str], id_column: str = "id"
+) -> tuple[dict[str, Sequence[str]], list[int]]:
+    """Some columns of a CSV file as they are written, and the numbers of their lines; ``id`` is the ``id_column``."""
     _csv.scan(path)
-    rows = _csv.read_rows(path)
+    rows = _csv.read_rows(path, id_column)
     _, header = next(rows)
-    wanted = _present(header, _wanted(columns, group_column), path)
-    places = [header.index(name) for name in wanted]
+    names = [id_column if name == "id" else name for name in _present(header, wanted, path, id_column)]
+    places = [header.index(name) for name in names]
     lines: list[int] = []
     cells: list[list[str]] = []
     for line, row in rows:
         lines.append(line)
         cells.append([row[place] for place in places])
-    table = dict(zip(wanted, zip(*cells, strict=True) if cells else [()] * len(wanted), strict=True))
-    return labels_from_table(
-        table,
-        kind,
-        where=path,
-        rows=lines,
-        task=task or path.stem,
-        columns=columns,
-        group_column=group_column,
-        verified=verified,
-    )
+    return dict(zip(wanted, zip(*cells, strict=True) if cells else [()] * len(wanted), strict=True)), lines
 
 
 def labels_from_table(
@@ -147,12 +157,20 @@ def labels_from_table(
     task: str = "",
     columns: Sequence[str] = ("label",),
     group_column: str | None = None,
+    split_column: str | None = None,
+    splitter: str = "",
     verified: bool = False,
 ) -> Labels:
     """Check a table of ids and labels. ``rows`` are the numbers by which errors name its rows."""
     if kind not in KINDS:
         raise UsageError("bad kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
-    wanted = _present(list(table), _wanted(columns, group_column), where)
+    if (kind == "classification" and len(columns) > 1) or (kind == "multilabel" and len(columns) < 2):
+        expected = "one column for a classification, several columns of 0 and 1 for multilabel"
+        hint = "Classes in several columns are several tasks"
+        raise DataError(
+            f"wrong number of columns for {kind}", where=where, expected=expected, got=len(columns), hint=hint
+        )
+    wanted = _present(list(table), wanted_columns(columns, group_column, split_column), where)
     rows = rows if rows is not None else range(1, len(table["id"]) + 1)
     cells = {name: Column(name, table[name], rows, where) for name in wanted}
     kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
@@ -163,36 +181,43 @@ def labels_from_table(
     parsed = [cells[name].labels(kept, kind) for name in columns]
     values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
     groups = cells[group_column].groups(kept) if group_column else None
+    split = cells[split_column].split(kept) if split_column else None
     return Labels(
         task=task,
         kind=kind,
         ids=ids,
         values=values,
-        sha256=content_hash(ids, values, groups),
+        sha256=content_hash(ids, values, groups, split),
         dropped={"empty_label": len(rows) - len(kept)} if len(kept) < len(rows) else {},
         groups=groups,
+        split=split,
+        splitter=splitter,
         columns=tuple(columns),
         classes=parsed[0][1] if len(columns) == 1 else (),
         verified=verified,
     )
 
 
-def content_hash(ids: Sequence[str], values: np.ndarray, groups: np.ndarray | None) -> str:
+def content_hash(
+    ids: Sequence[str], values: np.ndarray, groups: np.ndarray | None, split: np.ndarray | None = None
+) -> str:
     """The hash of the content, not of how it was written. The order counts: it fixes the splits."""
     head = {"format": "neuco-labels-1", "ids": list(ids), "shape": values.shape}
     if groups is not None:
         head["groups"] = [str(group) for group in groups]
+    if split is not None:
+        head["split"] = [str(part) for part in split]
     digest = hashlib.sha256(json.dumps(head, separators=(",", ":")).encode())
     digest.update((values + 0.0).astype("<f8").tobytes())  # + 0.0 makes one zero of -0.0 and 0.0
     return digest.hexdigest()
 
 
-def _wanted(columns: Sequence[str], group_column: str | None) -> list[str]:
-    return ["id", *columns] + ([group_column] if group_column else [])
+def wanted_columns(columns: Sequence[str], group_column: str | None, split_column: str | None) -> list[str]:
+    return ["id", *columns, *(name for name in (group_column, split_column) if name)]
 
 
-def _present(names: Sequence[str], wanted: Sequence[str], where: object) -> Sequence[str]:
+def _present(names: Sequence[str], wanted: Sequence[str], where: object, id_column: str = "id") -> Sequence[str]:
     for name in wanted:
-        if name not in names:
+        if name not in names and not (name == "id" and id_column in names):
             raise DataError(f"no column {name!r}", where=where, got="columns " + _csv.shown(names))
     return wanted

@@ -1,7 +1,7 @@
 """Packaging labels: checked, written in one canonical form, and declared.
 
 The same content gives the same bytes, whatever the order of the rows and the notation of the numbers: rows sorted
-by id, the label columns and the groups only, each number in the fewest digits that give it again, ``\\n`` at the end
+by id, the label columns, groups and split only, each number in the fewest digits that give it again, ``\\n`` at the end
 of each line.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,24 @@ import numpy as np
 from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.tables import rows as _csv
-from neuco_core.tables.labels import Labels, load_labels, read_labels
+from neuco_core.tables.labels import (
+    Labels,
+    labels_from_table,
+    load_labels,
+    read_columns,
+    read_labels,
+    wanted_columns,
+)
 
 if TYPE_CHECKING:
     from neuco_core.specs import Task
 
 KIND_BY_ENDING = {"regr": "regression", "regression": "regression", "cls": "classification"}
-KIND_BY_ENDING["classification"] = "classification"
-ENDING = {"regression": "regr", "classification": "cls"}
+KIND_BY_ENDING |= {"classification": "classification", "multi": "multilabel", "multilabel": "multilabel"}
+ENDING = {"regression": "regr", "classification": "cls", "multilabel": "multi"}
+FEW = 20  # different whole numbers, which may be classes
+LIST = re.compile(r"\s*[;|]\s*")  # between the labels of one sample
+Match = Callable[[Labels], Labels]
 
 
 @dataclass(frozen=True)
@@ -46,6 +57,7 @@ class Package:
     highest: float
     compared: tuple[str, ...]
     not_compared: tuple[str, ...]
+    columns: tuple[str, ...]
     declaration: str
 
     def to_json(self) -> dict[str, Any]:
@@ -56,10 +68,11 @@ class Package:
 def canonical_bytes(labels: Labels) -> bytes:
     """The one way to write these labels."""
     values = labels.values.reshape(len(labels), -1)
-    lines = [["id", *labels.columns] + ["group"] * (labels.groups is not None)]
+    parts = labels.parts()
+    lines = [["id", *labels.columns, *parts]]
     for row in sorted(range(len(labels)), key=lambda row: labels.ids[row]):
-        group = [] if labels.groups is None else [str(labels.groups[row])]
-        lines.append([labels.ids[row], *(_cell(value, labels) for value in values[row]), *group])
+        own = [str(part[row]) for part in parts.values()]
+        lines.append([labels.ids[row], *(_cell(value, labels) for value in values[row]), *own])
     return "".join(",".join(map(_quoted, line)) + "\n" for line in lines).encode()
 
 
@@ -72,7 +85,7 @@ def _cell(value: float, labels: Labels) -> str:
     if labels.classes:
         return labels.classes[int(value)]
     # A class is a whole number; + 0.0 makes 0.0 of -0.0, which is the same label.
-    return str(int(value)) if labels.kind == "classification" else repr(float(value) + 0.0)
+    return str(int(value)) if labels.kind != "regression" else repr(float(value) + 0.0)
 
 
 def package_labels(
@@ -83,13 +96,24 @@ def package_labels(
     task: str | None = None,
     columns: Sequence[str] = ("label",),
     group_column: str | None = None,
+    split_column: str | None = None,
+    id_column: str = "id",
     tasks: Iterable[Task] = (),
     replace: bool = False,
+    match: Match | None = None,
 ) -> Package:
-    """Check a label file, compare it with the labels of ``tasks``, and write it in canonical form."""
+    """Check a label file, compare it with the labels of ``tasks``, and write it in canonical form.
+
+    ``match`` may give the samples the names that their dataset has for them, or refuse the labels.
+    """
     name = _task_id(source, task)
-    kind, kind_from = (kind, "given") if kind else guess_kind(source, columns)
-    labels = read_labels(source, kind, task=name, columns=columns, group_column=group_column)
+    kind, kind_from = (kind, "given") if kind else guess_kind(source, columns, id_column)
+    options: dict[str, Any] = {"group_column": group_column, "split_column": split_column, "task": name}
+    if kind == "multilabel" and len(columns) == 1:
+        labels = _from_lists(source, columns[0], id_column, options)
+    else:
+        labels = read_labels(source, kind, columns=columns, id_column=id_column, **options)
+    labels = match(labels) if match else labels
     data = canonical_bytes(labels)
     others = [other for other in tasks if other.id != name]
     dataset, compared, not_compared = compare(labels, others)
@@ -110,6 +134,7 @@ def package_labels(
         highest=float(np.max(labels.values)),
         compared=tuple(compared),
         not_compared=tuple(not_compared),
+        columns=labels.columns,
         declaration=declaration(labels, path.name, digest, len(data), dataset or "your_dataset"),
     )
 
@@ -122,19 +147,55 @@ def _task_id(source: Path, task: str | None) -> str:
     return name
 
 
-def guess_kind(source: Path, columns: Sequence[str]) -> tuple[str, str]:
-    """The kind that the file's name says (``x__regr.csv``); without that, names and 0/1 are classes."""
+def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str, Any]) -> Labels:
+    """Labels of which a sample has several in one cell, ``forest; water``: a column of 0 and 1 for each."""
+    own = wanted_columns((column,), options["group_column"], options["split_column"])
+    table, lines = read_columns(source, own, id_column)
+    rows = [[part for part in LIST.split(cell.strip()) if part] for cell in table[column]]
+    names = sorted({name for row in rows for name in row})
+    clash = [name for name in names if name in own or name in ("group", "split")]
+    if clash:
+        raise DataError(f"a label has the name of a column: {clash[0]!r}", where=source, hint="Rename the column")
+    # An empty cell is a missing label, as everywhere; a sample that has none of the labels needs columns of 0 and 1.
+    marks = {name: [str(int(name in row)) if row else "" for row in rows] for name in names}
+    rest = {name: cells for name, cells in table.items() if name != column}
+    return labels_from_table({**rest, **marks}, "multilabel", where=source, rows=lines, columns=names, **options)
+
+
+def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> tuple[str, str]:
+    """The kind that the file's name says (``x__regr.csv``); without that, names and 0/1 are classes.
+
+    What could be either is asked for: a guess would become a score that nobody meant.
+    """
     ending = source.stem.rpartition("__")[2] if "__" in source.stem else ""
     if ending in KIND_BY_ENDING:
         return KIND_BY_ENDING[ending], "the name of the file"
     _csv.scan(source)
-    rows = _csv.read_rows(source)
+    rows = _csv.read_rows(source, id_column)
     _, header = next(rows)
     places = [header.index(name) for name in columns if name in header]
-    cells = {row[place].strip() for _, row in rows for place in places} - {""}
-    if cells and (cells <= {"0", "1", "0.0", "1.0"} or not any(map(_is_number, cells))):
+    found = [row[place].strip() for _, row in rows for place in places]
+    cells = set(found) - {""}
+    marks = bool(cells) and cells <= {"0", "1", "0.0", "1.0"}
+    if marks and len(places) > 1:
+        return "multilabel", "the labels: several columns of 0 and 1"
+    if marks:
         return "classification", "the labels"
+    if cells and not any(map(_is_number, cells)):
+        if any(LIST.search(cell) for cell in cells):
+            example = next(cell for cell in found if LIST.search(cell))
+            raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
+        return "classification", "the labels"
+    numbers = {float(cell) for cell in cells if _is_number(cell)}
+    few = len(numbers) <= FEW and len(found) >= 5 * len(numbers)
+    if numbers and few and len(numbers) == len(cells) and all(number.is_integer() for number in numbers):
+        got = f"{len(numbers)} different whole numbers from {min(numbers):g} to {max(numbers):g}"
+        raise _which(source, got, "classification (they are classes) or regression (they are amounts)")
     return "regression", "the labels"
+
+
+def _which(source: Path, got: str, kinds: str) -> UsageError:
+    return UsageError("what kind of labels are these?", where=source, expected=f"--kind {kinds}", got=got)
 
 
 def _is_number(text: str) -> bool:
@@ -210,8 +271,9 @@ def _declaration(labels: Labels, file: str, sha256: str, size: int, dataset: str
     yield f'    kind="{labels.kind}",'
     if labels.columns != ("label",):
         yield f"    columns={labels.columns!r},"
-    if labels.groups is not None:
-        yield '    group_column="group",'
+    yield from (f'    {name}_column="{name}",' for name in labels.parts())
+    if tuple(labels.parts()) == ("group",):
+        yield '    splitter="group",'
     yield "    source=Remote("
     address = f"pkg://neuco_tasks.{labels.task.replace('-', '_')}/{file}"  # a package's name has no hyphen
     yield f"        {json.dumps(address, ensure_ascii=False)},"

@@ -81,12 +81,12 @@ def open_rows(file: IO[str], path: Path) -> Iterator[tuple[int, list[str]]]:
         raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
 
 
-def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str]]]:
     """The header, then every record of exactly the header's width."""
     with path.open(encoding="utf-8-sig", newline="") as file:
         rows = open_rows(file, path)
         line, header = next(rows, (0, []))
-        header = check_header(header, path)
+        header = check_header(header, path, id_column)
         yield line, header
         for line, row in rows:
             if len(row) != len(header):
@@ -95,15 +95,17 @@ def read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield line, row
 
 
-def check_header(header: Sequence[str], path: Path) -> list[str]:
-    """The column names without the spaces around them; each once, and ``id`` among them."""
+def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:
+    """The column names without the spaces around them; each once, and the ids' among them."""
     if not header:
         raise DataError("the file is empty", where=path, expected="a header row with an id column")
     check_columns(len(header), path)
     names = [name.strip() for name in header]
-    if "id" not in names:
+    if id_column not in names:
         hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), "")
-        raise DataError("no id column", where=path, expected="a column named 'id'", got=shown(names), hint=hint)
+        raise DataError(
+            "no id column", where=path, expected=f"a column named {id_column!r}", got=shown(names), hint=hint
+        )
     double = first_double(names)
     if double is not None:
         where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"

@@ -20,7 +20,7 @@ import pytest
 
 from ci.environments import install
 from ci.report import parse
-from neuco_core.contract.new_method import declare
+from neuco_core.contract.scaffold import declare
 from neuco_core.errors import DataError
 from neuco_core.specs import Remote
 from tests.ci.helpers import Upstream, ci

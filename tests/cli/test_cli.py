@@ -60,7 +60,7 @@ def test_show_in_both_forms() -> None:
     ("args", "code", "text"),
     [
         (["show", "biomas_mean"], 3, "Did you mean 'biomass_mean'"),
-        (["tasks", "--kind", "nonsense"], 2, "expected one of regression, classification, got 'nonsense'"),
+        (["tasks", "--kind", "nonsense"], 2, "expected one of regression, classification, multilabel, got 'nonsense'"),
         (["tasks", "--suite", "nonsense"], 3, "no suite 'nonsense'"),
         (["tasks", "--colour"], 2, "No such option"),
         (["taskz"], 2, "No such command 'taskz'"),

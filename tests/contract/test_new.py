@@ -15,7 +15,7 @@ import pytest
 
 from neuco_core import load_task
 from neuco_core.contract.scaffold import Place, building
-from tests.contract.helpers import check, labels, neuco, run_pytest, write_good
+from tests.contract.helpers import labels, neuco, run_pytest, write_good
 
 WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
 CITED = (*WORDS, "--citation", "arXiv:2510.17914")
@@ -64,19 +64,32 @@ def test_the_test_of_a_new_task_passes(folder: Path) -> None:
     assert "13 passed" in done.out
 
 
-def test_labels_of_no_known_dataset_bring_their_own(folder: Path) -> None:
-    text = (folder / "new.csv").read_text().replace("\ns", "\nplot-")
-    (folder / "plots.csv").write_text(text)
-    made = neuco(folder, "new", "task", "plots", "--labels", str(folder / "plots.csv"), *TASK, "--into", str(folder))
-    assert "dataset   plots (new: no dataset here has these ids)" in made.out, made.err
-    # Without images nothing can be tried on it, so it is not known to be good yet: that is neither ok nor a failure.
-    findings = check(folder, "plots")
-    assert {name for name, row in findings.items() if row["lacking"]} == {"task-baseline", "task-headroom"}
-    assert {name for name, row in findings.items() if row["status"] != "ok"} == {
-        "task-baseline",
-        "task-headroom",
-        "task-novelty",
-    }
+def test_labels_of_no_known_dataset_are_refused_and_nothing_is_written(folder: Path) -> None:
+    (folder / "plots.csv").write_text((folder / "new.csv").read_text().replace("\ns", "\nplot-"))
+    args = ("new", "task", "plots", "--labels", folder / "plots.csv", *TASK, "--into", folder)
+    made = neuco(folder, *args)
+    assert made.code == 2
+    assert "no dataset here has these ids; got ids such as 'plot-149'" in made.err
+    assert "neuco new dataset NAME --images FOLDER" in made.err
+    given = neuco(folder, *args, "--dataset", "good")
+    assert given.code == 4
+    assert "no label is of a sample of good; expected ids such as 's000', got 'plot-149'" in given.err
+    assert not (folder / "neuco_tasks" / "plots").exists()
+
+
+def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder: Path) -> None:
+    rows = (folder / "new.csv").read_text().splitlines()
+    text = "\n".join([rows[0], *(row.replace(",", ".tif,") for row in rows[1:])])
+    (folder / "tifs.csv").write_text(text + "\nelsewhere.tif,3\ns999.tif,\n")
+    args = ("new", "task", "summed", "--labels", folder / "tifs.csv", *TASK, "--into", folder)
+    refused = neuco(folder, *args)
+    assert "got 150 of 151 are in good" in refused.err
+    assert "Say --dataset good" in refused.err
+    made = neuco(folder, *args, "--dataset", "good")
+    assert "the suffix of 151 ids was taken off: 's149.tif' is 's149'" in made.out, made.err
+    assert "1 labels have no image in good and are never scored: 'elsewhere', …" in made.out
+    assert "dropped   1 row: empty label" in made.out
+    assert "\ns000," in (folder / "neuco_tasks/summed/labels.csv").read_text()
 
 
 def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> None:

@@ -76,6 +76,9 @@ def _metric(name: str) -> list[float]:
             getattr(metrics, name)(truth, truth + 0.5 * random.standard_normal(40)),
             getattr(metrics, name)(truth, truth),
         ]
+    if name in ("average_precision", "f1_macro", "f1_micro"):
+        marks = (random.rand(60, 5) < 0.3).astype(float)
+        return [getattr(metrics, name)(marks, np.round(0.4 * marks + 0.6 * random.rand(60, 5), 1))]
     values = []
     for classes in (2, 4):
         labels = random.randint(0, classes, 60)
@@ -88,7 +91,7 @@ def _splits(name: str) -> list[float]:
     from neuco_core.protocol import load_protocol
     from neuco_core.scoring import splits
 
-    groups = np.array([f"g{i % 7}" for i in range(53)])
+    groups = np.array([("train", "test", "train")[i % 3] if name == "fixed" else f"g{i % 7}" for i in range(53)])
     found = getattr(splits, name)(53, load_protocol("neuco-2025+k=3"), groups)
     return [float(index) for part in found for side in part for index in side]
 
@@ -220,6 +223,28 @@ def _ssl4eo() -> list[float]:
     return [float(number) for values, weight in zip(read, weights, strict=True) for number in _sums(values, weight)]
 
 
+def _images(name: str) -> list[float]:
+    """What is read of a folder of arrays, and of the archive that it is packed into."""
+    import hashlib
+    from tempfile import TemporaryDirectory
+
+    from neuco_core.cubes.archive import ImageArchive, pack_images
+    from neuco_core.cubes.folder import ImageFolder
+    from neuco_core.specs import Remote
+
+    with TemporaryDirectory() as folder:
+        for sample in range(3):
+            values = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5) + 1000 * sample
+            np.save(Path(folder, f"s{sample}.npy"), values.astype(("uint16", "int32", "float64")[sample]))
+        source, out = ImageFolder(folder), Path(folder, "x.zip")
+        pack_images(source, out)
+        remote = Remote(out.as_uri(), sha256=hashlib.sha256(out.read_bytes()).hexdigest())
+        archive = ImageArchive(remote, bands=source.bands, seasons=source.seasons)
+        batch = (source if name == "ImageFolder" else archive).read(source.ids())
+        values = batch.values.astype(np.float64)
+    return _sums(values, np.arange(1, values[0].size + 1).reshape(values.shape[1:]) / values[0].size)
+
+
 def _sums(values: np.ndarray, weight: np.ndarray) -> list[float]:
     """Few numbers that change when any of many does, or when two of them change places."""
     return [*(values * weight).sum(axis=(1, 2, 3, 4)), *values.sum(axis=(0, 1, 3, 4))]
@@ -236,7 +261,7 @@ def numbers_of(name: str) -> list[float]:
     }
     if name in probes:
         return _scored(probes[name])()
-    if name in ("shuffle", "group"):
+    if name in ("shuffle", "group", "fixed"):
         return _splits(name)
     if name == "encode_dataset":
         return _encoded()
@@ -246,6 +271,8 @@ def numbers_of(name: str) -> list[float]:
         return _torchgeo()
     if name == "SSL4EOCubes":
         return _ssl4eo()
+    if name in ("ImageFolder", "ImageArchive"):
+        return _images(name)
     return _metric(name) if name in component_versions("neuco_core.scoring.metrics") else _toolkit(name)
 
 

@@ -63,7 +63,7 @@ def test_selectors_are_anded(
     [
         (("soil_hp",), {}, UnknownIdError, "Did you mean 'soil_ph'"),
         (("x*",), {}, UnknownIdError, "no task 'x\\*'"),
-        ((), {"kind": "nonsense"}, UsageError, "one of regression, classification, got 'nonsense'"),
+        ((), {"kind": "nonsense"}, UsageError, "one of regression, classification, multilabel, got 'nonsense'"),
         ((), {"tag": "chemisty"}, UnknownIdError, "Did you mean 'chemistry'"),
         ((), {"dataset": "solo"}, UnknownIdError, "no dataset 'solo'"),
         ((), {"suite": "smal"}, UnknownIdError, "Did you mean 'small'"),

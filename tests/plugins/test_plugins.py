@@ -264,7 +264,9 @@ def test_a_hook_that_yields_another_noun_is_reported(tree: Tree) -> None:
 
 def test_a_spec_with_a_bad_value_is_reported(tree: Tree) -> None:
     tree.add("rotten", ONE.format(id="rotten").replace("regression", "astrology"))
-    assert "bad kind; expected one of regression, classification, got 'astrology'" in only_problem(tree).error
+    assert (
+        "bad kind; expected one of regression, classification, multilabel, got 'astrology'" in only_problem(tree).error
+    )
 
 
 def test_an_id_that_differs_from_the_directory_is_reported(tree: Tree) -> None:

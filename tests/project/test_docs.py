@@ -24,6 +24,7 @@ from tests import console
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import WHO, git
 from tests.ci.test_workflows import NAMES, load
+from tests.cubes import pictures
 from tests.fetch.helpers import own_settings
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
@@ -58,6 +59,13 @@ def data_world(folder: Path) -> Iterator[dict[str, str]]:
         s3.bucket("my-private-bucket", public=False)
         servers = {"HF_ENDPOINT": server.base, "AWS_ENDPOINT_URL": s3.endpoint}
         yield {**servers, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
+
+
+@contextmanager
+def datasets_world(folder: Path) -> Iterator[dict[str, str]]:
+    """For docs/datasets.md: a folder of GeoTIFFs and a table of labels."""
+    (folder / "plots.csv").write_text(pictures.labels(pictures.write_tiffs(folder / "plots"), ".tif"))
+    yield {"PYTHONPATH": str(folder), "NEUCO_REGISTRY": str(folder / "registry")}
 
 
 @contextmanager
@@ -100,6 +108,11 @@ def see_formats(names: Names) -> None:
     assert (names["again"].dim, names["again"].ids) == (2, ("0007", "0009"))
 
 
+def see_datasets(names: Names) -> None:
+    assert names["batch"].values.shape == (2, 1, 4, 8, 8)
+    assert (names["cube"].attrs["crs"], names["cube"].x.values[0]) == ("EPSG:32631", 500_245.0)
+
+
 def see_encoders(names: Names) -> None:
     (method,) = names["neuco_methods"]()
     assert encode_dataset(method, TinyCubes(count=3).dataset(), {}).values.shape == (3, 27)
@@ -108,6 +121,7 @@ def see_encoders(names: Names) -> None:
 # By page: its world, how many commands and pieces of Python it has at least, and what must have come of the Python.
 PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "data": (data_world, 19, lambda names: None),
+    "datasets": (datasets_world, 8, see_datasets),
     "formats": (formats_world, 5, see_formats),
     "encoders": (plain_world, 5, see_encoders),
     "plugins": (plain_world, 7, lambda names: None),

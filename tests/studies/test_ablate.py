@@ -101,6 +101,35 @@ def test_the_table(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
     assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
 
 
+def test_fewer_labels() -> None:
+    args = ("ablate", "--method", "band_statistics", "--task", "olinda_elevation_mean", "--k", 5)
+    ran = neuco(*args, "--label-shares", "1%,10%,100%", "--json")
+    assert ran.code == 0, ran.err
+    points = {point["label_share"]: point["tasks"]["olinda_elevation_mean"]["mean"] for point in ran.json["points"]}
+    assert list(points) == [1.0, 0.1, 0.01]
+    assert points[0.01] < points[0.1] < points[1.0]
+    whole = neuco("score", "--method", "band_statistics", "--task", "olinda_elevation_mean", "--k", 5, "--json")
+    assert points[1.0] == whole.json["cells"][0]["record"]["mean"]
+    table = neuco(*args, "--label-shares", "0.1")
+    assert [line.split()[4] for line in table.out.splitlines()[2:4]] == ["100", "10"]
+    few = neuco(*args, "--label-shares", "0.1%")
+    assert few.code == 1
+    assert "olinda_elevation_mean: too few labels to learn from; expected 10, got 2 of 1664" in few.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--label-shares", "half"), "not a list of shares"),
+        (("--label-shares", "150%"), "bad share of the labels; expected above 0 and at most 1"),
+        (("--label-shares", "10%", "--plot", "x.png"), "the plot is of bits, not of labels"),
+    ],
+)
+def test_shares_that_cannot_be(options: tuple[str, ...], words: str) -> None:
+    ran = neuco("ablate", "--method", "averaging", "--task", "olinda_elevation_mean", *options)
+    assert (ran.code, words in ran.err) == (2, True), ran.err
+
+
 def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
     lines = (case / "embeddings.csv").read_text().splitlines()
     big = [",".join([cells[0], *(f"{value}e6" for value in cells[1:])]) for cells in (x.split(",") for x in lines[1:])]

@@ -71,12 +71,54 @@ CASES = [
     Case("half a class", b"id,label\na,0\nb,0.5\n", "row 3, column 'label': not a class;.*got 0.5", options=CLS),
     Case("negative class", b"id,label\na,-1\nb,1\n", "row 2, column 'label': not a class;.*got -1", options=CLS),
     Case(
-        "classes from 1", b"id,label\na,1\nb,2\n", "class numbers have a gap.*0 to 2, got none of class 0", options=CLS
+        "classes from 2", b"id,label\na,2\nb,3\n", "class numbers have a gap.*1 to 3, got none of class 1", options=CLS
     ),
     Case("huge class", b"id,label\na,0\nb,1e15\n", "class numbers have a gap", options=CLS),
     Case("names and numbers", b"id,label\na,0\nb,sea\n", "row 3.* label is not a number; got 'sea'", options=CLS),
     Case("one constant output", b"id,u,v\na,1,3\nb,2,3\n", "column 'v': constant", options={"columns": ("u", "v")}),
     Case("no group column", b"id,label\na,1\nb,2\n", "no column 'tile'", options={"group_column": "tile"}),
+    Case(
+        "no split",
+        b"id,label,s\na,1,train\nb,2,\n",
+        "row 3, column 's': not a part of a split",
+        options={"split_column": "s"},
+    ),
+    Case(
+        "a third part",
+        b"id,label,s\na,1,train\nb,2,val\n",
+        "expected train or test, got 'val'. A validation part is given to train",
+        options={"split_column": "s"},
+    ),
+    Case(
+        "no test part",
+        b"id,label,s\na,1,train\nb,2,Train\n",
+        "no row is in the part 'test'",
+        options={"split_column": "s"},
+    ),
+    Case(
+        "classes in two columns",
+        b"id,u,v\na,1,0\nb,0,1\n",
+        "wrong number of columns for classification.*got 2",
+        options={"kind": "classification", "columns": ("u", "v")},
+    ),
+    Case(
+        "one label of many",
+        b"id,label\na,1\nb,0\n",
+        "wrong number of columns for multilabel",
+        options={"kind": "multilabel"},
+    ),
+    Case(
+        "half a label",
+        b"id,u,v\na,1,0\nb,0.5,1\n",
+        "row 3, column 'u': a label is there or not; expected 1 or 0, got 0.5",
+        options={"kind": "multilabel", "columns": ("u", "v")},
+    ),
+    Case(
+        "a label that nobody has",
+        b"id,u,v\na,1,0\nb,0,0\n",
+        "column 'v': constant labels",
+        options={"kind": "multilabel", "columns": ("u", "v")},
+    ),
     Case("no group", b"id,label,g\na,1,\nb,2,x\n", "row 2, column 'g': no group", options={"group_column": "g"}),
     Case("short row", b"id,label\na,1\nb\n", "row 3: row has the wrong length; expected 2 fields, got 1"),
     Case("long row", b"id,label\na,1\nb,2,3\n", "row 3: row has the wrong length; expected 2 fields, got 3"),
@@ -121,5 +163,7 @@ def test_missing_file_and_folder(tmp_path: Path) -> None:
 
 def test_kinds_are_known(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_bytes(b"id,label\na,1\nb,2\n")
-    with pytest.raises(UsageError, match="bad kind; expected one of regression, classification, got 'regr'"):
+    with pytest.raises(
+        UsageError, match="bad kind; expected one of regression, classification, multilabel, got 'regr'"
+    ):
         read_labels(tmp_path / "x.csv", "regr")

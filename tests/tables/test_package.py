@@ -60,8 +60,36 @@ def test_columns_groups_and_classes(labels: Path) -> None:
     assert (task.id, task.columns, task.group_column) == ("coast_kind", ("u",), "group")
     again = read_labels(made.path, "classification", columns=("u",), group_column="group")
     assert again.classes == made.classes == ("land", "sea")
-    several = package_labels(labels, kind="classification", columns=("v", "u"), task="two")
-    assert several.path.read_bytes() == b"id,v,u\na,0,0\nb,1,1\n"
+    assert task.splitter == "group"
+    labels.write_bytes(b"name,u,v,part\nb,1,0,test\na,0,1,Train\n")
+    several = package_labels(labels, columns=("v", "u"), task="two", id_column="name", split_column="part")
+    assert several.kind == "multilabel"
+    assert several.path.read_bytes() == b"id,v,u,split\na,1,0,train\nb,0,1,test\n"
+    task = evaluate(several.declaration)
+    assert (task.columns, task.split_column, task.splitter) == (("v", "u"), "split", "fixed")
+
+
+def test_lists_of_labels_become_columns(labels: Path) -> None:
+    labels.write_bytes(b"id,label\nb,sea; forest\na,forest |town\nc,\nd,sea\n")
+    made = package_labels(labels, kind="multilabel", task="cover")
+    assert made.path.read_bytes() == b"id,forest,sea,town\na,1,0,1\nb,1,1,0\nd,0,1,0\n"
+    assert made.dropped == {"empty_label": 1}
+    with pytest.raises(UsageError, match=r"what kind of labels are these.*--kind multilabel .* got 'sea; forest'"):
+        package_labels(labels, task="cover")
+    labels.write_bytes(b"id,label\na,sea;id\nb,land\n")
+    with pytest.raises(DataError, match="a label has the name of a column: 'id'"):
+        package_labels(labels, kind="multilabel", task="cover")
+
+
+def test_classes_from_1_keep_their_names_and_are_asked_for(labels: Path) -> None:
+    labels.write_text("id,label\n" + "".join(f"s{i},{1 + i % 5}\n" for i in range(25)))
+    with pytest.raises(UsageError, match=r"--kind classification .* got 5 different whole numbers from 1 to 5"):
+        package_labels(labels, task="stars")
+    made = package_labels(labels, kind="classification", task="stars")
+    assert made.classes == ("1", "2", "3", "4", "5")
+    again = read_labels(made.path, "classification")
+    assert (again.classes, again.values[:2].tolist()) == (made.classes, [0.0, 1.0])
+    assert package_labels(labels, kind="regression", task="stars").highest == 5
 
 
 @pytest.mark.parametrize(
@@ -89,7 +117,7 @@ def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) 
         (b"id,label\na,1\na,2\n", {}, "duplicate id 'a'"),
         (b"id,label\na,1\nb,inf\n", {}, "row 3, column 'label': label is not finite"),
         (b"id,label\na,1\nb,1\n", {}, "constant labels"),
-        (b"id,label\na,1\nb,2\n", {"kind": "classification"}, "class numbers have a gap"),
+        (b"id,label\na,1\nb,3\n", {"kind": "classification"}, "class numbers have a gap"),
         (b"id,label\na,1\nb,2\n", {"columns": ("y",)}, "no column 'y'"),
     ],
 )

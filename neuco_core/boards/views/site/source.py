@@ -172,6 +172,8 @@ def label_histogram(task: Task) -> Histogram | None:
         labels = load_labels(task)
     except (NeucoError, OSError):
         return None
+    if task.kind == "multilabel":
+        return Histogram(tuple(labels.values.sum(axis=0).astype(int).tolist()), (), "", len(labels), labels.columns)
     values = labels.values.reshape(len(labels), -1)[:, 0]
     if task.kind == "classification":
         counts = np.bincount(values.astype(int))

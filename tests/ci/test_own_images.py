@@ -1,0 +1,163 @@
+"""Somebody's own images: from a folder to a task on a board, by the commands that a newcomer types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from ci.boxes import Boxes, PluginData
+from ci.changed import Touched
+from ci.collect import array_header
+from ci.extract import describe, make_cubes
+from ci.general import unwritten
+from ci.publish import publish
+from ci.report import Report, parse
+from ci.sandbox import Limits
+from neuco_core.contract.scaffold import CAVEATS
+from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.hugging_face import HuggingFace
+from tests.ci.test_sandbox import need_bubblewrap
+from tests.command import Said, neuco_here, python
+from tests.cubes.pictures import labels, write_pngs, write_tiffs
+
+WORDS = ("--title", "Own images", "--description", "Small images", "--license", "CC0-1.0", "--caveats", "For a test")
+CITED = (*WORDS, "--citation", "arXiv:2510.17914")
+COMMANDS = {
+    "plots": (
+        "neuco new dataset plots --images tif",
+        "neuco new task plots_shade --labels tif.csv --unit 1",
+    ),
+    "scenes": (
+        "neuco new dataset scenes --images png",
+        "neuco new task scenes_kind --labels png.csv --column class --group-column tile",
+    ),
+}
+MORE = (
+    "neuco check plots plots_shade scenes scenes_kind",
+    "neuco score --method averaging --task plots_shade --task scenes_kind",
+    "git switch --quiet -c own",
+    "git add neuco_tasks",
+    "git commit --quiet -m Own",
+)
+
+
+class Walk(NamedTuple):
+    """The fork, what each command printed, how ``score-pr`` ended and its report."""
+
+    upstream: Upstream
+    fork: Path
+    said: dict[str, str]
+    ended: Said
+    report: Report
+
+
+@pytest.fixture(scope="module")
+def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
+    """Both folders in one pull request, which is scored once."""
+    need_bubblewrap()
+    folder = tmp_path_factory.mktemp("own")
+    upstream = Upstream(folder / "upstream")
+    fork = upstream.clone("mine")
+    images = {"tif": write_tiffs(folder / "tif"), "png": write_pngs(folder / "png", count=120)}
+    for name, suffix in (("tif", ".tif"), ("png", "")):
+        (folder / f"{name}.csv").write_text(labels(images[name], suffix))
+    env = {"NEUCO_CACHE": str(folder / "cache"), "NEUCO_REGISTRY": str(fork / "registry")}
+    said = {}
+    for line in (*(line for lines in COMMANDS.values() for line in lines), *MORE):
+        program, *words = line.split()
+        if program == "git":
+            git(fork, *words)
+            continue
+        extra = [*(WORDS if "dataset" in words else CITED), "--into", str(fork)] if words[0] == "new" else []
+        places = [str(folder / word) if (folder / word).exists() else word for word in words]
+        done = python("-m", "neuco_core.cli", *places, *extra, cwd=fork, env=env, path=fork)
+        assert done.code == 0, done.text
+        said[line] = done.out
+    out = folder / "report.json"
+    ended = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), NEUCO_CACHE=str(folder / "cache"))
+    return Walk(upstream, fork, said, Said(ended.returncode, ended.stdout, ended.stderr), parse(out.read_bytes())[0])
+
+
+def test_each_folder_takes_fewer_than_ten_commands() -> None:
+    for lines in COMMANDS.values():
+        assert len(lines) + len(MORE) + 1 < 10  # and `python -m ci score-pr`
+
+
+def test_what_the_commands_say(walk: Walk) -> None:
+    tif, png = COMMANDS["plots"], COMMANDS["scenes"]
+    assert "200 images of 8 × 8 pixels" in walk.said[tif[0]]
+    assert "bands     image/B02, image/B03, image/B04, image/B08" in walk.said[tif[0]]
+    assert "places    200 of 200 are georeferenced" in walk.said[tif[0]]
+    assert "the suffix of 200 ids was taken off: 'plot-000.tif' is 'plot-000'" in walk.said[tif[1]]
+    assert "dataset   plots (guessed: it has all the ids)" in walk.said[tif[1]]
+    assert "bands     image/red, image/green, image/blue" in walk.said[png[0]]
+    assert "splits    group, whatever the protocol" in walk.said[png[1]]
+    assert "protocol ridge: 40 splits" in walk.said[MORE[1]]
+
+
+def test_the_pull_request_is_green_and_tells_what_it_does(walk: Walk) -> None:
+    assert (walk.ended.code, walk.report.verdict) == (0, "green"), walk.ended.text
+    found = {(plugin.name, finding.check): finding for plugin in walk.report.plugins for finding in plugin.findings}
+    assert found["plots", "dataset-images"].detail == "200 images of 4 bands, 8 × 8 pixels, all read"
+    assert found["scenes", "dataset-metadata"].status == "ok"
+    for task in ("plots_shade", "scenes_kind"):
+        assert found[task, "score"].detail == "3 cells scored"
+    assert ("plots", "score") not in found
+    steps = [line for line in walk.ended.err.splitlines() if line.startswith("[")]
+    assert "s] asking 3 plugins of main what they register" in steps[0]
+    for part in ("neuco_tasks/plots: tests", "encode-averaging-scenes-64", "scoring 6 cells"):
+        assert any(part in line for line in steps), part
+
+
+def test_after_the_merge_the_task_is_on_a_board(walk: Walk) -> None:
+    upstream = walk.upstream
+    before = git(upstream.bare, "rev-parse", "main").strip()
+    upstream.merge(walk.fork)
+    after = git(upstream.bare, "rev-parse", "main").strip()
+    report = msgspec.structs.replace(walk.report, base=before, head=after)
+    publish(upstream.clone("main"), [report.to_bytes()], since=before, push=True)
+    board = json.loads(git(upstream.bare, "show", "main:registry/leaderboards/all-plots.json"))
+    assert {row["method"] for row in board["rows"] if row["rank"]} == {"averaging", "averaging_notebook", "random"}
+    assert "scenes_kind = 1" in git(upstream.bare, "show", "main:registry/suites/all-scenes.toml")
+
+
+def test_published_images_are_fetched_outside_and_read_inside(
+    walk: Walk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sandbox has no network: what a dataset declares is fetched and verified before."""
+    data = (walk.fork / "neuco_tasks/plots/images.zip").read_bytes()
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    with HuggingFace("datasets/somebody/set", {"plots.zip": data}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.hub.address)
+        address = "hf://datasets/somebody/set@main/plots.zip"
+        made = neuco_here("new", "dataset", "far", "--images", address, *WORDS, "--into", tmp_path)
+        assert made.code == 0, made.err
+        plugin = PluginData(Touched("neuco_tasks", "far", "added"), tmp_path / "neuco_tasks/far", tmp_path / "made")
+        boxes = Boxes(walk.upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+        describe(boxes, plugin)
+        (dataset,) = plugin.datasets
+        assert dataset.archives[0].url == address
+        folder = make_cubes(boxes, plugin, dataset)
+    assert json.loads((folder / "cubes.json").read_text())["ids"][0] == "plot-000"
+    assert array_header(folder / "cubes.npy")[0] == (200, 1, 4, 8, 8)
+
+
+@pytest.mark.parametrize("noun", CAVEATS)
+def test_a_card_that_nobody_wrote_fails(noun: str, walk: Walk, tmp_path: Path) -> None:
+    plugin = PluginData(Touched("neuco_tasks", "plots", "added"), tmp_path, tmp_path)
+    card = (walk.fork / "neuco_tasks/plots/README.md").read_text()
+    (tmp_path / "README.md").write_text(card)
+    assert list(unwritten(plugin)) == []
+    (tmp_path / "README.md").write_text(card.replace("For a test", CAVEATS[noun]))
+    (finding,) = unwritten(plugin)
+    assert (finding.status, finding.detail) == ("failed", f"the card still asks: {CAVEATS[noun]}")
+
+
+def test_no_shipped_card_is_a_placeholder() -> None:
+    cards = [*ROOT.glob("neuco_tasks/*/README.md"), *ROOT.glob("neuco_methods/*/README.md")]
+    assert len(cards) > 20
+    assert [card for card in cards for text in CAVEATS.values() if text in card.read_text()] == []

@@ -1,0 +1,216 @@
+"""Every kind of task on real embedded images, from a table of labels to a board; numbers are scikit-learn's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+from sklearn.metrics import average_precision_score, f1_score, r2_score
+from sklearn.preprocessing import StandardScaler
+
+from neuco_core import load_method, load_task, score
+from neuco_core.records.store import read_all
+from neuco_core.scoring.probes.ridge import STRENGTHS
+from neuco_core.tables.labels import Labels, read_labels
+from tests import command
+from tests.contract.helpers import neuco
+
+WORDS = ("--title", "A kind", "--description", "Of the scene", "--license", "CC0-1.0", "--caveats", "For a test")
+CITED = (*WORDS, "--citation", "arXiv:2510.17914")
+TASKS = {
+    "cover": ("--column", "high", "--column", "rough", "--column", "wet"),
+    "lists": ("--column", "words", "--kind", "multilabel", "--metric", "f1_macro"),
+    "halves": ("--column", "metres", "--split-column", "part", "--unit", "m"),
+    "stars": ("--column", "stars", "--kind", "classification"),
+    "pair": ("--column", "level", "--column", "spread", "--unit", "m"),
+    "blocks": ("--column", "height", "--group-column", "tile", "--unit", "m"),
+}
+KEPT = {"cover": "multilabel", "lists": "multilabel", "stars": "classification"}
+METHODS = ("averaging", "band_statistics")
+
+
+def write_table(path: Path) -> None:
+    """Elevations of the real scene, told in several ways, each with noise of its own: no two tasks are the same."""
+    metres, spread = (load_task(f"olinda_elevation_{name}").labels() for name in ("mean", "std"))
+    assert metres.groups is not None
+    random = np.random.default_rng(0)
+    high = metres.values + random.normal(0, 5, (5, len(metres)))
+    rough = spread.values + random.normal(0, 1, (3, len(metres)))
+    fifths = np.searchsorted(np.quantile(high[4], (0.2, 0.4, 0.6, 0.8)), high[4])
+    rows = ["place,metres,level,height,spread,high,rough,wet,words,stars,tile,part"]
+    for row, name in enumerate(metres.ids):
+        first, second = (
+            {"high": high[n, row] > 20, "rough": rough[n, row] > 4, "wet": high[n, row] < 2} for n in (0, 1)
+        )
+        words = "; ".join(mark for mark, there in second.items() if there) or "plain"
+        block = str(metres.groups[row])
+        part = "test" if block.endswith(("3", "7")) else "train"
+        numbers = (f"{value:.3f}" for value in (*high[1:4, row], rough[2, row]))
+        cells = (f"{name}.TIF", *numbers, *map(int, first.values()), words, fifths[row] + 1, block, part)
+        rows.append(",".join(map(str, cells)))
+    path.write_text("\n".join(rows) + "\n")
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of plugins made by ``neuco new task``, and a registry with a suite of them."""
+    folder = tmp_path_factory.mktemp("kinds")
+    write_table(folder / "table.csv")
+    for name, options in TASKS.items():
+        args = ("--labels", folder / "table.csv", "--id-column", "place", *CITED, *options, "--into", folder)
+        made = command.neuco_here("new", "task", name, *args)
+        assert made.code == 0, made.err
+        assert "dataset   olinda (guessed: it has all the ids)" in made.out
+        assert "the suffix of 1849 ids was taken off" in made.out
+        (folder / f"{name}.txt").write_text(made.out)
+    tasks = "".join(f"{name} = 1\n" for name in TASKS)
+    suites = folder / "registry" / "suites"
+    suites.mkdir(parents=True)
+    (suites / "kinds.toml").write_text(f'id = "kinds"\ntitle = "Kinds"\nprotocol = "ridge"\n\n[tasks]\n{tasks}')
+    return folder
+
+
+def labels_of(folder: Path, name: str) -> Labels:
+    """As the plugin reads them."""
+    columns = {"cover": ("high", "rough", "wet"), "halves": ("metres",), "blocks": ("height",)}[name]
+    own: dict[str, Any] = {"split_column": "split", "splitter": "fixed"} if name == "halves" else {}
+    own |= {"group_column": "group", "splitter": "group"} if name == "blocks" else {}
+    path = folder / "neuco_tasks" / name / "labels.csv"
+    return read_labels(path, KEPT.get(name, "regression"), columns=columns, **own)
+
+
+def test_what_new_task_says_of_each_kind(world: Path) -> None:
+    said = {name: (world / f"{name}.txt").read_text() for name in TASKS}
+    assert "multilabel (from the labels: several columns of 0 and 1), metric average_precision" in said["cover"]
+    assert "columns   high, plain, rough, wet" in said["lists"].replace(" and ", ", ")
+    assert "splits    fixed, whatever the protocol" in said["halves"]
+    assert "splits    group, whatever the protocol" in said["blocks"]
+    assert "kind      classification (given), metric f1" in said["stars"]
+    assert "regression" in said["pair"]
+
+
+def test_each_kind_keeps_the_contract(world: Path) -> None:
+    done = neuco(world, "check", *TASKS, "--json")
+    found = json.loads(done.out)
+    assert {row["subject"] for row in found} == set(TASKS)
+    # One column told in several ways correlates, and somebody should look at that.
+    assert {row["check"] for row in found if row["status"] not in ("ok", "skipped")} <= {"task-novelty"}, done.text
+    assert done.code == 0
+
+
+def test_each_kind_is_scored_and_on_a_board(world: Path) -> None:
+    registry = world / "registry"
+    env = {"NEUCO_REGISTRY": str(registry), "NEUCO_CACHE": str(world / "cache")}
+    here: dict[str, Any] = {"path": world, "env": env}
+    picks = [word for method in METHODS for word in ("--method", method)]
+    done = command.neuco("score", *picks, "--suite", "kinds", **here)
+    assert done.code == 0, done.err
+    assert "protocol ridge: 1 split or 40 splits, seed 42" in done.out
+    records = read_all(registry)
+    assert len(records) == len(TASKS) * len(METHODS)
+    assert {record.task: len(record.per_split) for record in records} == {**dict.fromkeys(TASKS, 40), "halves": 1}
+    assert {record.task: record.inputs.get("splitter") for record in records if "splitter" in record.inputs} == {
+        "halves": "fixed",
+        "blocks": "group",
+    }
+    board = command.neuco("leaderboard", "show", "kinds", **here)
+    assert board.code == 0, board.err
+    assert "No intervals: they need scores of the same splits from all methods, at least two." in board.text
+    assert all(name in board.out for name in (*TASKS, *METHODS))
+    again = command.neuco("score", *picks, "--suite", "kinds", **here)
+    assert "12 cells under ridge: 12 cached" in again.out
+
+
+def ridge(x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
+    """scikit-learn's ridge, each output with the strength that generalised cross-validation prefers."""
+    scaler = StandardScaler().fit(x[train])
+    seen, unseen, count = scaler.transform(x[train]), scaler.transform(x[test]), len(train)
+    sizes = np.linalg.eigvalsh(seen.T @ seen)
+    columns = []
+    for output in y.T:
+        best = (np.inf, np.empty(0))
+        for strength in STRENGTHS * count:
+            model = Ridge(alpha=strength).fit(seen, output[train])
+            freedom = count - 1 - (sizes / (sizes + strength)).sum()
+            error = np.square(model.predict(seen) - output[train]).sum() / freedom**2
+            best = min(best, (error, model.predict(unseen)), key=lambda item: item[0])
+        columns.append(best[1])
+    return np.stack(columns, axis=1)
+
+
+def test_a_fixed_split_gives_scikit_learns_number(world: Path) -> None:
+    labels, embeddings = labels_of(world, "halves"), load_method("band_statistics").embeddings("olinda")
+    assert labels.split is not None
+    place = {name: row for row, name in enumerate(embeddings.ids)}
+    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
+    train, test = (np.flatnonzero(labels.split == part) for part in ("train", "test"))
+    y = labels.values.reshape(-1, 1)
+    expected = r2_score(y[test, 0], ridge(x, y, train, test)[:, 0])
+    found = score(embeddings, labels, "ridge", metric="r2")
+    assert (found.samples["train"], found.samples["test"]) == (len(train), len(test))
+    assert found.per_split == (pytest.approx(expected, abs=1e-3),)
+    assert (found.std, found.q) == (0, pytest.approx(100 * found.mean))
+    whole = score(embeddings, labels, "ridge+splitter=shuffle,k=2", metric="r2")
+    assert len(whole.per_split) == 1, "random splits give way to the task's own"
+
+
+def test_groups_of_a_task_are_kept_together_under_any_protocol(world: Path) -> None:
+    labels, embeddings = labels_of(world, "blocks"), load_method("band_statistics").embeddings("olinda")
+    own = score(embeddings, labels, "ridge", metric="r2")
+    assert own.per_split == score(embeddings, labels, "ridge+splitter=group", metric="r2").per_split
+    # What a random split leaks: neighbours of the test part.
+    assert own.mean < score(embeddings, replace(labels, splitter=""), "ridge", metric="r2").mean - 0.02
+
+
+def test_multilabel_gives_scikit_learns_numbers(world: Path) -> None:
+    labels, embeddings = labels_of(world, "cover"), load_method("band_statistics").embeddings("olinda")
+    found = score(embeddings, labels, "ridge+k=2", metric="average_precision", keep_models=True)
+    place = {name: row for row, name in enumerate(embeddings.ids)}
+    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
+    for split, model in enumerate(found.models):
+        test = model["test"]
+        train = np.setdiff1d(np.arange(len(labels)), test)
+        truth, chances = labels.values[test], ridge(x, labels.values, train, test)
+        assert np.allclose(model["prediction"], chances, atol=1e-3)
+        for name, expected in (
+            ("average_precision", average_precision_score(truth, chances, average="macro")),
+            ("f1_macro", f1_score(truth, chances > 0.5, average="macro", zero_division=0)),
+            ("f1_micro", f1_score(truth, chances > 0.5, average="micro")),
+        ):
+            assert found.metrics[name][split] == pytest.approx(expected, abs=5e-3), name
+    assert found.confusion is None
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--column", "stars"), 2, "what kind of labels are these?; expected --kind classification"),
+        (("--column", "words"), 2, "expected --kind multilabel"),
+        (("--column", "nothing"), 4, "no column 'nothing'"),
+        (("--column", "metres", "--id-column", "nothing"), 4, "expected a column named 'nothing'"),
+        (("--column", "metres"), 2, "a regression needs the unit of its labels"),
+        (("--column", "metres", "--unit", "m", "--split-column", "tile"), 4, "not a part of a split"),
+        (("--column", "metres", "--unit", "m", "--metric", "f1"), 1, "metric 'f1' is not for regression"),
+        (("--column", "wet", "--column", "stars", "--kind", "multilabel"), 4, "a label is there or not"),
+        (("--column", "words", "--column", "tile", "--kind", "classification"), 4, "are several tasks"),
+    ],
+)
+def test_what_is_not_supported_is_refused_at_the_first_step(
+    options: tuple[str, ...], code: int, words: str, world: Path
+) -> None:
+    ids = () if "--id-column" in options else ("--id-column", "place")
+    args = ("--labels", world / "table.csv", *ids, *CITED, *options, "--dataset", "olinda", "--into", world / "none")
+    done = command.neuco_here("new", "task", "refused", *args)
+    assert (done.code, words in done.text) == (code, True), done.text
+    assert not (world / "none").exists()
+
+
+def test_a_probe_that_is_not_for_multilabel_says_so(world: Path) -> None:
+    embeddings = load_method("averaging").embeddings("olinda")
+    with pytest.raises(Exception, match=r"probe 'linear' is not for multilabel; .*--protocol ridge"):
+        score(embeddings, labels_of(world, "cover"), "neuco-2025", metric="average_precision")
