@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 
 from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline
 from neuco_core.contract.match import Matcher
-from neuco_core.contract.scaffold import CAVEATS, ENDINGS, Words, building, choose_place, fill, literal, write_package
+from neuco_core.contract.scaffold import (
+    CAVEATS,
+    ENDINGS,
+    Words,
+    building,
+    choose_place,
+    fill,
+    literal,
+    names_literal,
+    write_package,
+)
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import list_tasks, load_method, task_protocol
 from neuco_core.protocol import Protocol
@@ -191,7 +201,7 @@ def _write(folder: Path, words: Words, task: Task, package: Package) -> None:
 def _options(task: Task) -> Iterator[str]:
     """The fields that not every task has."""
     if task.columns != ("label",):
-        yield "columns=(" + " ".join(f"{literal(name)}," for name in task.columns) + ")"
+        yield f"columns={names_literal(task.columns, 8)}"
     for name in ("group_column", "split_column", "splitter"):
         if getattr(task, name) and (name, task.splitter) != ("splitter", "fixed"):
             yield f"{name}={literal(getattr(task, name))}"

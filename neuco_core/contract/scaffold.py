@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
@@ -24,6 +24,7 @@ from neuco_core.paths import checkout
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Remote
 
+WIDEST = 90  # of a tuple and what stands before it
 ENDINGS = ("https://", "http://", "hf://", "s3://", "file://")
 # What a card says until somebody writes down what is true of it; continuous integration refuses these sentences.
 CAVEATS = {
@@ -155,6 +156,15 @@ def literal(text: str) -> str:
     """A text as Python and TOML both read it."""
     escaped = "".join(_escape(char) for char in text)
     return f'"{escaped}"'
+
+
+def names_literal(names: Sequence[str], indent: int) -> str:
+    """A tuple of texts, laid out as a formatter would: on one line if they fit."""
+    items = [literal(name) for name in names]
+    short = f"({', '.join(items)}{',' * (len(items) == 1)})"
+    if indent + len(short) < WIDEST:
+        return short
+    return "(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in items) + " " * indent + ")"
 
 
 def _escape(char: str) -> str:

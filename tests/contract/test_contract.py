@@ -62,9 +62,14 @@ def good(tmp_path: Path) -> Path:
 def test_a_good_task_and_a_good_method_keep_the_whole_contract(good: Path) -> None:
     findings = check(good, "good", "plain")
     assert ALONE.items() <= findings["task-novelty"].items()
-    assert {name for name, row in findings.items() if row["status"] == "ok"} == {item.id for item in all_checks()} - {
-        "task-novelty"
-    }
+    wanted = {item.id for item in all_checks() if item.noun != "dataset"} - {"task-novelty"}
+    assert {name for name, row in findings.items() if row["status"] == "ok"} == wanted
+
+
+def test_a_shipped_dataset_keeps_its_contract(good: Path) -> None:
+    findings = check(good, "olinda")
+    assert {name: row["status"] for name, row in findings.items()} == {item.id: "ok" for item in all_checks("dataset")}
+    assert findings["dataset-images"]["detail"] == "1849 images of 6 bands, 8 × 8 pixels"
 
 
 @pytest.mark.parametrize(
@@ -406,7 +411,7 @@ def test_an_older_version_can_be_checked(good: Path) -> None:
         ((), 2, "names, paths, or --all"),
         (("good", "--all"), 2, "names, paths, or --all"),
         (("goode",), 3, "Did you mean 'good'"),
-        (("digits",), 3, "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"),
+        (("zzz",), 3, "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"),
         (("",), 2, "names, paths, or --all"),
         (("good", "--only", "task-filez"), 3, "Did you mean 'task-files'"),
     ],
@@ -430,9 +435,9 @@ def test_a_run_in_which_nothing_was_checked_is_a_failure(good: Path) -> None:
 
 def test_the_help_lists_exactly_what_is_run(good: Path) -> None:
     text = neuco(good, "check", "--help").out
-    listed = re.findall(r"^  ((?:task|method)-\w+) ", text, re.MULTILINE)
+    listed = re.findall(r"^  ((?:task|method|dataset)-\w+) ", text, re.MULTILINE)
     assert listed == [item.id for item in all_checks()]
-    assert set(listed) == set(check(good, "good", "plain"))
+    assert set(listed) == set(check(good, "good", "plain", "olinda"))
 
 
 def test_contract_gives_one_test_for_each_check(good: Path) -> None:

@@ -92,6 +92,10 @@ def test_what_new_task_says_of_each_kind(world: Path) -> None:
     assert "splits    group, whatever the protocol" in said["blocks"]
     assert "kind      classification (given), metric f1" in said["stars"]
     assert "regression" in said["pair"]
+    options = ("--isolated", "--line-length", "120")
+    for rules in ("check", "format --check"):
+        done = command.python("-m", "ruff", *rules.split(), *options, world / "neuco_tasks")
+        assert done.code == 0, done.text
 
 
 def test_each_kind_keeps_the_contract(world: Path) -> None:

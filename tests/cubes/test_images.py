@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import warnings
 import zipfile
 from pathlib import Path
@@ -212,6 +213,20 @@ def test_an_archive_that_is_not_what_it_says_is_refused(tiffs: Path, tmp_path: P
     with pytest.raises(DataError, match="not an archive of images"):
         open_archive(tmp_path / "other.zip")
     assert [reason for _, reason in damaged(archive)] == [""] * 6
+
+
+def test_an_archive_is_never_unpickled(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", np.zeros((1, 1, 2, 2), "uint8"))
+    archive = archive_of(tmp_path, tmp_path / "x.zip")
+    forged = io.BytesIO()
+    np.save(forged, np.array([print], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(tmp_path / "x.zip") as whole, zipfile.ZipFile(tmp_path / "y.zip", "w") as other:
+        other.writestr("index.json", whole.read("index.json"))
+        other.writestr("a.npy", forged.getvalue())
+    data = (tmp_path / "y.zip").read_bytes()
+    remote = Remote((tmp_path / "y.zip").as_uri(), sha256=hashlib.sha256(data).hexdigest())
+    with pytest.raises(DataError, match="damaged image 'a'"):
+        ImageArchive(remote, bands=archive.bands, seasons=archive.seasons).read(["a"])
 
 
 @pytest.mark.parametrize(

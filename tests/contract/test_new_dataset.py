@@ -1,0 +1,93 @@
+"""``neuco new dataset`` and ``neuco data package FOLDER``: what they write, say and refuse."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.command import Said, neuco_here, python
+from tests.contract.helpers import neuco
+
+WORDS = ("--title", "Own", "--description", "Of images", "--license", "CC0-1.0")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Four arrays, and a file that is no image."""
+    images = tmp_path / "images"
+    images.mkdir()
+    for place in range(4):
+        np.save(images / f"s{place}.npy", np.full((2, 3, 4, 5), place, "int16"))
+    (images / "notes.txt").touch()
+    return images
+
+
+def new(folder: Path, *options: object, images: object = None) -> Said:
+    args = ("--images", images or folder, *WORDS, "--into", folder.parent)
+    return neuco_here("new", "dataset", "own", *args, *options)
+
+
+def test_names_can_be_given_and_other_files_are_counted(folder: Path) -> None:
+    made = new(folder, "--bands", "s2l2a/B02,s2l2a/B03,B04", "--seasons", "spring,fall")
+    assert made.code == 0, made.err
+    assert "bands     s2l2a/B02, s2l2a/B03, image/B04" in made.out
+    assert "no images 1 .txt: not looked at" in made.out
+    assert "edit" in made.out, "caveats are asked for if they were not given"
+    source = (folder.parent / "neuco_tasks/own/__init__.py").read_text()
+    assert 'SEASONS = ("spring", "fall")' in source
+    assert python("-m", "ruff", "format", "--check", "--isolated", folder.parent / "neuco_tasks").code == 0
+    done = neuco(folder.parent, "check", "own")
+    assert "dataset-images    ok  4 images of 3 bands, 4 × 5 pixels" in done.out, done.text
+
+
+def test_a_damaged_image_is_named_and_left_out_only_if_asked_for(folder: Path) -> None:
+    (folder / "s2.npy").write_bytes((folder / "s2.npy").read_bytes()[:150])
+    refused = new(folder)
+    assert refused.code == 4
+    assert "images that cannot be used; got 1 of 4: s2: " in refused.err
+    assert not (folder.parent / "neuco_tasks").exists()
+    made = new(folder, "--leave-out-damaged")
+    assert "left out  s2: " in made.out
+    assert "Left out, because damaged: s2: " in (folder.parent / "neuco_tasks/own/README.md").read_text()
+
+
+def test_what_is_too_large_for_the_tree_is_published_first(folder: Path) -> None:
+    noise = np.random.default_rng(0).integers(0, 2**16, (2, 3, 200, 200), "uint16")
+    for place in range(4):
+        np.save(folder / f"s{place}.npy", noise)
+    refused = new(folder)
+    assert refused.code == 2
+    assert "too large for the tree; expected at most 1 MB, got 1.9 MB" in refused.err
+    out = folder.parent / "own.zip"
+    assert f"`neuco data package {folder} --out own.zip`" in refused.err
+    packed = neuco_here("data", "package", folder, "--out", out)
+    assert f"wrote {out}: 4 images of 200 × 200 pixels" in packed.out, packed.err
+    assert neuco_here("data", "package", folder, "--out", out).code == 2, "nothing is overwritten"
+    assert "packed already" in neuco_here("data", "package", out, "--out", folder.parent / "other.zip").err
+    made = new(folder, images=out.as_uri())
+    assert made.code == 0, made.err
+    assert not (folder.parent / "neuco_tasks/own/images.zip").exists()
+    assert f'"{out.as_uri()}"' in (folder.parent / "neuco_tasks/own/__init__.py").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (("--bands", "a,b"), 2, "bad names of bands; expected 3 different ones"),
+        (("--protocol", "rigde"), 3, "Did you mean 'ridge'"),
+        (("--license", "mine"), 1, "bad licence"),
+    ],
+)
+def test_a_wrong_use_is_refused_and_nothing_is_written(
+    options: tuple[str, ...], code: int, words: str, folder: Path
+) -> None:
+    done = new(folder, *options)
+    assert (done.code, words in done.err) == (code, True), done.err
+    assert not (folder.parent / "neuco_tasks").exists()
+
+
+def test_no_such_folder(tmp_path: Path) -> None:
+    done = new(tmp_path / "none", images=tmp_path / "none")
+    assert (done.code, "no such file; expected a file, or an address" in done.err) == (2, True), done.err
