@@ -37,3 +37,11 @@ def installed_version(package: str) -> str:
 def requirement_name(requirement: str) -> str:
     """The name of the package that a requirement such as ``Timm[all]>=1.0`` is about, in its one normal form."""
     return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;@\[(]", requirement.strip(), maxsplit=1)[0]).lower()
+
+
+def show_in_debug(error: BaseException) -> None:
+    """Print the traceback of an error that ends as a line in a table, if ``neuco --debug`` asked for it."""
+    if switched_on("NEUCO_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)

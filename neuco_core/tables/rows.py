@@ -102,7 +102,8 @@ def check_header(header: Sequence[str], path: Path) -> list[str]:
     check_columns(len(header), path)
     names = [name.strip() for name in header]
     if "id" not in names:
-        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), "")
+        hint = "Name the column with the samples' ids id"
+        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), hint)
         raise DataError("no id column", where=path, expected="a column named 'id'", got=shown(names), hint=hint)
     double = first_double(names)
     if double is not None:
