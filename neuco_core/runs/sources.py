@@ -121,10 +121,13 @@ def examples(own: Collection[str], labelled: Collection[str]) -> str:
     return f"ids such as {next(iter(own), '')!r}, and the task has {next(iter(labelled), '')!r}"
 
 
-def open_source(text: str, *, strict: bool = False) -> Source:
-    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused."""
+def open_source(text: str, *, strict: bool = False, **options: Any) -> Source:
+    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused.
+
+    ``options`` are those of ``method_embeddings``.
+    """
     if "." in text or "/" in text:
         return FileSource(Path(text).expanduser(), strict=strict)
     from neuco_core.plugins.catalog import load_method
 
-    return MethodSource(load_method(text))
+    return MethodSource(load_method(text), **options)

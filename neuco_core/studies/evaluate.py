@@ -160,7 +160,7 @@ def evaluate(
     notebooks, and a line a minute elsewhere.
     """
     tasks = as_tasks(on, protocol, changes)
-    source = as_source(what, ids, name)
+    source = as_source(what, ids, name, quiet=progress is False)
     scores: dict[str, Score] = {}
     left_out: dict[str, str] = {}
     notes: dict[str, None] = {}

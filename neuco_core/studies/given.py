@@ -30,14 +30,15 @@ ON = "a task, a suite or a dataset, the id of one, or a list of these"
 YOURS = "yours"
 
 
-def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "") -> Source:
-    """Whatever ``evaluate`` is given, as something that has embeddings for a task."""
+def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *, quiet: bool = False) -> Source:
+    """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
+    shown: dict[str, Any] = {"progress": False} if quiet else {}
     if ids is not None:
         return _made(_rows(ids, what), name)
     if isinstance(what, Method):
-        return MethodSource(what)
+        return MethodSource(what, **shown)
     if isinstance(what, str | os.PathLike):
-        return _named(what, name)
+        return _named(what, name, shown)
     if isinstance(what, Embeddings):
         return _made(what, name)
     if _is_frame(what):
@@ -50,14 +51,14 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "") ->
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
     if callable(what) or hasattr(what, "encode"):
-        return MethodSource(_encoder(what, name), cached=False, threads=1)
+        return MethodSource(_encoder(what, name), cached=False, threads=1, **shown)
     raise UsageError("nothing that embeddings can be had from", expected=WHAT, got=_kind(what))
 
 
-def _named(what: str | os.PathLike[str], name: str) -> Source:
+def _named(what: str | os.PathLike[str], name: str, shown: Mapping[str, Any]) -> Source:
     if isinstance(what, str):
         try:
-            return open_source(what)
+            return open_source(what, **shown)
         except UnknownIdError as error:
             error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
             raise
