@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from neuco_core.specs import Splitter as Splitter
     from neuco_core.specs import Suite as Suite
     from neuco_core.specs import Task as Task
+    from neuco_core.studies.evaluate import Results as Results
+    from neuco_core.studies.evaluate import evaluate as evaluate
+    from neuco_core.tables.embeddings import Embeddings as Embeddings
     from neuco_core.tables.embeddings import read_embeddings as read_embeddings
 
 __version__ = "0.1.0"
@@ -50,7 +53,8 @@ _PUBLIC = {
     "protocol": "Protocol",
     "scoring.scorer": "Score score",
     "specs": "Baseline BoardKind Dataset Engine Method Metric Probe Remote Splitter Suite Task",
-    "tables.embeddings": "read_embeddings",
+    "studies.evaluate": "Results evaluate",
+    "tables.embeddings": "Embeddings read_embeddings",
 }
 _HOME = {name: f"neuco_core.{module}" for module, names in _PUBLIC.items() for name in names.split()}
 __all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names

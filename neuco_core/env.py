@@ -37,3 +37,21 @@ def installed_version(package: str) -> str:
 def requirement_name(requirement: str) -> str:
     """The name of the package that a requirement such as ``Timm[all]>=1.0`` is about, in its one normal form."""
     return re.sub(r"[-_.]+", "-", re.split(r"[\s<>=!~;@\[(]", requirement.strip(), maxsplit=1)[0]).lower()
+
+
+def how_to_install(extra: str) -> str:
+    """The command that brings an extra of neuco, by the names of its packages: neuco itself may be on no index."""
+    wanted = re.compile(rf"(.*?)\s*;.*extra == ['\"]{extra}['\"]")
+    try:
+        found = [match[1] for line in metadata.requires("neuco") or () if (match := wanted.match(line))]
+    except metadata.PackageNotFoundError:  # on the path, and not installed
+        found = []
+    return "pip install " + " ".join(f"'{name}'" for name in found or [f"neuco[{extra}]"])
+
+
+def show_in_debug(error: BaseException) -> None:
+    """Print the traceback of an error that ends as a line in a table, if ``neuco --debug`` asked for it."""
+    if switched_on("NEUCO_DEBUG"):
+        import traceback
+
+        traceback.print_exception(error)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, UsageError
 from neuco_core.files import write_atomic
 
@@ -22,7 +23,7 @@ def check_target(path: Path | None = None) -> None:
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError as error:
-        raise DependencyError("figures need matplotlib", hint="Run `pip install 'neuco[plots]'`") from error
+        raise DependencyError("figures need matplotlib", hint=f"Run `{how_to_install('plots')}`") from error
     if path is not None and path.suffix.lower() not in STAMPS:
         got = path.suffix or "no suffix"
         raise UsageError("not a figure format", where=path, expected=", ".join(STAMPS), got=got)

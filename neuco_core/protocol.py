@@ -11,13 +11,14 @@ from typing import Any
 from neuco_core import _validate as v
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.specs import SCALARS
+from neuco_core.text import Brief
 
 SHUFFLE = "shuffle"
 DEFAULT_PROTOCOL = "neuco-2025"  # where neither a reader nor a suite nor a dataset names one
 
 
 @dataclass(frozen=True, kw_only=True)
-class Protocol:
+class Protocol(Brief):
     """The rules of scoring. A variant made by ``with_`` says so in its name: ``neuco-2025+k=50,lr=0.0001``.
 
     ``flat`` says what a test part without variance, or with one class only, is worth: what the metric gives for

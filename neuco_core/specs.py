@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from neuco_core import _validate as v
+from neuco_core.text import Brief
 
 if TYPE_CHECKING:
     import xarray
@@ -49,7 +50,7 @@ class Origin:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spec:
+class Spec(Brief):
     """What every registered noun has: an id, words for people, and where it came from."""
 
     id: str
@@ -105,7 +106,7 @@ def _scheme(url: str) -> str:
 
 
 @dataclass(frozen=True)
-class Remote:
+class Remote(Brief):
     """A file somewhere, and the sha256 that says which file it is.
 
     ``sha256=None`` means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
@@ -190,6 +191,18 @@ class Dataset(Content):
         v.check_bool(self, "synthetic")
         v.check_text(self, "protocol")
         v.freeze_strings(self, "related")
+
+    def ids(self) -> tuple[str, ...]:
+        """The ids of all samples, without reading any."""
+        from neuco_core.cubes.cubes import source_of
+
+        return tuple(source_of(self).ids())
+
+    def __len__(self) -> int:
+        return len(self.ids())
+
+    def __bool__(self) -> bool:
+        return True  # also one whose samples are not here to be counted
 
     def open(self, sample_id: str) -> xarray.DataArray:
         """One sample as (season, band, y, x) with named seasons, bands and modalities."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def clean(text: str) -> str:
@@ -36,3 +38,41 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
     shown = ", ".join(names[:most])
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
+
+
+LONGEST_REPR, LONGEST_VALUE = 320, 70
+
+
+class Brief:
+    """Dataclasses with a ``repr`` of a few lines at most, however much they hold: it is what a notebook shows."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "__repr__" not in cls.__dict__:  # before the dataclass would make one
+            cls.__repr__ = brief  # type: ignore[method-assign]
+
+
+def brief(value: Any) -> str:
+    """``Type(field=value, …)`` with what differs from the defaults, each cut short."""
+    told = [f"{f.name}={_short(getattr(value, f.name))}" for f in dataclasses.fields(value) if _tells(value, f)]
+    text = ", ".join(told)
+    cut = text if len(text) <= LONGEST_REPR else text[: LONGEST_REPR - 1] + "…"
+    return f"{type(value).__name__}({cut})"
+
+
+def _tells(owner: object, field: dataclasses.Field[Any]) -> bool:
+    made = field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
+    value = getattr(owner, field.name)
+    if isinstance(value, Mapping | tuple | str) and not value:
+        return False
+    return field.repr and not (value is made or (type(value) is type(made) and value == made))
+
+
+def _short(value: object) -> str:
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        return f"<{value.dtype} {value.shape}>"
+    if isinstance(value, Mapping) and len(value) > 3:
+        return f"{{{', '.join(map(repr, list(value)[:2]))}, … {len(value)} in all}}"
+    if isinstance(value, tuple) and len(value) > 3:
+        return f"({', '.join(shorten(item, 30) for item in value[:2])}, … {len(value)} in all)"
+    return shorten(value, LONGEST_VALUE)

@@ -230,6 +230,10 @@ class Board(Ranked, frozen=True, kw_only=True):
     fact_columns: tuple[Column, ...] = ()
     schema: Literal[2] = 2
 
+    def __repr__(self) -> str:
+        first = ", ".join(row.method for row in sorted(self.ranked, key=lambda row: row.rank or 0)[:3])
+        return f"Board({self.about.id}: {len(self.ranked)} methods ranked on {len(self.tasks)} tasks; first {first})"
+
     def __post_init__(self) -> None:
         super().__post_init__()
         unique("column", [column.key for column in (*self.columns, *self.fact_columns)])

@@ -23,7 +23,7 @@ from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.labels import run_labels
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
-from neuco_core.text import counted, join_names
+from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 if TYPE_CHECKING:
     from neuco_core.specs import Suite, Task
@@ -41,6 +41,9 @@ class Place:
     sentence: str
     missing: Mapping[str, tuple[str, ...]]
 
+    def __repr__(self) -> str:
+        return f"Place({one_line(self.sentence, LONGEST_REPR)})"
+
     def to_json(self) -> dict[str, Any]:
         missing = {dataset: list(ids) for dataset, ids in self.missing.items()}
         return {"file": self.file.name, "method": self.row.method, "sentence": self.sentence, "missing": missing}
@@ -53,6 +56,9 @@ class Standing:
     board: Board
     places: tuple[Place, ...]
     notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Standing({one_line(' '.join(place.sentence for place in self.places), LONGEST_REPR)})"
 
 
 def rank_on(
@@ -69,9 +75,7 @@ def rank_on(
     the patterns. ``told`` is called with each score. The registry is read and never written.
     """
     now = current(registry or registry_dir())
-    chosen = now.suites.get(suite) if isinstance(suite, str) else suite
-    if chosen is None:
-        raise UnknownIdError("suite", str(suite), now.suites)
+    chosen = _suite(now, suite)
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
@@ -83,11 +87,39 @@ def rank_on(
         missing = [_missing(file, tasks, shared) for file in opened]
     board = _board(now, chosen, records, [file.method.id for file in opened], options, only)
     rows = {row.method: row for row in board.rows}
-    places = [_place(board, file, rows[file.method.id], own) for file, own in zip(opened, missing, strict=True)]
+    places = [
+        Place(file.path, rows[file.method.id], _sentence(board, file.path.name + YOURS, rows[file.method.id]), own)
+        for file, own in zip(opened, missing, strict=True)
+    ]
     titles = {file.method.id: file.path.name + YOURS for file in opened}
     marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
-    notes = [note for place in places for note in _notes(place, records)]
+    notes = [note for place, file in zip(places, opened, strict=True) for note in _notes(place, file, records)]
     return Standing(replace_fields(board, rows=marked), tuple(places), tuple(notes))
+
+
+def rank_of(
+    suite: str | Suite,
+    method: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    registry: Path | None = None,
+) -> Standing:
+    """Where a method with records stands on a suite's board."""
+    now = current(registry or registry_dir())
+    board = now.board(_suite(now, suite), options, (*only, method) if only else ())
+    rows = {row.method: row for row in board.rows}
+    if method not in rows:
+        raise UnknownIdError("method on this board", method, rows)
+    sentence = _sentence(board, method, rows[method], "has")
+    return Standing(board, (Place(Path(method), rows[method], sentence, {}),), (sentence,))
+
+
+def _suite(now: Current, suite: str | Suite) -> Suite:
+    chosen = now.suites.get(suite) if isinstance(suite, str) else suite
+    if chosen is None:
+        raise UnknownIdError("suite", str(suite), now.suites)
+    return chosen
 
 
 def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str) -> EmbeddingsFile:
@@ -96,7 +128,9 @@ def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str)
         datasets = ", ".join(sorted({task.dataset for task in tasks}))
         hint = "See `neuco leaderboard list` for other suites; the column of ids must be named id"
         expected = f"ids of {datasets}"
-        raise UsageError(f"no id of the file has a label in suite {suite!r}", where=path, expected=expected, hint=hint)
+        got = next(iter(file.left_out.values())).partition(": ")[2]
+        what = f"no id of the file has a label in suite {suite!r}"
+        raise UsageError(what, where=path, expected=expected, got=got or None, hint=hint)
     return file
 
 
@@ -149,22 +183,22 @@ def _board(
     return pool.board(suite, options, (*only, *names) if only else ())
 
 
-def _place(board: Board, file: EmbeddingsFile, row: BoardRow, missing: Mapping[str, tuple[str, ...]]) -> Place:
-    name = file.path.name + YOURS
+def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") -> str:
     if row.rank is None:
         lacks = f"it has no score on {len(row.lacks)} of {counted(len(row.cells), 'task')} ({join_names([*row.lacks])})"
-        return Place(file.path, row, f"{name} is not ranked: {row.note or lacks}.", missing)
+        return f"{name} is not ranked: {row.note or lacks}."
     interval, how = row.intervals.get(RANK.key), board.uncertainty
     sure = f"; ranks {show(RANK, interval)} are plausible at {how.level:.0%}" if interval and how else ""
     group = {other for group in board.groups or () if row.method in group for other in group} - {row.method}
     alike = sorted(group, key=lambda other: (abs(board.ranks[other] - board.ranks[row.method]), other))  # nearest first
     tied = f"; statistically indistinguishable from {join_names(alike)}" if alike else ""
-    return Place(file.path, row, f"{name} would have rank {row.rank} of {len(board.ranked)}{sure}{tied}.", missing)
+    return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{sure}{tied}."
 
 
-def _notes(place: Place, records: Sequence[Record]) -> Iterator[str]:
+def _notes(place: Place, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
     yield place.sentence
     name = place.file.name
+    yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
     for dataset, ids in place.missing.items():
         lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
         comparable = (

@@ -49,6 +49,13 @@ COMMANDS = {
     "validate": "neuco_core.cli.embed:validate",
     "verify": "neuco_core.cli.verify:verify",
 }
+# How the help shows them; a test sees to it that none is missing.
+GROUPS = {
+    "Score": "score compare ablate leaderboard bench",
+    "Look up": "tasks methods datasets suites protocols show plugins",
+    "Bring your own": "new check embed validate",
+    "Data and records": "data verify explain doctor",
+}
 CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
@@ -92,7 +99,10 @@ class Main(CommandTable):
         return _plugin_command(name, entries) if entries else super().get_command(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        super().format_commands(ctx, formatter)
+        for title, names in GROUPS.items():
+            commands = {name: CommandTable.get_command(self, ctx, name) for name in names.split()}
+            with formatter.section(title):
+                formatter.write_dl([(name, found.get_short_help_str(90)) for name, found in commands.items() if found])
         # Named, not imported: a command of another package must not make the help slow or break it.
         entries = [entry for name, entries in _other_commands().items() if name not in COMMANDS for entry in entries]
         rows = [(entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in entries]
@@ -153,16 +163,25 @@ def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
 
 @click.group(cls=Main, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="neuco")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.option("--debug", is_flag=True, help="Show the traceback of an error, also of a method's own code.")
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
+    if debug:
+        _tell_workers(ctx)
     if ctx.invoked_subcommand in COMMANDS:  # a command of another package may want its own standard output
         keep_stdout()
     if ctx.invoked_subcommand != "doctor":  # which tells of it beside all else that is wrong
         from neuco_core.fetch.cache import cache_dir
 
         cache_dir()  # raises now, and not when an hour of scoring is to be stored
+
+
+def _tell_workers(ctx: click.Context) -> None:
+    """Workers and checks print the tracebacks of what they survive, for as long as this command runs."""
+    before = os.environ.get("NEUCO_DEBUG", "")
+    os.environ["NEUCO_DEBUG"] = "1"
+    ctx.call_on_close(lambda: os.environ.__setitem__("NEUCO_DEBUG", before))
 
 
 def main(args: list[str] | None = None) -> None:

@@ -114,19 +114,18 @@ def ablate(
     if embeddings is None:
         source: Source = MethodSource(load_method(str(method)))
     else:
-        source = FileSource(embeddings, dim=choice.protocol.embedding_dim)
+        source = FileSource(embeddings)
     tasks, notes = _usable(source, choice.tasks)
+    protocol = choice.protocol_of(tasks[0][0])
     whole = source.embeddings(tasks[0][0])
     axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
     variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
     with prompt_interrupt(), progress_bar() as progress:
-        points = list(
-            run(whole, tasks, choice.protocol, variants, seed=projection_seed, threads=threads, progress=progress)
-        )
+        points = list(run(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress))
     scored = [point for point in points if not point.problem]
-    _show(points, source, choice.protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
+    _show(points, source, protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
     if plot and scored:
-        _draw(scored, source.name, choice.protocol, plot)
+        _draw(scored, source.name, protocol, plot)
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
-from neuco_core.cli.output import echo_json, json_option, table
-from neuco_core.text import counted
+from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -39,35 +39,45 @@ def compare(
     resampled t-test, which allows for overlapping splits; "p (Holm)" also accounts for testing several tasks.
     """
     from neuco_core.errors import ScoreError
-    from neuco_core.runs.sources import open_source
+    from neuco_core.runs.sources import FileSource, open_source
+    from neuco_core.scoring.leaks import columns_used
     from neuco_core.studies.pairs import compare_tasks, problem
 
     choice = choose(**selection)
-    dim = choice.protocol.embedding_dim
-    sources = open_source(a, strict=strict, dim=dim), open_source(b, strict=strict, dim=dim)
+    sources = open_source(a, strict=strict), open_source(b, strict=strict)
+    for source in sources:
+        if isinstance(source, FileSource):
+            click.echo(clean(f"{source.name}: {columns_used(source.read())}"), err=True)
     with prompt_interrupt(), progress_bar() as progress:
         pairs = compare_tasks(
             *sources,
-            choice.tasks,
-            choice.protocol,
+            choice.groups,
             confidence=confidence,
             threads=threads,
             progress=progress,
             same_dataset=choice.same_dataset,
         )
-    _show(pairs, (sources[0].name, sources[1].name), choice.protocol, confidence, as_json)
+    _show(pairs, (sources[0].name, sources[1].name), [used for used, _ in choice.groups], confidence, as_json)
     reason = problem(pairs, choice.asked)
     if reason:
         raise ScoreError(reason)
 
 
-def _show(pairs: Sequence[Pair], names: tuple[str, str], protocol: Protocol, confidence: float, as_json: bool) -> None:
+def _show(
+    pairs: Sequence[Pair], names: tuple[str, str], protocols: Sequence[Protocol], confidence: float, as_json: bool
+) -> None:
     from neuco_core.jsonio import jsonable
+    from neuco_core.scoring.quality import ruled
     from neuco_core.specs import to_json
     from neuco_core.studies.inputs import grouped
 
     if as_json:
-        head = {"a": names[0], "b": names[1], "protocol": to_json(protocol), "test": "corrected resampled t-test"}
+        head = {
+            "a": names[0],
+            "b": names[1],
+            "protocols": to_json(list(protocols)),
+            "test": "corrected resampled t-test",
+        }
         echo_json(jsonable({**head, "tasks": [pair.to_json() for pair in pairs]}))
         return
     rows = [_row(pair, confidence) for pair in pairs if pair.test is not None]
@@ -77,9 +87,19 @@ def _show(pairs: Sequence[Pair], names: tuple[str, str], protocol: Protocol, con
         click.echo(f"A = {names[0]}, B = {names[1]}")
         click.echo(table(columns, rows, right=range(2, 9)))
         test = "corrected resampled t-test (Nadeau and Bengio 2003)"
-        counts = sorted({pair.test.splits + pair.test.left_out for pair in pairs if pair.test})
-        click.echo(f"protocol {protocol.name}: {' or '.join(counted(n, 'split') for n in counts)}; {test}")
+        for protocol in protocols:
+            own = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]
+            counts = sorted({pair.test.splits + pair.test.left_out for pair in own if pair.test})
+            names_of = f" ({join_names([pair.task for pair in own])})" if len(protocols) > 1 else ""
+            if own:
+                splits = " or ".join(counted(n, "split") for n in counts)
+                click.echo(f"protocol {protocol.name}{names_of}: {splits}; {test}")
         for pair in pairs:
+            for warning in pair.warnings:
+                click.echo(clean(f"neuco: warning: {warning}"), err=True)
+            for name, one in zip(names, (pair.a, pair.b), strict=True):
+                if one and (words := ruled(one.per_split)):
+                    click.echo(f"{pair.task}, {name}: a few splits rule the mean: {words}")
             if pair.test and pair.test.left_out:
                 whole = pair.test.splits + pair.test.left_out
                 click.echo(

@@ -20,21 +20,25 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def ls(as_json: bool) -> None:
-    """List the cache: files, what uses them, and binary copies of large CSV files."""
+    """List the cache: files, what uses them, binary copies of large CSV files, and what encoders made."""
     from neuco_core.fetch.cache import cache_dir, entries
-    from neuco_core.fetch.usage import users
+    from neuco_core.fetch.usage import made_here, users
     from neuco_core.tables.kept import copies
 
     used = users()
     files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
     binary = [copy.describe() for copy in copies()]
+    made = made_here()
     if as_json:
-        return echo_json({"cache": str(cache_dir()), "copies": binary, "files": files})
+        return echo_json({"cache": str(cache_dir()), "copies": binary, "files": files, "made": made})
     cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in files]
     cells += [(c["sha256"][:12], str(c["size"]), c["name"], "(binary copy)") for c in binary]
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
     size = sum(item["size"] for item in [*files, *binary])
     click.echo(f"{counted(len(cells), 'file')}, {size} bytes in {cache_dir()}")
+    if made:
+        told = ", ".join(f"{name} {size} bytes" for name, size in made.items())
+        click.echo(f"made here, and made again if removed (`neuco data prune --all`): {told}")
     return None
 
 

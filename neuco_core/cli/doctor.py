@@ -114,7 +114,11 @@ def _extras() -> Iterator[Row]:
         use = USES.get(extra, "")
         lacking = [f"{need.name}{need.specifier}" for need in wanted if not _satisfied(need)]
         if lacking:
-            yield f"extra {extra}", "missing", f"{', '.join(lacking)} for {use}: pip install 'neuco[{extra}]'"
+            yield (
+                f"extra {extra}",
+                "missing",
+                f"{', '.join(lacking)} for {use}: pip install {' '.join(map(repr, lacking))}",
+            )
         else:
             names = ", ".join(f"{need.name} {metadata.version(need.name)}" for need in wanted)
             yield f"extra {extra}", "ok", f"{shorten(names, 60, placeholder=' …')}: {use}"

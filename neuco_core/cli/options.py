@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,12 +12,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.protocol import DEFAULT_PROTOCOL
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.specs import Task
-    from neuco_core.studies.inputs import Progress
+    from neuco_core.studies.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATTERN = "*?["
@@ -36,14 +34,20 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
+def split_commas(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
+    """``--task a,b`` is ``--task a --task b``: no id has a comma."""
+    return tuple(name.strip() for text in value for name in text.split(",") if name.strip())
+
+
 task_options = together(
     click.option(
         "--task",
         "tasks",
         multiple=True,
         metavar="ID|GLOB",
+        callback=split_commas,
         shell_complete=ids_of("task"),
-        help="Only these tasks; repeatable.",
+        help="Only these tasks; repeatable, or separated by commas.",
     ),
     click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
     click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel."),
@@ -78,33 +82,22 @@ def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
     return frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
 
 
-def by_protocol(
-    tasks: Sequence[Task], name: str | None, suite: str | None, **changes: Any
-) -> list[tuple[Protocol, list[Task]]]:
-    """The tasks with how to score them: as named, or as the suite, or as their dataset says, changed by options."""
-    from neuco_core.errors import SpecError, UsageError
-    from neuco_core.plugins.catalog import load_protocol, load_suite, task_protocol
-
-    groups: dict[str, tuple[Protocol, list[Task]]] = {}
-    try:
-        named = load_protocol(name or load_suite(str(suite)).protocol) if name or suite else None
-        for task in tasks:
-            protocol = named or task_protocol(task)
-            given = {key: new for key, new in changes.items() if new is not None and getattr(protocol, key) != new}
-            protocol = protocol.with_(**given) if given else protocol
-            groups.setdefault(protocol.name, (protocol, []))[1].append(task)
-    except SpecError as error:  # a wrong value on the command line, not a broken plugin
-        raise UsageError(str(error)) from error
-    return [groups[key] for key in sorted(groups)]
-
-
 class Choice(NamedTuple):
-    """What was chosen by options; ``asked`` are the tasks named by id, ``same_dataset`` says that one was implied."""
+    """What was chosen by options: the tasks by how they are scored.
 
-    tasks: list[Task]
-    protocol: Protocol
+    ``asked`` are the tasks named by id, ``same_dataset`` says that one was implied.
+    """
+
+    groups: list[tuple[Protocol, list[Task]]]
     asked: frozenset[str]
     same_dataset: bool
+
+    @property
+    def tasks(self) -> list[Task]:
+        return [task for _, tasks in self.groups for task in tasks]
+
+    def protocol_of(self, task: Task) -> Protocol:
+        return next(protocol for protocol, tasks in self.groups if task in tasks)
 
 
 def choose(
@@ -116,33 +109,20 @@ def choose(
     protocol: str | None,
     **changes: Any,
 ) -> Choice:
-    """Tasks and protocol from the values of ``task_options`` and ``protocol_options``.
+    """Tasks and protocols from the values of ``task_options`` and ``protocol_options``."""
+    from neuco_core.runs.choice import by_protocol
 
-    There is one protocol for all: ``neuco-2025`` if the tasks' datasets name several.
-    """
     chosen, asked = choose_tasks(tasks, suite, kind, tags, dataset), exact_ids(tasks)
-    groups = by_protocol(chosen, protocol, suite, **changes)
-    if len(groups) > 1:
-        groups = by_protocol(chosen, DEFAULT_PROTOCOL, None, **changes)
-    return Choice(chosen, groups[0][0], asked, dataset is not None or bool(asked))
+    return Choice(by_protocol(chosen, protocol, suite, **changes), asked, dataset is not None or bool(asked))
 
 
 @contextmanager
-def progress_bar() -> Iterator[Progress | None]:
-    """A bar on the terminal (stderr) with the time left; none if stderr is not a terminal."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from tqdm import tqdm
+def progress_bar(*, lines: bool = True) -> Iterator[Progress | None]:
+    """A bar on a terminal (stderr) with the time left; elsewhere a line a minute, or nothing."""
+    from neuco_core.studies.progress import shown
 
-    form = "{desc:30.30} {percentage:3.0f} %|{bar}| {elapsed} so far, {remaining} left"
-    with tqdm(total=1.0, bar_format=form, file=sys.stderr, leave=False) as bar:
-
-        def show(share: float, name: str) -> None:
-            bar.set_description_str(name, refresh=False)
-            bar.update(min(share, 1.0) - bar.n)
-
-        yield show
+    with shown(lines=lines) as tell:
+        yield tell
 
 
 @contextmanager

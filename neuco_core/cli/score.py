@@ -14,15 +14,15 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import (
-    by_protocol,
     choose_tasks,
     exact_ids,
     progress_bar,
     protocol_options,
+    split_commas,
     task_options,
 )
 from neuco_core.cli.output import json_option
-from neuco_core.cli.score_show import describe, describe_plans, show
+from neuco_core.cli.score_show import describe, describe_plans, show, tell_columns
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -85,7 +85,13 @@ def run_options(command: F) -> F:
 
 @click.command()
 @click.option(
-    "--method", "methods", multiple=True, metavar="ID|GLOB", shell_complete=ids_of("method"), help="Repeatable."
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="ID|GLOB",
+    callback=split_commas,
+    shell_complete=ids_of("method"),
+    help="Repeatable, or separated by commas.",
 )
 @click.option(
     "--embeddings",
@@ -95,6 +101,7 @@ def run_options(command: F) -> F:
     help="A CSV, Parquet, NPZ or NPY file, or a folder of TerraTorch's; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every method.")
+@click.argument("words", nargs=-1, metavar="")
 @task_options
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
@@ -111,8 +118,12 @@ def score(**given: Any) -> None:
     """
     from neuco_core._validate import ID
     from neuco_core.errors import UsageError
+    from neuco_core.runs.choice import by_protocol
     from neuco_core.runs.run import shared_folder
 
+    if given["words"]:
+        hint = "Say `neuco score --method ID --task ID`, or --embeddings FILE"
+        raise UsageError("words that belong to no option", got=" ".join(given["words"]), hint=hint)
     if not given["methods"] and not given["files"] and not given["everything"]:
         hint = "Say --method ID, --embeddings FILE or --all; see `neuco methods`"
         raise UsageError("nothing to score", hint=hint)
@@ -166,7 +177,10 @@ def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsF
 
     names = free_names(given["files"], given["name"] or "")
     options = {"strict": given["strict"], "shared": shared, "keep": not given["fresh"]}
-    return [open_file(path, tasks, name=name, **options) for path, name in names.items()]
+    opened = [open_file(path, tasks, name=name, **options) for path, name in names.items()]
+    for file in opened:
+        tell_columns(file)
+    return opened
 
 
 def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:
@@ -186,7 +200,7 @@ def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: li
 @contextmanager
 def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record], None]]:
     """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
-    with progress_bar() as bar:
+    with progress_bar(lines=False) as bar:
         shares: dict[Step, float] = {}
 
         def moved(step: Step, share: float) -> None:
@@ -226,9 +240,11 @@ def _end(results: Sequence[Outcome], given: Given) -> None:
     if failed:
         names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
         shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
-        raise ScoreError(
-            f"{len(failed)} of {counted(len(results), 'cell')} failed: {shown}", hint=f"Try again: {_again('--retry')}"
-        )
+        crashed = any(kind == "method" for _, _, kind in failed)
+        hint = "`neuco --debug …` shows a method's own traceback. " * crashed + f"Try again: {_again('--retry')}"
+        raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {shown}", hint=hint)
     problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
     if problem:
-        raise ScoreError(problem, hint="The lines above say why; `neuco explain METHOD TASK` says more")
+        reasons = {outcome.reason for outcome in results if outcome.status != "ok"}
+        why = reasons.pop() if len(reasons) == 1 else "the lines above say why"
+        raise ScoreError(f"{problem}: {why}", hint="`neuco explain METHOD TASK` says more")

@@ -12,6 +12,7 @@ from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
+    from neuco_core.runs.files import EmbeddingsFile
     from neuco_core.runs.outcomes import Outcome
     from neuco_core.runs.plan import Plan
 
@@ -30,6 +31,13 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         click.echo(f"  {count:6} {state:15} {STATES[state]}")
     for line in grouped((cell.state, cell.method.label, cell.task.label, cell.reason) for cell in cells):
         click.echo(line)
+
+
+def tell_columns(file: EmbeddingsFile) -> None:
+    """Which columns of a file are taken for values, and which of them seem to hold the labels."""
+    click.echo(clean(f"{file.path.name}: {file.columns}"), err=True)
+    for sentence in file.warnings:
+        click.echo(clean(f"neuco: warning: {file.path.name}: {sentence}"), err=True)
 
 
 def describe(record: Record) -> str:
@@ -70,7 +78,8 @@ def show(
             counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
             splits = " or ".join(counted(count, "split") for count in counts)
             click.echo(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
-    for line in (*_odd([record for _, record in scored]), *_replaced(results)):
+    records = [record for _, record in scored]
+    for line in (*_mean_q(records), *_odd(records), *_replaced(results)):
         click.echo(line)
     gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
     told = [
@@ -119,12 +128,26 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     return lines
 
 
+def _mean_q(records: Sequence[Record]) -> Iterator[str]:
+    """Of each method with several tasks; scores under several protocols are not brought together."""
+    found: dict[tuple[str, str], list[float]] = {}
+    for record in records:
+        if record.q is not None:
+            found.setdefault((record.key[0], record.protocol), []).append(record.q)
+    several = len({protocol for _, protocol in found}) > 1
+    for (method, protocol), own in found.items():
+        if len(own) > 1:
+            told = f"{sum(own) / len(own):.2f} over {counted(len(own), 'task')}"
+            yield f"mean Q of {method}: {told}" + f" under {protocol}" * several
+
+
 def _odd(records: Sequence[Record]) -> list[str]:
     """Test parts that have no score, or an odd one; they are mostly the same for all methods, so each is told once."""
-    from neuco_core.scoring.quality import odd_splits
+    from neuco_core.scoring.quality import odd_splits, ruled
 
     lines = [f"{r.key[1]}: {words}" for r in records for words in odd_splits(r.splits, len(r.per_split))]
-    return list(dict.fromkeys(lines))
+    wild = [("{}, {}: a few splits rule the mean: ".format(*r.key[1::-1]), ruled(r.per_split)) for r in records]
+    return [*dict.fromkeys(lines), *(name + words for name, words in wild if words)]
 
 
 def _replaced(results: Sequence[Outcome]) -> list[str]:

@@ -15,7 +15,10 @@ from neuco_core.cli.output import clean, echo_json, json_option
 @click.argument("name", shell_complete=ids_of("task", "method", "dataset", "suite"))
 @json_option
 def show(name: str, as_json: bool) -> None:
-    """Show what is known of NAME: a task, method, dataset, suite, protocol, metric, probe or splitter."""
+    """Show what is known of NAME: a task, method, dataset, suite, protocol, metric, probe or splitter.
+
+    Besides what it declares: labels, pins, its card and scores on record. Nothing is fetched for that.
+    """
     specs = _find(name)
     if as_json:
         echo_json([{"noun": noun, **spec} for noun, spec in specs])
@@ -25,6 +28,7 @@ def show(name: str, as_json: bool) -> None:
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     """One name may stand for several nouns, e.g. a dataset and the suite of its tasks."""
+    from neuco_core.cli.show_known import facts
     from neuco_core.errors import UnknownIdError
     from neuco_core.plugins.catalog import PROTOCOLS, catalog
     from neuco_core.plugins.discovery import NOUNS
@@ -35,7 +39,7 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
         raise bad[name]
     by_noun: dict[str, Any] = {noun: catalog().plugins.find(noun, name) for noun in NOUNS}
     by_noun |= {"suite": suites.get(name), "protocol": PROTOCOLS.get(name)}
-    specs = [(noun, to_json(spec)) for noun, spec in by_noun.items() if spec is not None]
+    specs = [(noun, {**to_json(spec), "known": facts(spec)}) for noun, spec in by_noun.items() if spec is not None]
     if not specs:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
         known |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}
@@ -56,7 +60,7 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
     rows: list[tuple[str, Any]] = []
     for key, item in value.items():
         if isinstance(item, Mapping):
-            rows += _flat(item, f"{prefix}{key}.")
+            rows += _flat(item, "" if key == "known" else f"{prefix}{key}.")
         else:
             text = ", ".join(map(str, item)) if isinstance(item, list) else item
             text = "nothing" if key == "pretraining" and item == [] else text  # which is not the same as unknown

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from neuco_core.env import show_in_debug
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.plugins.loading import say
 from neuco_core.text import one_line
@@ -105,6 +106,7 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
     except UnpinnedError as error:
         status, detail, cure = FAILED, str(error), ""  # it says itself what to do; the check has seen nothing to cure
     except (Exception, SystemExit) as error:  # code that exits has not passed
+        show_in_debug(error)
         status, detail = FAILED, str(error) if isinstance(error, NeucoError) else say(error)
     return Finding(item.id, subject.id, status, detail, cure if status in (WARNING, FAILED) else "", lacking)
 

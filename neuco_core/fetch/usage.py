@@ -11,6 +11,7 @@ from neuco_core.fetch.cache import TABLES, cache_dir, entries, leftovers, tidy
 from neuco_core.fetch.pins import find_pin
 
 UNUSED = 30 * 86400.0  # seconds after which a binary copy of a CSV file is not worth its place
+MADE = ("encoded", "cubes", "gathered")  # folders of what is made anew when it is missing
 QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
 
@@ -33,14 +34,24 @@ def users() -> dict[str, list[str]]:
     return names
 
 
+def made_here() -> dict[str, int]:
+    """Bytes of what encoders made and of cubes that were drawn, by folder of the cache."""
+    sizes = {name: sum(path.stat().st_size for path in _made(name)) for name in MADE}
+    return {name: size for name, size in sizes.items() if size}
+
+
+def _made(name: str) -> list[Path]:
+    return [path for path in sorted((cache_dir() / name).rglob("*")) if path.is_file()]
+
+
 def prunable(*, everything: bool = False) -> list[Path]:
     """What can be removed: files that nobody declares, old copies and leftovers; or everything that neuco put there."""
     used = {} if everything else users()
     unused = [item.path for item in entries() if item.sha256 not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
     tables = [path for path in sorted((cache_dir() / TABLES).glob("*")) if everything or _is_old(path)]
-    made = [path for name in ("encoded", "cubes") for path in sorted((cache_dir() / name).rglob("*")) if everything]
-    return [*unused, *dead, *tables, *(path for path in made if path.is_file())]
+    made = [path for name in MADE if everything for path in _made(name)]
+    return [*unused, *dead, *tables, *made]
 
 
 def _is_old(path: Path) -> bool:

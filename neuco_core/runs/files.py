@@ -5,25 +5,35 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import catalog
+from neuco_core.runs.sources import examples
 from neuco_core.specs import Method, Remote, Task
+
+if TYPE_CHECKING:
+    from neuco_core.tables.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
 class EmbeddingsFile:
-    """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them."""
+    """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them.
+
+    ``columns`` says which of its columns are taken for values, ``warnings`` which of them seem to hold labels.
+    """
 
     path: Path
     method: Method
     strict: bool = False
     left_out: Mapping[str, str] = field(default_factory=dict)
     ids: frozenset[str] = frozenset()
+    columns: str = ""
+    warnings: tuple[str, ...] = ()
 
 
 def open_file(
@@ -42,19 +52,39 @@ def open_file(
     With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them. Without
     ``keep`` no binary copy of it is used.
     """
+    from neuco_core.runs.labels import run_labels
+    from neuco_core.scoring.leaks import columns_used
     from neuco_core.tables.embeddings import read_embeddings
     from neuco_core.tables.terratorch_files import as_file
 
     path = as_file(path)
-    ids = frozenset(read_embeddings(path, strict=strict, keep=keep).ids)
+    found = read_embeddings(path, strict=strict, keep=keep)
+    ids = frozenset(found.ids)
     labelled = _labelled(ids, tasks, shared)
     datasets = _datasets(tasks, labelled)
     overlap = [a & b for a, b in itertools.combinations(datasets.values(), 2)]
     if not several or any(overlap):
         only_dataset(path, tasks, {task: len(own) for task, own in labelled.items()})
     left_out = {task: f"no id of {path.name} has a label in it" for task, own in labelled.items() if not own}
+    if labelled and not datasets:  # then nothing will be scored, and the reason is the same for all
+        told = examples(found.ids, run_labels(tasks[0], shared).ids)
+        left_out = dict.fromkeys(left_out, f"no id of {path.name} has a label in it: {told}")
     method = _method(path, name or method_id(path), [*datasets] or [tasks[0].dataset])
-    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids)
+    warnings = tuple(_leaks(found, [task for task in tasks if labelled.get(task.label)], shared))
+    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns_used(found), warnings)
+
+
+def _leaks(embeddings: Embeddings, tasks: Sequence[Task], shared: str) -> Iterator[str]:
+    """What is wrong with the columns, each sentence once."""
+    from neuco_core.runs.labels import run_labels
+    from neuco_core.scoring.leaks import leaks
+
+    told: set[str] = set()
+    for task in tasks:
+        for sentence in leaks(embeddings, run_labels(task, shared)):
+            if sentence not in told:
+                yield sentence
+            told.add(sentence)
 
 
 def _datasets(tasks: Sequence[Task], labelled: Mapping[str, set[str]]) -> dict[str, set[str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
-
-SUFFIXES = (".csv", ".parquet", ".npz", ".npy")
 
 
 class Source(Protocol):
@@ -33,11 +31,15 @@ class Source(Protocol):
 
 
 class MethodSource:
-    """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset."""
+    """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset.
 
-    def __init__(self, method: Method) -> None:
+    ``options`` are those of ``method_embeddings``.
+    """
+
+    def __init__(self, method: Method, **options: Any) -> None:
         self.method = method
-        self.name = method.id
+        self.name = method.label
+        self._options = options
         self._last: tuple[str, Embeddings] | None = None
 
     def describe(self) -> dict[str, Any]:
@@ -61,19 +63,24 @@ class MethodSource:
 
     def embeddings(self, task: Task) -> Embeddings:
         if self._last is None or self._last[0] != task.dataset:
-            self._last = task.dataset, self.method.embeddings(task.dataset)
+            from neuco_core.encode.run import method_embeddings
+
+            self._last = task.dataset, method_embeddings(self.method, task.dataset, {}, **self._options)
         return self._last[1]
 
 
 class FileSource:
-    """A file of embeddings, read once; it has something for every task whose ids it holds."""
+    """A file of embeddings, read once; it has something for every task whose ids it holds.
 
-    def __init__(self, path: Path, *, name: str = "", strict: bool = False, dim: int | None = None) -> None:
+    ``made`` are embeddings that are in memory already: then the path is only a name.
+    """
+
+    def __init__(self, path: Path, *, name: str = "", strict: bool = False, made: Embeddings | None = None) -> None:
         self.path = path
         self.name = name or path.name
-        self._options: dict[str, Any] = {"strict": strict, "dim": dim}
-        self._embeddings: Embeddings | None = None
-        self._ids: frozenset[str] = frozenset()
+        self._strict = strict
+        self._embeddings = made
+        self._ids = frozenset(made.ids if made else ())
 
     def describe(self) -> dict[str, Any]:
         found = self.read()
@@ -83,7 +90,7 @@ class FileSource:
         if self._embeddings is None:
             from neuco_core.tables.embeddings import read_embeddings
 
-            self._embeddings = read_embeddings(self.path, keep=True, **self._options)
+            self._embeddings = read_embeddings(self.path, keep=True, strict=self._strict)
             self._ids = frozenset(self._embeddings.ids)
         return self._embeddings
 
@@ -109,10 +116,18 @@ class FileSource:
         only_dataset(self.path, tasks, {name: self.matches(own) for name, own in known.items()})
 
 
-def open_source(text: str, *, strict: bool = False, dim: int | None = None) -> Source:
-    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused."""
-    if text.lower().endswith(SUFFIXES) or "/" in text:
-        return FileSource(Path(text), strict=strict, dim=dim)
+def examples(own: Collection[str], labelled: Collection[str]) -> str:
+    """An id of either side, where they share none: mostly it is a suffix or a prefix."""
+    return f"ids such as {next(iter(own), '')!r}, and the task has {next(iter(labelled), '')!r}"
+
+
+def open_source(text: str, *, strict: bool = False, **options: Any) -> Source:
+    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused.
+
+    ``options`` are those of ``method_embeddings``.
+    """
+    if "." in text or "/" in text:
+        return FileSource(Path(text).expanduser(), strict=strict)
     from neuco_core.plugins.catalog import load_method
 
-    return MethodSource(load_method(text))
+    return MethodSource(load_method(text), **options)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from neuco_core import __version__
 from neuco_core.encode.run import Clock
+from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog
 from neuco_core.plugins.code import StandIn
@@ -53,6 +54,7 @@ class Work:
         try:
             result = self._shards.do(step) if step.shard else self._score(step) if step.task else self._embed(step)
         except Exception as error:
+            show_in_debug(error)
             result = explain_error(error)
         except SystemExit as error:
             result = failure("method", f"the code called exit({error.code!r})")

@@ -42,6 +42,36 @@ def split_count(per_split: Sequence[float | None]) -> str:
     return f"{scored}" if scored == len(per_split) else f"{scored} of {len(per_split)}"
 
 
+WILD = 10.0  # distances between the quartiles
+
+
+def ruled(per_split: Sequence[float | None]) -> str:
+    """Whether a few splits rule the mean, in words: ``4 of 40 splits below -1000; median 0.61``; "" if they do not.
+
+    Few is less than a quarter, far is ten times the distance of the quartiles from the median, and the mean is ruled if
+    it is farther from the median than the quartiles are apart.
+    """
+    values = sorted(value for value in per_split if value is not None and not math.isnan(value))
+    if len(values) < 8:
+        return ""
+    center, mean = median(values), math.fsum(values) / len(values)
+    apart = max(values[3 * len(values) // 4] - values[len(values) // 4], 0.01 * abs(center), 1e-9)
+    wild = [value for value in values if abs(value - center) > WILD * apart]
+    if not wild or 4 * len(wild) >= len(values) or abs(mean - center) <= apart:
+        return ""
+    low = mean < center
+    side = [value for value in wild if (value < center) == low]
+    edge = max(side) if low else min(side)
+    where = f"{'below' if low else 'above'} {_rounded(edge, center):g}"
+    return f"{len(side)} of {len(values)} splits {where}; median {center:.2f}"
+
+
+def _rounded(edge: float, center: float) -> float:
+    """A number of one digit between the two, close to the first."""
+    size = 10.0 ** math.floor(math.log10(max(abs(edge), 1e-12)))
+    return (math.ceil(edge / size) if edge < center else math.floor(edge / size)) * size
+
+
 # What the counts of odd splits mean for the mean, by their name in ``Score.splits``.
 ODD = {"no_variance": "labels are all the same", "one_class": "labels are of one class"}
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.errors import ScoreError
+from neuco_core.errors import ScoreError, UsageError
 from neuco_core.plugins import catalog
-from neuco_core.protocol import Protocol, load_protocol
+from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.judge import Outcome
 from neuco_core.scoring.prepare import join
-from neuco_core.scoring.quality import summarize
+from neuco_core.scoring.quality import middle, split_count, summarize
 from neuco_core.scoring.run import run_splits
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
+from neuco_core.text import Brief
 from neuco_core.versions import versioned
+
+if TYPE_CHECKING:
+    import pandas
 
 FURTHER = {
     "regression": ("r2", "mse", "mae"),
@@ -30,7 +34,7 @@ FURTHER = {
 
 
 @dataclass(frozen=True)
-class Score:
+class Score(Brief):
     """The outcome of one task under one protocol. NaN marks what is not defined; in JSON it is null.
 
     ``metrics`` holds further metrics per split at the chosen epoch; ``curves`` one row per split and a column per
@@ -58,6 +62,18 @@ class Score:
     classes: tuple[float, ...] = ()
     models: tuple[Mapping[str, np.ndarray], ...] = field(default=(), repr=False, compare=False)
 
+    def __repr__(self) -> str:
+        about = f"{self.metric} {self.mean:.4f} ± {self.std:.4f} (median {middle(self.per_split):.4f}), Q {self.q:.2f}"
+        of = f"{split_count(self.per_split)} splits of {self.samples.get('used', 0)} samples"
+        return f"Score({self.task} under {self.protocol.name}: {about}, {of})"
+
+    def frame(self) -> pandas.DataFrame:
+        """A row for each split: every metric, and what the probe's own search chose."""
+        import pandas as pd
+
+        columns = {self.metric: self.per_split, **self.metrics, **self.settings}
+        return pd.DataFrame(columns, index=pd.RangeIndex(len(self.per_split), name="split"))
+
     def to_json(self) -> dict[str, Any]:
         """Plain values for ``json.dumps(…, allow_nan=False)``; models are left out."""
         return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "models"}
@@ -67,7 +83,7 @@ class Score:
 def score(
     embeddings: Embeddings,
     labels: Labels | Task,
-    protocol: Protocol | str = "neuco-2025",
+    protocol: Protocol | str | None = None,
     *,
     metric: Metric | str | None = None,
     stream: WordStream | None = None,
@@ -80,12 +96,16 @@ def score(
 ) -> Score:
     """How well the labels can be read from the embeddings under a protocol.
 
-    A task may be given instead of its labels; its metric is then used unless another one is named. ``stream`` has the
-    words of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids over
-    which the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several
-    tasks. Labels that are all the same are an error unless ``allow_constant``. ``train_share`` is how much of each
-    training part is learned from; test parts stay as they are.
+    A task may be given instead of its labels; its metric and protocol are then used unless others are named. Labels
+    alone are scored under ``neuco-2025``. ``evaluate`` takes more: ids, arrays, files, suites. ``stream`` has the words
+    of torch's generator (default: those that the protocol's seed starts), ``standardize_ids`` are the ids over which
+    the mean and std are taken (default: all that have an embedding); both are for reproducing a run over several tasks.
+    Labels that are all the same are an error unless ``allow_constant``. ``train_share`` is how much of each training
+    part is learned from; test parts stay as they are.
     """
+    _check_given(embeddings, labels, protocol)
+    if protocol is None:
+        protocol = catalog.task_protocol(labels) if isinstance(labels, Task) else DEFAULT_PROTOCOL
     protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
     if isinstance(labels, Task):
         metric, labels = metric or labels.metric, labels.labels()
@@ -104,6 +124,19 @@ def score(
         train_share=train_share,
     )
     return _assemble(samples.task, samples.kind, chosen, protocol, outcomes, samples.counts, samples.classes, words)
+
+
+def _check_given(embeddings: object, labels: object, protocol: object) -> None:
+    """The usual slips: an array, an id, a path. All of these are for ``evaluate``."""
+    hint = "neuco_core.evaluate(what, on) takes ids, arrays, tables, files, lists and suites"
+    for name, value, kinds in (
+        ("embeddings", embeddings, (Embeddings,)),
+        ("labels", labels, (Labels, Task)),
+        ("protocol", protocol, (Protocol, str, type(None))),
+    ):
+        if not isinstance(value, kinds):
+            expected = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
+            raise UsageError(f"score: bad {name}", expected=expected, got=type(value).__name__, hint=hint)
 
 
 def _metric(metric: Metric | str, labels: Labels) -> Metric:

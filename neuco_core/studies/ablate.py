@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score
     from neuco_core.specs import Task
-    from neuco_core.studies.inputs import Progress
+    from neuco_core.studies.progress import Progress
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 

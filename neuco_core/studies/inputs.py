@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,6 @@ from neuco_core.runs.sources import FileSource, Source
 if TYPE_CHECKING:
     from neuco_core.specs import Task
     from neuco_core.tables.labels import Labels
-
-# Called with the share of all the work that is done, and what is being worked on.
-Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
-from neuco_core.runs.sources import Source
+from neuco_core.runs.sources import FileSource, Source
+from neuco_core.scoring.leaks import leaks
 from neuco_core.studies.compare import Comparison, common, compare_scores, holm
-from neuco_core.studies.inputs import Input, Progress, gather
+from neuco_core.studies.inputs import Input, gather
+from neuco_core.studies.progress import Progress
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -32,6 +34,7 @@ class Pair:
     test: Comparison | None = None
     p_holm: float = math.nan
     greater_is_better: bool = True
+    warnings: tuple[str, ...] = ()
 
     def verdict(self, level: float) -> str:
         """Which one is better, if that is significant at this level after Holm's correction."""
@@ -48,27 +51,27 @@ class Pair:
         if self.a is not None and self.b is not None and self.test is not None:
             level = 1 - self.test.confidence
             value |= {"test": self.test.to_json(), "p_holm": self.p_holm, "verdict": self.verdict(level)}
-            value |= {"a": self.a.to_json(), "b": self.b.to_json()}
+            value |= {"a": self.a.to_json(), "b": self.b.to_json(), "warnings": list(self.warnings)}
         return value
 
 
 def compare_tasks(
     a: Source,
     b: Source,
-    tasks: Sequence[Task],
-    protocol: Protocol,
+    groups: Sequence[tuple[Protocol, Sequence[Task]]],
     *,
     confidence: float = 0.95,
     threads: int | None = None,
     progress: Progress | None = None,
     same_dataset: bool = False,
 ) -> list[Pair]:
-    """Score both on the same splits of every task and test the differences."""
-    inputs = gather(tasks, a, b, same_dataset=same_dataset)
+    """Score both on the same splits of every task, each under its protocol, and test the differences."""
+    rules = {task.label: protocol for protocol, tasks in groups for task in tasks}
+    inputs = gather([task for _, tasks in groups for task in tasks], a, b, same_dataset=same_dataset)
     pairs = []
     for place, item in enumerate(inputs):
         step = _step(progress, item.task.label, place / len(inputs), 1 / len(inputs))
-        pairs.append(_pair(a, b, item, protocol, confidence, threads, step))
+        pairs.append(_pair(a, b, item, rules[item.task.label], confidence, threads, step))
     adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
     return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
@@ -119,4 +122,7 @@ def _pair(
         return Pair(task.label, "failed", str(error))
     except Exception as error:  # an encoder, a metric or a probe is a stranger's code
         return Pair(task.label, "failed", f"{type(error).__name__}: {error}")
-    return Pair(task.label, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better)
+    warnings = tuple(
+        f"{s.name}: {told}" for s in (a, b) if isinstance(s, FileSource) for told in leaks(s.read(), labels)
+    )
+    return Pair(task.label, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better, warnings=warnings)

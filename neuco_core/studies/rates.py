@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError, UsageError
 
 if TYPE_CHECKING:
@@ -141,6 +142,6 @@ def _range_coder() -> Any:
     try:
         import constriction
     except ImportError as error:
-        hint = "Run `pip install 'neuco[rates]'`, or leave entropy out of --rates"
+        hint = f"Run `{how_to_install('rates')}`, or leave entropy out of --rates"
         raise DependencyError("entropy coding needs the package constriction", hint=hint) from error
     return constriction.stream

@@ -7,19 +7,44 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuco_core.errors import DataError
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.limits import MAX_COLUMNS
+from neuco_core.text import Brief
+
+if TYPE_CHECKING:
+    import pandas
+
+# What is often tried, and cannot be read: suffix → how to bring it into a form that can.
+ELSEWHERE = {
+    **dict.fromkeys(
+        (".pkl", ".pickle", ".joblib"),
+        "A pickle runs code when it is opened; write the array with numpy.savez(FILE.npz, ids=ids, values=values)",
+    ),
+    **dict.fromkeys(
+        (".pt", ".pth", ".ckpt", ".safetensors"),
+        "Write the tensor with numpy.savez(FILE.npz, ids=ids, values=tensor.cpu().numpy())",
+    ),
+    **dict.fromkeys(
+        (".h5", ".hdf5", ".feather", ".xlsx", ".xls", ".mat", ".json", ".jsonl"),
+        "Write a table with the column id, e.g. with pandas: frame.to_parquet(FILE.parquet)",
+    ),
+    **dict.fromkeys(
+        (".tif", ".tiff", ".png", ".jpg", ".jpeg"), "That is an image; embeddings are one row of numbers for each image"
+    ),
+}
 
 
 @dataclass(frozen=True)
-class Embeddings:
+class Embeddings(Brief):
     """One float32 row per id; ``sha256`` is of ids and values; ``replaced`` counts values that became 0, by reason.
 
-    ``ignored`` are columns of the file that hold no values.
+    ``columns`` are the columns of the file that hold the values, ``ignored`` those that do not; both are empty where
+    the values had no names.
     """
 
     ids: tuple[str, ...]
@@ -27,6 +52,7 @@ class Embeddings:
     sha256: str
     replaced: Mapping[str, int] = field(default_factory=dict)
     ignored: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -35,6 +61,13 @@ class Embeddings:
     def dim(self) -> int:
         return int(self.values.shape[1])
 
+    def frame(self) -> pandas.DataFrame:
+        """A table indexed by id, a column for each dimension."""
+        import pandas as pd
+
+        names = list(self.columns) or [str(number) for number in range(self.dim)]
+        return pd.DataFrame(self.values, index=pd.Index(self.ids, name="id"), columns=names)
+
 
 def make_embeddings(
     ids: Sequence[str],
@@ -42,6 +75,7 @@ def make_embeddings(
     *,
     replaced: Mapping[str, int] | None = None,
     ignored: Sequence[str] = (),
+    columns: Sequence[str] = (),
     where: object = "embeddings",
 ) -> Embeddings:
     """Check ids and values and compute the content's hash. Ids lose ``.zarr.zip``; values must be finite."""
@@ -57,7 +91,7 @@ def make_embeddings(
         row, column = np.argwhere(~np.isfinite(values))[0]
         at = f"{where}, id {_csv.shown([ids[row]])}, dimension {column}"
         raise DataError("value is not finite as float32", where=at, got=f"{values[row, column]:g}")
-    return Embeddings(ids, values, content_hash(ids, values), dict(replaced or {}), tuple(ignored))
+    return Embeddings(ids, values, content_hash(ids, values), dict(replaced or {}), tuple(ignored), tuple(columns))
 
 
 def content_hash(ids: Sequence[str], values: np.ndarray) -> str:
@@ -137,8 +171,12 @@ def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
 
 
 def _format(path: Path) -> str:
-    if path.suffix.lower() in (".csv", ".parquet", ".npz", ".npy"):
-        return path.suffix.lower()
+    suffix = path.suffix.lower()
+    if suffix in (".csv", ".parquet", ".npz", ".npy"):
+        return suffix
+    if suffix in ELSEWHERE:
+        expected = "a .csv, .parquet, .npz or .npy file"
+        raise DataError("not a format of embeddings", where=path, expected=expected, got=suffix, hint=ELSEWHERE[suffix])
     try:
         with path.open("rb") as file:
             start = file.read(8)

@@ -34,9 +34,11 @@ class Layout:
     places: tuple[int, ...]
 
     @property
-    def ignored(self) -> tuple[str, ...]:
+    def names(self) -> dict[str, tuple[str, ...]]:
+        """The columns that hold values, and those that are not used."""
         used = {*self.places, self.header.index("id")}
-        return tuple(name for place, name in enumerate(self.header) if place not in used)
+        ignored = tuple(name for place, name in enumerate(self.header) if place not in used)
+        return {"columns": tuple(self.header[place] for place in self.places), "ignored": ignored}
 
 
 def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps: bool = False) -> list[str]:
@@ -73,7 +75,7 @@ def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False, k
     copy = kept.copy_of(path)
     if copy and copy.path.exists():
         layout = _layout(path, dim, gaps)
-        found = copy.load(path, layout.ignored)
+        found = copy.load(path, **layout.names)
         if found and found.dim == len(layout.places) and not (strict and found.replaced):
             return found
     embeddings = _read(path, strict, dim, gaps)
@@ -98,11 +100,11 @@ def _read(path: Path, strict: bool, dim: int | None, gaps: bool) -> Embeddings:
         except csv_quick.OddError:
             lines = _csv.scan(path)  # which also counts lines that end with a carriage return
         else:
-            return make_embeddings(ids, values, replaced=replaced, ignored=layout.ignored, where=path)
+            return make_embeddings(ids, values, replaced=replaced, **layout.names, where=path)
     lines = min(lines, size // len(layout.header) + 1)  # a row has a separator for each column
     values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
     ids, replaced = _read_carefully(path, layout, values, strict)
-    return make_embeddings(ids, values[: len(ids)], replaced=replaced, ignored=layout.ignored, where=path)
+    return make_embeddings(ids, values[: len(ids)], replaced=replaced, **layout.names, where=path)
 
 
 def _layout(path: Path, dim: int | None, gaps: bool) -> Layout:

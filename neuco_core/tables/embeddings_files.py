@@ -102,7 +102,8 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
             values[len(ids) : len(ids) + len(block)] = block
             ids += batch[key].to_pylist()
     ignored = tuple(name for name in names if name not in {key, *columns})
-    return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, ignored)
+    used = tuple(columns) if len(columns) == values.shape[1] else ()  # a column of lists names no dimension
+    return _from_arrays(np.array(ids, dtype=object), values, path, strict, dim, columns=used, ignored=ignored)
 
 
 def _check_types(schema: Any, key: str, columns: Sequence[str], path: Path) -> None:
@@ -111,7 +112,8 @@ def _check_types(schema: Any, key: str, columns: Sequence[str], path: Path) -> N
 
     kind = _content(schema.field(key).type)
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-        raise DataError("ids are not strings", where=f"{path}, column {key!r}", expected="strings", got=kind)
+        hint = f"With pandas: frame[{key!r}] = frame[{key!r}].astype(str)"
+        raise DataError("ids are not strings", where=f"{path}, column {key!r}", expected="strings", got=kind, hint=hint)
     for name in columns:
         kind = schema.field(name).type
         if hasattr(kind, "value_type") and hasattr(kind.value_type, "value_type"):
@@ -187,7 +189,7 @@ def _numeric(values: np.ndarray, where: object) -> np.ndarray:
 
 
 def _from_arrays(
-    ids: np.ndarray, values: np.ndarray, path: Path, strict: bool, dim: int | None, ignored: tuple[str, ...] = ()
+    ids: np.ndarray, values: np.ndarray, path: Path, strict: bool, dim: int | None, **names: tuple[str, ...]
 ) -> Embeddings:
     if ids.dtype.kind not in "UO" or ids.ndim != 1:
         raise DataError(
@@ -209,9 +211,7 @@ def _from_arrays(
         )
     if missing:
         values = np.where(np.isnan(values), np.float32(0), values)
-    return make_embeddings(
-        ids.tolist(), values, replaced={"missing": missing} if missing else {}, ignored=ignored, where=path
-    )
+    return make_embeddings(ids.tolist(), values, replaced={"missing": missing} if missing else {}, where=path, **names)
 
 
 def write_npz(embeddings: Embeddings, path: Path) -> None:

@@ -45,13 +45,17 @@ class Copy:
     path: Path
     sha256: str
 
-    def load(self, where: object = "", ignored: Sequence[str] = ()) -> Embeddings | None:
+    def load(
+        self, where: object = "", *, columns: Sequence[str] = (), ignored: Sequence[str] = ()
+    ) -> Embeddings | None:
         """What it holds; a copy that is not what its name says is removed."""
         try:
             with self.path.open("rb") as file:
                 head = json.loads(file.readline())
                 values = np.fromfile(file, "<f4").reshape(head["shape"]).astype(np.float32, copy=False)
-            found = make_embeddings(head["ids"], values, replaced=head["replaced"], ignored=ignored, where=where)
+            found = make_embeddings(
+                head["ids"], values, replaced=head["replaced"], where=where, columns=columns, ignored=ignored
+            )
             intact = head["seal"] == self._seal(found)
         except FileNotFoundError:
             return None

@@ -17,6 +17,7 @@ from neuco_core.plugins.loading import say
 from neuco_core.specs import KINDS
 from neuco_core.tables import rows as _csv
 from neuco_core.tables.label_columns import Column, is_empty
+from neuco_core.text import Brief
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Labels:
+class Labels(Brief):
     """Labels in the order of their file. ``values`` is float64, (n,) or (n, outputs); ``sha256`` is of the content.
 
     ``dropped`` counts rows left out, by reason. ``classes`` names the classes 0, 1, … of a classification. ``split``

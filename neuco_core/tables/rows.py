@@ -102,7 +102,8 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
     check_columns(len(header), path)
     names = [name.strip() for name in header]
     if id_column not in names:
-        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), "")
+        hint = f"Name the column with the samples' ids {id_column}"
+        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), hint)
         raise DataError(
             "no id column", where=path, expected=f"a column named {id_column!r}", got=shown(names), hint=hint
         )

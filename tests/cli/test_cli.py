@@ -56,6 +56,35 @@ def test_show_in_both_forms() -> None:
     assert (task["noun"], task["id"], task["unit"]) == ("task", "biomass_mean", "Mg/ha")
 
 
+def test_show_tells_what_is_at_hand() -> None:
+    (task,) = neuco_here("show", "mini_clouds", "--json").json
+    known = task["known"]
+    assert (known["pinned"], known["labels"], known["scored_under"]) == (True, 103, "ridge")
+    assert known["label_range"] == "5.2246 to 88.623"
+    assert known["scores"][0].startswith("mosaiks Q 47.0")
+    assert Path(known["card"]).is_file()
+    (far,) = neuco_here("show", "biomass_mean", "--json").json
+    assert (far["known"]["pinned"], far["known"].get("labels")) == (False, None)
+    (method,) = neuco_here("show", "averaging", "--json").json
+    assert any(line.endswith("under ridge") for line in method["known"]["scores"])
+    dataset = next(one for one in neuco_here("show", "olinda", "--json").json if one["noun"] == "dataset")
+    assert dataset["known"]["samples"] == 1849
+    assert "  label_range " in neuco_here("show", "mini_clouds").out
+
+
+def test_what_encoders_made_is_listed(tmp_path: Path) -> None:
+    (tmp_path / "encoded" / "x").mkdir(parents=True)
+    (tmp_path / "encoded" / "x" / "y.npz").write_bytes(b"12345")
+    said = neuco_here("data", "ls", env={"NEUCO_CACHE": str(tmp_path)})
+    assert "made again if removed (`neuco data prune --all`): encoded 5 bytes" in said.out
+
+
+def test_every_command_is_in_one_group_of_the_help() -> None:
+    from neuco_core.cli import GROUPS
+
+    assert sorted(name for names in GROUPS.values() for name in names.split()) == sorted(COMMANDS)
+
+
 @pytest.mark.parametrize(
     ("args", "code", "text"),
     [

@@ -220,7 +220,7 @@ def test_plots_without_matplotlib(case: Path, tmp_path: Path, monkeypatch: pytes
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     ran = bench(case, tmp_path / "out", "--config", with_config(case, tmp_path, "enable_plots: true\n"))
     assert ran.code == 6
-    assert "neuco[plots]" in ran.err
+    assert "pip install 'matplotlib" in ran.err
     assert "enable_plots: false" in ran.err
     assert not (tmp_path / "out").exists()
 

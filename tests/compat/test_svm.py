@@ -147,4 +147,4 @@ def test_without_scikit_optimize_the_extra_is_named(
     monkeypatch.setitem(__import__("sys").modules, "skopt", None)
     ran = bench(case, tmp_path, SEARCH, "--svm_search", "upstream")
     assert ran.code != 0
-    assert "pip install 'neuco[skopt]'" in ran.err
+    assert "pip install 'scikit-optimize" in ran.err

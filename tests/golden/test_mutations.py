@@ -107,7 +107,7 @@ MUTATIONS: dict[str, tuple[list[Edit], Callable[[Cell], bool], tuple[str, ...]]]
     "a constant of ridge, with its version": (
         [
             ("neuco_core/scoring/probes/ridge.py", r"logspace\(-7, 4, 45\)", "logspace(-7, 4, 5)"),
-            ("neuco_core/scoring/probes/ridge.py", r"versioned\(1\)", "versioned(2)"),
+            ("neuco_core/scoring/probes/ridge.py", r"versioned\(2\)", "versioned(3)"),
         ],
         lambda cell: True,
         ("RidgeProbe",),

@@ -118,6 +118,15 @@ def see_encoders(names: Names) -> None:
     assert encode_dataset(method, TinyCubes(count=3).dataset(), {}).values.shape == (3, 27)
 
 
+def see_first_score(names: Names) -> None:
+    assert 15 < names["results"].mean_q < 31
+    assert list(names["table"].index) == [task.id for task in list_tasks(suite="olinda")]
+
+
+def see_model(names: Names) -> None:
+    assert names["results"].mean_q > names["averaging"].mean_q
+
+
 # By page: its world, how many commands and pieces of Python it has at least, and what must have come of the Python.
 PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "data": (data_world, 19, lambda names: None),
@@ -126,6 +135,8 @@ PAGES: dict[str, tuple[Callable[[Path], Any], int, Callable[[Names], None]]] = {
     "encoders": (plain_world, 5, see_encoders),
     "plugins": (plain_world, 7, lambda names: None),
     "maintaining": (maintaining_world, 12, lambda names: None),
+    "first-score": (plain_world, 8, see_first_score),
+    "bring-a-model": (plain_world, 5, see_model),
 }
 
 

@@ -20,9 +20,9 @@ def text(root: Path) -> str:
 def test_the_python_runs(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(compile(block, "README.md", "exec"), {})
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith("1849 m Baseline(method='averaging'")
-    assert second.startswith("r2 0.386 ± ")
+    first, *table = capsys.readouterr().out.splitlines()
+    assert first.startswith("Results(averaging: mean Q 17.66 over 3 tasks under ridge")
+    assert [line.split()[0] for line in table[2:]] == [task.id for task in list_tasks(suite="olinda")]
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

@@ -60,3 +60,14 @@ def test_the_retry_command_plans_what_failed_and_nothing_else(world: World, sele
     words = advice(done.stderr)
     assert planned(world, words) == failed
     assert words[-5:] == ["--jobs", "1", "--time-limit", "90", "--retry"], "what the user said about the run stays"
+
+
+def test_debug_shows_the_encoders_own_traceback(world: World) -> None:
+    words = ("score", "--method", "toy_broken", "--task", "toy_a", "--protocol", PROTOCOL, "--jobs", "1")
+    plain = world.neuco(*words)
+    assert "Traceback" not in plain.stderr
+    assert "`neuco --debug …` shows a method's own traceback. Try again: " in plain.stderr
+    told = world.neuco("--debug", *words, "--retry").stderr
+    first = told.partition("PluginError")[0]
+    assert 'raise ValueError("this encoder never works")' in first
+    assert "in encode" in first

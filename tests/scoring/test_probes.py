@@ -110,6 +110,38 @@ def test_ridge_against_scikit_learn(n: int, dim: int, outputs: int) -> None:
         assert min(distance) < 1e-6
 
 
+@pytest.mark.parametrize(("n", "dim"), [(120, 12), (40, 60)])
+def test_ridge_leaves_dense_features_as_they_are(monkeypatch: pytest.MonkeyPatch, n: int, dim: int) -> None:
+    """What version 2 does about features that few samples carry changes no bit where there is none."""
+    embeddings, signal = problem(n, dim)
+    now = text(score(embeddings, label(signal[:, 0]), "ridge+k=5"))
+    _version_1(monkeypatch)
+    assert text(score(embeddings, label(signal[:, 0]), "ridge+k=5")) == now
+
+
+def _version_1(monkeypatch: pytest.MonkeyPatch) -> None:
+    from neuco_core.scoring.probes import ridge
+
+    monkeypatch.setattr(ridge, "CARRIERS", 0.0)
+    monkeypatch.setattr(ridge, "REACH", 1e100)
+
+
+def test_ridge_with_units_that_rarely_fire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each unit fires for some samples out of 200, for some far more than for the others: no split collapses."""
+    embeddings, signal = problem(200, 8, noise=0.3)
+    random = np.random.default_rng(1)
+    rare = np.zeros((200, 24))
+    for unit in range(24):
+        fires = random.choice(200, 1 + unit % 4, replace=False)
+        rare[fires, unit] = 10.0 ** random.uniform(-4, 1, len(fires))
+    both = embed(np.concatenate([embeddings.values, rare], axis=1))
+    plain, now = (score(given, label(signal[:, 0]), "ridge") for given in (embeddings, both))
+    assert min(now.per_split) > 0.5
+    assert now.mean > plain.mean - 0.1
+    _version_1(monkeypatch)
+    assert min(score(both, label(signal[:, 0]), "ridge").per_split) < -10
+
+
 def test_where_nothing_can_be_written_only_the_cache_is_lost(root: Path, tmp_path: Path) -> None:
     """No place to keep what was compiled: it is compiled for this process, and nothing breaks."""
     shutil.copy(root / "neuco_core/scoring/kernel.py", tmp_path)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from neuco_core.cli.options import choose
 from neuco_core.errors import ScoreError
 from neuco_core.studies.compare import common, corrected_t_test, holm
 from neuco_core.tables.embeddings import make_embeddings
@@ -146,6 +147,13 @@ def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: P
     assert "skipped parity_unpinned: labels not verified yet" in one.out
     two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *PROTOCOL)
     assert two.code == 1
+
+
+def test_each_task_has_the_protocol_of_its_dataset(parity_tasks: Path) -> None:
+    """As in `neuco score`: datasets that name several do not make all tasks be scored by another one."""
+    chosen = choose(("olinda_sea_level", "parity_delta"), None, None, (), None, None, k=3)
+    found = {task.id: protocol.name for protocol, tasks in chosen.groups for task in tasks}
+    assert found == {"olinda_sea_level": "ridge+k=3", "parity_delta": "neuco-2025+k=3"}
 
 
 def test_unknown_method() -> None:

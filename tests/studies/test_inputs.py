@@ -43,7 +43,7 @@ def test_labels_are_loaded_once_for_a_whole_study(files: tuple[FileSource, FileS
         return {"id": IDS, "label": VALUES[:, 0].tolist()}
 
     protocol = load_protocol("ridge+k=4")
-    (pair,) = compare_tasks(*files, [task(tmp_path, loader)], protocol)
+    (pair,) = compare_tasks(*files, [(protocol, [task(tmp_path, loader)])])
     assert (pair.status, len(calls)) == ("ok", 1)
     (item,) = gather([task(tmp_path, loader)], files[0])
     assert item.labels is not None
@@ -55,7 +55,7 @@ def test_labels_are_loaded_once_for_a_whole_study(files: tuple[FileSource, FileS
 def test_the_metric_is_the_tasks_and_so_is_its_direction(
     files: tuple[FileSource, FileSource], tmp_path: Path, metric: str, sign: int
 ) -> None:
-    (pair,) = compare_tasks(*files, [task(tmp_path, metric=metric)], load_protocol("ridge+k=20,test_size=0.4"))
+    (pair,) = compare_tasks(*files, [(load_protocol("ridge+k=20,test_size=0.4"), [task(tmp_path, metric=metric)])])
     assert pair.a is not None
     assert pair.test is not None
     assert (pair.a.metric, np.sign(pair.test.difference), pair.verdict(0.05)) == (metric, sign, "A is better")

@@ -19,7 +19,7 @@ from neuco_core.errors import DataError, DependencyError, NeucoError
 
 if TYPE_CHECKING:
     from neuco_core.scoring.scorer import Score
-    from neuco_core.studies.inputs import Progress
+    from neuco_core.studies.progress import Progress
     from neuco_core.tables.embeddings import Embeddings
 
 

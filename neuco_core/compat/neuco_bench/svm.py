@@ -15,6 +15,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError, ScoreError
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def check_skopt() -> None:
     try:
         import skopt  # noqa: F401
     except ImportError as error:
-        hint = "Run `pip install 'neuco[skopt]'`, or leave out `--svm_search upstream`"
+        hint = f"Run `{how_to_install('skopt')}`, or leave out `--svm_search upstream`"
         raise DependencyError("NeuCo-Bench's search needs scikit-optimize", hint=hint) from error
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from multiprocessing import resource_tracker
 from typing import Any
 
-from neuco_core.env import switched_on
+from neuco_core.env import how_to_install, switched_on
 from neuco_core.errors import DependencyError
 from neuco_core.runs.process import START_SECONDS
 from neuco_core.runs.schedule import Schedule, Shards
@@ -34,7 +34,7 @@ def _distributed() -> Any:
     try:
         import distributed
     except ImportError:
-        hint = "Install it with: pip install 'neuco[dask]'"
+        hint = f"Install it with: {how_to_install('dask')}"
         raise DependencyError("the dask engine needs the package distributed", hint=hint) from None
     return distributed
 

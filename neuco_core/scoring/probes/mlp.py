@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.probes import Fit, Split, parameters
@@ -29,7 +30,7 @@ class MLPProbe:
         try:
             import torch
         except ImportError as error:
-            hint = "Run `pip install 'neuco[torch]'`"
+            hint = f"Run `{how_to_install('torch')}`"
             raise DependencyError("the mlp probes need torch", where=protocol.name, hint=hint) from error
         self.protocol, self.torch = protocol, torch
         self.hidden = [chosen["width"]] * chosen["layers"]

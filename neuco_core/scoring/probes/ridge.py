@@ -2,6 +2,11 @@
 
 Features are centred and scaled by the training part. The Gram matrix of all samples is made once and each split
 takes its test rows away from it, which costs a tenth of making it anew.
+
+A feature that is nearly constant, such as a unit of a network that rarely fires, is scaled up by a spread that tells
+nothing of the test part, and one test sample there outweighs all others. So features whose variance in the training
+part is carried by fewer than ``CARRIERS`` samples are left out, and a test value that is farther from the mean than
+``REACH`` times the farthest training value counts as that far. Dense features are not touched by either.
 """
 
 from __future__ import annotations
@@ -17,6 +22,9 @@ from neuco_core.versions import versioned
 
 # Strengths, relative to the number of training samples: from next to none to next to nothing left.
 STRENGTHS = np.logspace(-7, 4, 45)
+CARRIERS = 5.0
+LEAST_SHARE = 0.05  # of few training samples this share will do: of 40, two
+REACH = 2.0
 
 
 class Spectrum(NamedTuple):
@@ -33,7 +41,7 @@ class Spectrum(NamedTuple):
     projected: np.ndarray
 
 
-@versioned(1)
+@versioned(2)
 class RidgeProbe:
     """For a classification it learns the indicator of each class."""
 
@@ -54,19 +62,23 @@ class RidgeProbe:
         x, targets = self._x, split.y.astype(np.float64)
         if split.classes:
             targets = (targets == np.arange(split.classes)).astype(np.float64)
-        center, y_mean = x[split.train].mean(axis=0), targets[split.train].mean(axis=0)
-        weight = self._weights(x, targets - y_mean, split, center)
-        out = (x[split.test] - center) @ weight + y_mean
+        train = x[split.train]
+        center, y_mean = train.mean(axis=0), targets[split.train].mean(axis=0)
+        steady, far = _support(train, center)
+        weight = self._weights(x, targets - y_mean, split, center, steady)
+        out = np.clip(x[split.test] - center, -far, far) @ weight + y_mean
         if split.classes:
             out = from_scores(2 * out)  # twice, so that two classes differ by what separates them from one half
         return Fit(out[None])
 
-    def _weights(self, x: np.ndarray, targets: np.ndarray, split: Split, center: np.ndarray) -> np.ndarray:
+    def _weights(
+        self, x: np.ndarray, targets: np.ndarray, split: Split, center: np.ndarray, steady: np.ndarray
+    ) -> np.ndarray:
         count = len(split.train)
         if self._gram is not None and count > x.shape[1]:
             test = x[split.test]
             gram = self._gram - test.T @ test - count * np.outer(center, center)
-            factor = _inverse_root(np.diag(gram) / count, np.diag(self._gram) / len(x))
+            factor = _inverse_root(np.diag(gram) / count, np.diag(self._gram) / len(x), steady)
             # Zeros for the test rows instead of a copy without them; the targets are centred, so x need not be.
             seen = np.zeros_like(targets)
             seen[split.train] = targets[split.train]
@@ -75,14 +87,26 @@ class RidgeProbe:
             )
         else:
             train = x[split.train] - center
-            factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0))
+            factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0), steady)
             spectrum = _from_rows(train * factor, targets[split.train])
         return np.asarray(factor[:, None] * _solve(spectrum, count))
 
 
-def _inverse_root(variance: np.ndarray, everywhere: np.ndarray) -> np.ndarray:
-    """1 / std; 0 for a feature that is constant in the training part but for rounding."""
-    steady = variance <= 1e-12 * everywhere
+def _support(train: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Which features too few samples carry, and how far from the mean test values count; ``train`` is used up.
+
+    (Σd²)² / Σd⁴ is the number of samples that carry the variance: n if all are as far from the mean, 1 if one is.
+    """
+    train -= center
+    squares = np.square(train, out=train)
+    carriers = squares.sum(axis=0) ** 2
+    least = min(CARRIERS, LEAST_SHARE * len(train))
+    return carriers < least * np.einsum("ij,ij->j", squares, squares), REACH * np.sqrt(squares.max(axis=0))
+
+
+def _inverse_root(variance: np.ndarray, everywhere: np.ndarray, steady: np.ndarray) -> np.ndarray:
+    """1 / std; 0 for a ``steady`` feature and one that is constant in the training part but for rounding."""
+    steady = steady | (variance <= 1e-12 * everywhere)
     return np.where(steady, 0.0, 1 / np.sqrt(np.where(steady, 1.0, variance)))
 
 

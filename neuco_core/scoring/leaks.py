@@ -1,0 +1,73 @@
+"""Embeddings that hold the answer: a column of labels that was left in a file, by its name or by its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from neuco_core.text import counted, join_names
+
+if TYPE_CHECKING:
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
+
+NAMES = frozenset(
+    ("label", "labels", "target", "targets", "class", "classes", "y", "truth", "ground_truth", "split", "fold")
+)
+ALIKE = 0.999
+LEAST = 20  # samples; of fewer, columns are alike by chance
+
+
+class LeakWarning(UserWarning):
+    """The embeddings seem to hold the labels."""
+
+
+def columns_used(embeddings: Embeddings, most: int = 4) -> str:
+    """Which columns of a file are taken for values, in words: ``16 columns (0 to 15); not used: name``."""
+    names = embeddings.columns
+    if not names:
+        return f"{counted(embeddings.dim, 'value')} per sample"
+    listed = f"{names[0]} to {names[-1]}" if all(name.isdigit() for name in names) else join_names(names, most)
+    others = [name or "one without a name" for name in embeddings.ignored]
+    unused = f"; not used: {join_names(others, most)}" if others else ""
+    return f"{counted(len(names), 'column')} ({listed}){unused}"
+
+
+def leaks(embeddings: Embeddings, labels: Labels) -> Iterator[str]:
+    """What suggests that a score would be of the labels themselves, one sentence for each column."""
+    named = {name.lower() for name in (*labels.columns, *labels.classes, labels.task)} | NAMES
+    correlated = _correlated(embeddings, labels)
+    for place in range(embeddings.dim):
+        name = embeddings.columns[place] if embeddings.columns else str(place)
+        r = correlated.get(place)
+        if r is not None:
+            yield f"column {name!r} is the label of {labels.task}, or nearly (|r| = {r:.4f}): its score says nothing"
+        elif embeddings.columns and name.strip().lower() in named and not name.isdigit():
+            yield f"column {name!r} is taken for a feature, and by its name it may be a label"
+
+
+def _correlated(embeddings: Embeddings, labels: Labels) -> dict[int, float]:
+    """The columns that follow a label, or tell one class from the others, with their correlation."""
+    row_of = {name: row for row, name in enumerate(embeddings.ids)}
+    kept = [place for place, name in enumerate(labels.ids) if name in row_of]
+    if len(kept) < LEAST:
+        return {}
+    y = labels.values.reshape(len(labels), -1)[kept].astype(np.float64)
+    if labels.kind != "regression":
+        y = np.concatenate([y, *((column[:, None] == np.unique(column)).astype(float) for column in y.T)], axis=1)
+    y = _unit(y)
+    rows = [row_of[labels.ids[place]] for place in kept]
+    found: dict[int, float] = {}
+    for start in range(0, embeddings.dim, 64):  # a few columns at a time: no second copy of a large array
+        r = np.abs(_unit(embeddings.values[rows, start : start + 64].astype(np.float64)).T @ y).max(axis=1)
+        found |= {start + int(place): float(r[place]) for place in np.flatnonzero(r >= ALIKE)}
+    return found
+
+
+def _unit(columns: np.ndarray) -> np.ndarray:
+    """Centred columns of length 1; a constant one becomes 0."""
+    columns = columns - columns.mean(axis=0)
+    length = np.sqrt((columns**2).sum(axis=0))
+    return np.asarray(columns / np.where(length > 0, length, 1.0))

@@ -1,0 +1,244 @@
+"""One call for what is in hand: every natural form of it, and what is said of the others."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import neuco_core as neuco
+from neuco_core import Embeddings, Results, evaluate, load_method, load_task
+from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
+from neuco_core.scoring.leaks import LeakWarning
+from neuco_core.scoring.scorer import score
+from neuco_core.studies.progress import Lines
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+
+TASK = "olinda_elevation_mean"
+SUITE = "olinda"
+LONGEST = 400
+
+
+@pytest.fixture(scope="module")
+def known() -> Embeddings:
+    return load_method("averaging").embeddings("olinda")
+
+
+@pytest.fixture(scope="module")
+def frame(known: Embeddings) -> pd.DataFrame:
+    return known.frame()
+
+
+@pytest.fixture(scope="module")
+def results(known: Embeddings) -> Results:
+    return evaluate(known, SUITE, name="mine")
+
+
+def means(batch: Any) -> np.ndarray:
+    """An encoder as somebody types it."""
+    return np.asarray(batch.values.mean(axis=(1, 3, 4)))
+
+
+def write(known: Embeddings, folder: Path, name: str) -> Path:
+    write_embeddings(known, folder / name)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["id", "method", "embeddings", "pair", "array", "frame", "frame with id", "mapping", "path", "text path"],
+)
+def test_every_form_of_the_same_numbers_has_the_same_score(
+    given: str, known: Embeddings, frame: pd.DataFrame, results: Results, tmp_path: Path
+) -> None:
+    more: dict[str, Any] = {"ids": list(known.ids)} if given == "array" else {}
+    what: Any = {
+        "id": lambda: "averaging",
+        "method": lambda: load_method("averaging"),
+        "embeddings": lambda: known,
+        "pair": lambda: (known.ids, known.values),
+        "array": lambda: known.values.tolist(),
+        "frame": lambda: frame,
+        "frame with id": lambda: frame.reset_index(),
+        "mapping": lambda: dict(zip(known.ids, known.values, strict=True)),
+        "path": lambda: write(known, tmp_path, "mine.parquet"),
+        "text path": lambda: str(write(known, tmp_path, "mine.npz")),
+    }[given]()
+    found = evaluate(what, TASK, progress=False, **more)
+    assert found[TASK].per_split == results[TASK].per_split
+    assert found[TASK].protocol.name == "ridge", "as the dataset says"
+
+
+@pytest.mark.parametrize(
+    "on",
+    [TASK, load_task(TASK), [TASK, "olinda_sea_level"], SUITE, neuco.load_suite(SUITE), neuco.load_dataset("olinda")],
+    ids=["id", "task", "list", "suite id", "suite", "dataset"],
+)
+def test_on_tasks_lists_suites_and_datasets(on: Any, known: Embeddings) -> None:
+    found = evaluate(known, on, k=2)
+    assert TASK in found.scores
+    assert all(one.protocol.name == "ridge+k=2" for one in found)
+
+
+def test_a_suite_brings_its_protocol(known: Embeddings) -> None:
+    assert {one.protocol.name for one in evaluate(known, "olinda-blocks", k=2)} == {"ridge+k=2,splitter=group"}
+    assert evaluate(known, "olinda-blocks", "neuco-strict", k=2)[TASK].protocol.name == "neuco-strict+k=2"
+
+
+def test_a_function_is_an_encoder() -> None:
+    found = evaluate(means, TASK, k=3)
+    bands = evaluate("band_statistics", TASK, k=3)
+    assert 0.1 < found[TASK].mean < bands[TASK].mean
+    assert found.name == "yours"
+
+
+def test_the_results(results: Results, known: Embeddings, tmp_path: Path) -> None:
+    table = results.frame()
+    assert list(table.index) == [TASK, "olinda_elevation_std", "olinda_sea_level"]
+    assert results.mean_q == pytest.approx(table["q"].mean())
+    assert results[TASK] == score(known, load_task(TASK)), "score() has the same protocol and the same number"
+    assert f"mean Q {results.mean_q:.2f} over 3 tasks under ridge" in repr(results)
+    assert results._repr_html_().count("<tr") == 1 + 1 + 3
+    results.plot(tmp_path / "q.svg")
+    assert (tmp_path / "q.svg").read_text().count("<path") > 10
+    assert len(results[TASK].frame()) == 40
+    assert list(results[TASK].frame()) == ["r2", "mse", "mae"]
+
+
+def test_the_place_is_that_of_a_file(results: Results, known: Embeddings, tmp_path: Path, root: Path) -> None:
+    quick: dict[str, Any] = {"registry": root / "registry", "options": {"replicates": 20}}
+    place = results.rank_on(SUITE, **quick).places[0]
+    of_file = neuco.rank_on(SUITE, write(known, tmp_path, "mine.npz"), **quick).places[0]
+    assert place.row.values == of_file.row.values
+    assert place.sentence == of_file.sentence
+    theirs = evaluate("averaging", TASK, k=2).rank_on(SUITE, **quick)
+    assert theirs.places[0].sentence.startswith(f"averaging has rank {place.row.rank} of ")
+
+
+def test_tasks_without_a_score_are_left_out_with_the_reason(known: Embeddings) -> None:
+    found = evaluate(known, "embedded", k=2)
+    assert len(found) == 3
+    assert "no id of yours has a label in mini_" in found.left_out["mini_clouds"]
+    assert found.frame().loc["mini_clouds", "reason"] == found.left_out["mini_clouds"]
+    with pytest.raises(ScoreError, match="no score on mini_clouds: no id of yours"):
+        found["mini_clouds"]
+
+
+def test_a_column_of_labels_is_told_loudly(frame: pd.DataFrame) -> None:
+    labels = load_task(TASK).labels().frame().iloc[:, 0]
+    named = frame.add_prefix("f")
+    with pytest.warns(LeakWarning, match=r"column 'label' is the label of olinda_elevation_mean, .*\|r\| = 1.0000"):
+        found = evaluate(named.assign(label=2 * labels + 1), TASK, k=2)
+    assert found.notes[0].startswith(f"yours: {len(list(frame)) + 1} columns (f0, f1, f2, f3 and ")
+    assert found.notes[1].startswith("column 'label' is the label")
+    found = evaluate(frame.assign(label=labels), TASK, k=2)  # where columns are numbered, no other is a value
+    assert found.notes == (f"yours: {len(list(frame))} columns (0 to {len(list(frame)) - 1}); not used: label",)
+    named = named.assign(target=np.arange(len(frame)) % 7)
+    with pytest.warns(LeakWarning, match="column 'target' is taken for a feature, and by its name it may be a label"):
+        evaluate(named, TASK, k=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        evaluate(frame, TASK, k=2)
+
+
+def test_a_mean_that_few_splits_rule_says_so() -> None:
+    from neuco_core.scoring.quality import ruled
+
+    assert ruled([0.6] * 12 + [0.61] * 24 + [-1203, -8000, -2000, -5000]) == "4 of 40 splits below -1000; median 0.61"
+    assert ruled(list(np.linspace(0.2, 0.8, 40))) == ""
+    assert ruled([0.9] * 39 + [0.899]) == ""
+    assert ruled([3.0] * 20 + [3.1] * 18 + [4000.0, None]) == "1 of 39 splits above 4000; median 3.00"
+
+
+@pytest.mark.parametrize(
+    ("what", "on", "more", "error", "words"),
+    [
+        (np.zeros((3, 2)), TASK, {}, UsageError, "expected evaluate(array, on, ids=ids)"),
+        (3, TASK, {}, UsageError, "expected a method or its id, a path"),
+        (
+            "averagin",
+            TASK,
+            {},
+            UnknownIdError,
+            "Did you mean 'averaging' or 'averaging_notebook'? A file is known by its suffix",
+        ),
+        ("nowhere.csv", TASK, {}, DataError, "nowhere.csv: no such file"),
+        (Path("nowhere.csv"), TASK, {}, DataError, "nowhere.csv: no such file"),
+        ("averaging", "olinda_elevation", {}, UnknownIdError, "or 'olinda_elevation_mean'"),
+        ("averaging", 3, {}, UsageError, "expected a task, a suite or a dataset, the id of one, or a list of these"),
+        ("averaging", [], {}, UsageError, "no task to score on"),
+        ("averaging", TASK, {"protocol": 3}, UsageError, "bad protocol; expected a name such as 'ridge'"),
+        ("averaging", TASK, {"protocol": "rigde"}, UnknownIdError, "Did you mean 'ridge'"),
+        ("averaging", TASK, {"k": 0}, UsageError, "bad k; expected a whole number of at least 1"),
+        (((1, 2), np.zeros((2, 2))), TASK, {}, UsageError, "Ids are text"),
+        ((("a", "b"), np.zeros((3, 2))), TASK, {}, DataError, "values of the wrong shape"),
+        ((("a", "b"), np.ones((2, 2))), TASK, {}, DataError, "got ids such as 'a', and the task has '"),
+        ((("a", "b"), [[1.0], [1.0, 2.0]]), TASK, {}, UsageError, "not an array"),
+        (pd.DataFrame({"0": [1.0]}), TASK, {}, UsageError, "Put the ids into a column id"),
+        (pd.DataFrame({"id": ["a"], "x": ["b"]}), TASK, {}, UsageError, "columns that hold no numbers"),
+    ],
+)
+def test_what_cannot_be_used_is_said(what: Any, on: Any, more: Any, error: type[NeucoError], words: str) -> None:
+    with pytest.raises(error) as caught:
+        evaluate(what, on, **more)
+    assert words in str(caught.value)
+
+
+def test_score_says_what_it_takes(known: Embeddings) -> None:
+    for given in ((known.values, load_task(TASK)), (known, TASK), (known, load_task(TASK), 3)):
+        with pytest.raises(UsageError, match=r"score: bad .*neuco_core.evaluate\(what, on\) takes ids"):
+            score(*given)  # type: ignore[arg-type]
+
+
+def test_an_encoder_that_fails_keeps_its_own_error() -> None:
+    with pytest.raises(NeucoError, match="its encoder failed with ZeroDivisionError") as caught:
+        evaluate(lambda batch: 1 / 0, TASK)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+
+
+def test_reprs_are_short(results: Results, known: Embeddings) -> None:
+    """Every public object, and every object that a public function gives."""
+    labels = load_task(TASK).labels()
+    objects: list[Any] = [results, results[TASK], known, labels, results.rank_on(SUITE), make_embeddings(["a"], [[1]])]
+    objects += [objects[4].board, objects[4].places[0], neuco.Baseline(method="x", score=1.0, tolerance=0.1)]
+    for listed in (neuco.list_tasks, neuco.list_methods, neuco.list_datasets, neuco.list_suites, neuco.list_protocols):
+        objects += listed()
+    objects += [getattr(neuco, name) for name in neuco.__all__]
+    objects += [task.source for task in neuco.list_tasks()]
+    assert {type(item).__name__ for item in objects} >= {"Task", "Method", "Dataset", "Suite", "Protocol", "Remote"}
+    long = {type(item).__name__: len(repr(item)) for item in objects if len(repr(item)) >= LONGEST}
+    assert long == {}
+    assert TASK in repr(labels)
+
+
+def test_tables_and_counts(known: Embeddings) -> None:
+    dataset = neuco.load_dataset("olinda")
+    assert len(dataset) == len(dataset.ids()) == len(known)
+    assert neuco.load_dataset("ssl4eo_s12_downstream"), "true, whether its samples are here or not"
+    table = known.frame()
+    assert (table.index.name, table.shape) == ("id", known.values.shape)
+    assert evaluate(table, TASK, k=2)[TASK].mean == evaluate(known, TASK, k=2)[TASK].mean
+
+
+def test_a_line_a_minute_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = iter([0.0, 30.0, 61.0, 62.0, 122.0])
+    tell = Lines(clock=lambda: next(clock))
+    for share in (0.1, 0.2, 0.3, 0.5):
+        tell(share, "task")
+    assert capsys.readouterr().err.splitlines() == [
+        "task: 20 %, 1 min 01 s so far, 4 min 04 s left",
+        "task: 50 %, 2 min 02 s so far, 2 min 02 s left",
+    ]
+
+
+def test_progress_is_told_to_a_function(known: Embeddings) -> None:
+    told: list[tuple[float, str]] = []
+    evaluate(known, SUITE, k=3, progress=lambda share, name: told.append((share, name)))
+    assert [name for _, name in told] == [TASK] * 3 + ["olinda_elevation_std"] * 3 + ["olinda_sea_level"] * 3
+    assert told[-1][0] == pytest.approx(1.0)
+    assert json.dumps([share for share, _ in told]) == json.dumps(sorted(share for share, _ in told))
