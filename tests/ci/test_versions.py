@@ -102,7 +102,7 @@ def test_every_version_has_its_own_place_and_no_board_is_emptied(loop: Loop) -> 
     assert report.green, report.findings
     loop.merge(fork)
     assert start.items() <= loop.results().items()
-    assert "averaging/digits_class.2@ridge.json" in loop.results()
+    assert "averaging/digits_class.2@ridge+k=4.json" in loop.results()
     assert loop.board() == board
 
     # A method: its new version takes the place of the old one on the board, not of its records.
