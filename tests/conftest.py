@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from neuco_core.plugins import catalog as catalog_module
 from tests.parts import missing
 
+# How long an example takes says nothing where others use the machine, too.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 FLAGS = (
     "--headless",
     "--no-sandbox",
