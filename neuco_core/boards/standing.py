@@ -18,6 +18,7 @@ from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
+from neuco_core.records.store import read_keys
 from neuco_core.runs.engines import open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.labels import run_labels
@@ -68,17 +69,20 @@ def rank_on(
     ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
     the patterns. ``told`` is called with each score. The registry is read and never written.
     """
-    now = current(registry or registry_dir())
-    chosen = now.suites.get(suite) if isinstance(suite, str) else suite
+    registry = registry or registry_dir()
+    known = Catalog(registry=registry)
+    suites, _ = known.survey_suites()
+    chosen = suites.get(suite) if isinstance(suite, str) else suite
     if chosen is None:
-        raise UnknownIdError("suite", str(suite), now.suites)
+        raise UnknownIdError("suite", str(suite), suites)
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
-    tasks = Catalog(registry=registry or registry_dir()).suite_tasks(chosen)
-    names = free_names(paths, taken={record.method for record in now.records})
+    tasks = known.suite_tasks(chosen)
+    names = free_names(paths, taken={key[0].partition("@")[0] for key in read_keys(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
+        now = current(registry)  # takes longer than to see that a file will not do
         records = list(_score(opened, tasks, chosen.protocol, shared, told))
         missing = [_missing(file, tasks, shared) for file in opened]
     board = _board(now, chosen, records, [file.method.id for file in opened], options, only)

@@ -13,7 +13,7 @@ from neuco_core.errors import DataError
 from tests.ci.helpers import Upstream, ci, git
 from tests.ci.prs import CASES
 
-GOOD = ("a good task", "a good method", "both at once", "a rename", "a removal")
+GOOD = ("a good task", "a good method", "a rename", "a removal")
 
 
 @pytest.mark.parametrize(("name", "option"), [*((name, "") for name in CASES), *((name, "--trust") for name in GOOD)])
