@@ -11,6 +11,7 @@ from ci.changed import TREES
 from ci.extract import describe
 from ci.sandbox import Limits
 from ci.stub import write_stub
+from ci.warm import copy_code
 from neuco_core.records.packs import gather_packs
 
 CORE = ("neuco_core", "ci", "registry/suites", "registry/schema", "registry/published", "registry/pins.json")
@@ -30,8 +31,10 @@ def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], parts: S
     for name in parts:
         source = base / name
         (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if source.is_dir():
-            shutil.copytree(source, target / name, ignore=shutil.ignore_patterns("__pycache__"))
+        if name in ("neuco_core", "ci"):
+            copy_code(source, target / name)
+        elif source.is_dir():
+            shutil.copytree(source, target / name)
         elif source.is_file():
             shutil.copyfile(source, target / name)
     for package in TREES:

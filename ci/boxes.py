@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 import os
 import shutil
@@ -18,7 +17,7 @@ from ci.environments import INSTALLING, PACKAGES, install, with_packages
 from ci.report import PluginReport, cut
 from ci.sandbox import OUT, TREE, WARM, Limits
 from ci.stub import read_json, spec_of
-from ci.warm import warm_folder
+from ci.warm import COMPILED, copy_code, forget_times, warm_folder
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.encode.lock import FILE
 from neuco_core.errors import DataError
@@ -146,8 +145,9 @@ class Boxes:
         """Main's code and suites, copied once: each plugin's tree then consists of links to these files."""
         core = self.scratch / "core"
         if not core.exists():
-            for name in ("neuco_core", "ci", "registry/suites"):
-                _copy(self.base / name, core / name)
+            for name in ("neuco_core", "ci"):
+                copy_code(self.base / name, core / name)
+            _copy(self.base / "registry/suites", core / "registry/suites")
             if (self.base / PINS).is_file():
                 (core / PINS).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(self.base / PINS, core / PINS)
@@ -156,10 +156,17 @@ class Boxes:
                 (core / package / "__init__.py").touch()
         return core
 
-    @functools.cache  # noqa: B019 - there is one of these in a process
-    def warm(self) -> Path:
-        self.tell("compiling main's code")
-        return warm_folder(self._core(), self.kind)
+    def warm(self) -> dict[str, Path]:
+        """The compiled kernels, for a step that may need them. They fit the sandbox's paths, so only that has them."""
+        return {WARM: warm_folder(self._core(), self.tell)} if self.kind == "bubblewrap" else {}
+
+    def warm_for(self, tree: Path) -> dict[str, Path]:
+        """The same for another checkout, if all that is compiled is as it is on main: main's own code compiled it."""
+        pairs = [(tree / name, self.base / name) for name in COMPILED]
+        if not all(ours.is_file() and ours.read_bytes() == mains.read_bytes() for ours, mains in pairs):
+            return {}
+        forget_times(tree)
+        return self.warm()
 
     def packages(self, plugin: PluginData) -> Path | None:
         """The installed environment of a plugin that has a lock."""
@@ -181,7 +188,7 @@ class Boxes:
             places[PACKAGES] = packages
             arguments = with_packages(arguments)
         if not method and not plugin.kept:
-            places[WARM] = self.warm()
+            places |= self.warm()
         limits = self.within(self.limits)
         ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=method)
         return ran, out

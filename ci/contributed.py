@@ -6,7 +6,7 @@ Contributed tests help the contributor and the reviewer; no score depends on the
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -21,11 +21,13 @@ from neuco_core.errors import DataError
 from neuco_core.text import one_line
 
 NAMES = ("tests", "failures", "errors", "skipped")
+# Plugins of pytest that come with packages of neuco's: loading them takes four times as long as pytest itself.
+UNUSED = ("-p", "no:zarr", "-p", "no:hypothesispytest")
 
 
 def arguments(files: Sequence[str]) -> tuple[str, ...]:
     """Arguments for Python. The project's own pytest settings do not apply: the plugin may come from any project."""
-    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null")
+    options = ("-q", "-p", "no:cacheprovider", "--import-mode=importlib", "-c", "/dev/null", *UNUSED)
     return ("-m", "pytest", *options, f"--junitxml={OUT}/tests.xml", f"--rootdir={TREE}", *files)
 
 
@@ -62,10 +64,10 @@ def _counts(path: Path) -> dict[str, int]:
         return dict.fromkeys(NAMES, 0)
 
 
-def test_everything(head: Path, scratch: Path, limits: Limits, kind: str) -> list[Finding]:
+def test_everything(head: Path, scratch: Path, limits: Limits, kind: str, warm: Mapping[str, Path]) -> list[Finding]:
     """A change to the core concerns every plugin: run the tests of all of them with it.
 
-    Those that have packages of their own run one by one, with these.
+    Those that have packages of their own run one by one, with these. ``warm`` are compiled kernels that fit ``head``.
     """
     plugins = [path.parent for tree in TREES for path in sorted((head / tree).glob("*/test.py"))]
     if not plugins:
@@ -78,7 +80,7 @@ def test_everything(head: Path, scratch: Path, limits: Limits, kind: str) -> lis
             continue
         files = [f"{TREE}/{folder.relative_to(head)}/{file}" for folder in folders for file in test_files(folder)]
         run = arguments(files)
-        read, out = {TREE: head}, scratch / "out" / "everything" / name
+        read, out = {TREE: head, **warm}, scratch / "out" / "everything" / name
         try:
             if folders is not together:
                 read[PACKAGES], run = install(folders[0] / FILE), with_packages(run)

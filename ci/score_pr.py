@@ -28,7 +28,7 @@ from ci.extract import describe, fetch_sources, make_cubes, make_labels, run_tes
 from ci.general import MOST_PLUGINS, SHOWN, check_suites, compare_ids, general, removed, unwritten
 from ci.registry_data import PINS, changed_suites, check_pins
 from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
-from ci.sandbox import OUT, TREE, WARM, Limits
+from ci.sandbox import OUT, TREE, Limits
 from ci.stub import read_json
 from ci.verdicts import CARD, judge_cells
 from neuco_core.contract.contract import Finding
@@ -115,7 +115,7 @@ class Scoring:
         try:
             if changes.core and not (changes.plugins or changes.only_data):
                 limits = boxes.within(self.limits)
-                findings += test_everything(self.head, self.scratch, limits, self.kind)
+                findings += test_everything(self.head, self.scratch, limits, self.kind, boxes.warm_for(self.head))
             return mine, self._score(boxes, after, there, findings)
         except Exception as error:
             findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
@@ -237,7 +237,7 @@ class Scoring:
         limits = boxes.within(replace(self.limits, seconds=HOURS * 3600))
         read = {TREE: tree, **in_cache(fetched)}
         if any(plugin.tasks for plugin in alive):
-            read[WARM] = boxes.warm()
+            read |= boxes.warm()
         arguments = ("-m", "ci.evaluate", OUT, f"{TREE}/job.json")
         ran = sandbox.run(arguments, read=read, out=self.scratch / "out" / "evaluate", limits=limits, kind=self.kind)
         if not ran.ok:

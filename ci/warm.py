@@ -10,6 +10,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 
@@ -19,15 +20,31 @@ from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 
 KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
+COMPILED = (*KERNELS, "neuco_core/plugins/compiled.py")  # with what says how
 PROTOCOL = "neuco-2025+epochs=1,k=2"
 SAMPLES = 60
 
 
-def warm_folder(core: Path, kind: str) -> Path:
+def copy_code(source: Path, target: Path) -> None:
+    """Copy ``neuco_core`` or ``ci`` of main for sandboxes, which cannot write: with what Python has compiled of it."""
+    shutil.copytree(source, target, symlinks=True, ignore=shutil.ignore_patterns("*.nb[ic]"))
+    forget_times(target.parent)
+
+
+def forget_times(tree: Path) -> None:
+    """The compiler of the kernels goes by the time of their files, and every checkout gives them another.
+
+    Without, what was compiled once serves every checkout with the same text.
+    """
+    for name in KERNELS:
+        if (tree / name).is_file():
+            os.utime(tree / name, (0, 0))
+
+
+def warm_folder(core: Path, tell: Callable[[str], None]) -> Path:
     """The compiled kernel of a tree, made if it is not there yet."""
-    sources = [core / name for name in KERNELS]
     facts = (
-        *((source.read_bytes(), source.stat().st_mtime_ns) for source in sources),
+        *((core / name).read_bytes() for name in KERNELS),
         metadata.version("numba"),
         sys.version,
         platform.processor(),
@@ -35,8 +52,10 @@ def warm_folder(core: Path, kind: str) -> Path:
     key = hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
     place = cache_dir() / "kernel" / key
     if not place.is_dir():
+        tell("compiling main's code")
         out = place.with_name(f"{key}-{os.getpid()}")
-        ran = sandbox.run(("-m", "ci.warm", OUT), read={TREE: core}, out=out, limits=Limits(seconds=300), kind=kind)
+        limits = Limits(seconds=300)
+        ran = sandbox.run(("-m", "ci.warm", OUT), read={TREE: core}, out=out, limits=limits, kind="bubblewrap")
         if not ran.ok:
             raise DataError(f"the kernel cannot be compiled: {ran.status}: {ran.output[-300:]}")
         try:

@@ -10,10 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 from neuco_core.plugins import catalog as catalog_module
 from tests.parts import missing
 
+# How long an example takes says nothing where others use the machine, too.
+settings.register_profile("any machine", deadline=None)
+settings.load_profile("any machine")
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -28,9 +32,16 @@ FLAGS = (
 @pytest.fixture(scope="session", autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Nothing of the user's: a fresh cache and a copy of the registry, and no NEUCO_ variable from outside."""
-    kept = {name: os.environ.pop(name) for name in list(os.environ) if name.startswith("NEUCO_")}
+    # Hundreds of processes are started: each is quicker if Python may keep what it compiled.
+    unwanted = [name for name in os.environ if name.startswith("NEUCO_") or name == "PYTHONDONTWRITEBYTECODE"]
+    kept = {name: os.environ.pop(name) for name in unwanted}
     folder = tmp_path_factory.getbasetemp()
     os.environ["NEUCO_CACHE"] = str(folder / "cache")
+    # Kernels that are compiled for sandboxes: once for all workers, as they depend on nothing and take 12 s.
+    kernel = (folder.parent if "PYTEST_XDIST_WORKER" in os.environ else folder) / "kernel"
+    kernel.mkdir(exist_ok=True)
+    (folder / "cache").mkdir()
+    (folder / "cache" / "kernel").symlink_to(kernel)
     # A copy: no test may write records into the checkout.
     shutil.copytree(Path(__file__).resolve().parent.parent / "registry", folder / "registry")
     os.environ["NEUCO_REGISTRY"] = str(folder / "registry")

@@ -18,7 +18,7 @@ from typing import IO
 import psutil
 
 from ci.sandbox.bubblewrap import environment
-from ci.sandbox.limits import OUT, TREE, WARM, Limits
+from ci.sandbox.limits import OUT, TREE, Limits
 from ci.sandbox.watch import Started, end, launch
 
 
@@ -48,8 +48,6 @@ def _places(read: Mapping[str, Path], private: Path) -> dict[str, Path]:
     for place, path in read.items():
         if place == TREE:
             places[TREE] = Path(shutil.copytree(path, private / "tree", symlinks=True))
-        elif place == WARM:
-            shutil.copytree(path, private / "numba")
         elif place.startswith("/tmp/"):  # noqa: S108 - files fetched beforehand
             places[place] = Path(shutil.copytree(path, private / place.removeprefix("/tmp/")))  # noqa: S108
     return places

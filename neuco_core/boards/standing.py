@@ -18,6 +18,7 @@ from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
+from neuco_core.records.store import read_keys
 from neuco_core.runs.engines import open_engine
 from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
 from neuco_core.runs.labels import run_labels
@@ -74,15 +75,17 @@ def rank_on(
     ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
     the patterns. ``told`` is called with each score. The registry is read and never written.
     """
-    now = current(registry or registry_dir())
-    chosen = _suite(now, suite)
+    registry = registry or registry_dir()
+    known = Catalog(registry=registry)
+    chosen = _suite(known.survey_suites()[0], suite)
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
-    tasks = Catalog(registry=registry or registry_dir()).suite_tasks(chosen)
-    names = free_names(paths, taken={record.method for record in now.records})
+    tasks = known.suite_tasks(chosen)
+    names = free_names(paths, taken={key[0].partition("@")[0] for key in read_keys(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
+        now = current(registry)  # takes longer than to see that a file will not do
         records = list(_score(opened, tasks, chosen.protocol, shared, told))
         missing = [_missing(file, tasks, shared) for file in opened]
     board = _board(now, chosen, records, [file.method.id for file in opened], options, only)
@@ -107,7 +110,7 @@ def rank_of(
 ) -> Standing:
     """Where a method with records stands on a suite's board."""
     now = current(registry or registry_dir())
-    board = now.board(_suite(now, suite), options, (*only, method) if only else ())
+    board = now.board(_suite(now.suites, suite), options, (*only, method) if only else ())
     rows = {row.method: row for row in board.rows}
     if method not in rows:
         raise UnknownIdError("method on this board", method, rows)
@@ -115,10 +118,10 @@ def rank_of(
     return Standing(board, (Place(Path(method), rows[method], sentence, {}),), (sentence,))
 
 
-def _suite(now: Current, suite: str | Suite) -> Suite:
-    chosen = now.suites.get(suite) if isinstance(suite, str) else suite
+def _suite(suites: Mapping[str, Suite], suite: str | Suite) -> Suite:
+    chosen = suites.get(suite) if isinstance(suite, str) else suite
     if chosen is None:
-        raise UnknownIdError("suite", str(suite), now.suites)
+        raise UnknownIdError("suite", str(suite), suites)
     return chosen
 
 

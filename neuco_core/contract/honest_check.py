@@ -145,18 +145,29 @@ def _follows_images(subject: MethodSubject, dataset: str) -> str:
 def _moved(embeddings: Embeddings, labels: Labels, clean: np.ndarray, noisy: np.ndarray) -> float:
     """How far predictions of the labels move from clean to noisy embeddings, as a share of the labels' variance."""
     import numpy as np
-    from sklearn.linear_model import Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
     rows = {sample: row for row, sample in enumerate(embeddings.ids)}
     kept = [(rows[sample], place) for place, sample in enumerate(labels.ids) if sample in rows]
     if len(kept) < FEWEST:
         return 0.0
     mine, theirs = (list(part) for part in zip(*kept, strict=True))
-    truth = labels.values[theirs]
+    truth = labels.values[theirs].astype(np.float64).reshape(len(theirs), -1)
     # A penalty that grows with the dimension, as a fit of 1,024 columns to a few hundred samples would follow noise.
-    fit = make_pipeline(StandardScaler(), Ridge(alpha=0.1 * embeddings.dim))
-    fit.fit(embeddings.values[mine], truth)
-    apart = fit.predict(clean) - fit.predict(noisy)
+    weights = _ridge(embeddings.values[mine].astype(np.float64), truth, 0.1 * embeddings.dim)
+    apart = (clean.astype(np.float64) - noisy) @ weights
     return float(np.mean(np.square(apart)) / np.var(truth, axis=0).mean())
+
+
+def _ridge(x: np.ndarray, targets: np.ndarray, penalty: float) -> np.ndarray:
+    """Weights of a ridge regression on scaled features. Not scikit-learn's: its import takes longer than the check."""
+    import numpy as np
+
+    center, spread = x.mean(axis=0), x.std(axis=0)
+    steady = spread <= len(x) * np.finfo(float).eps * np.abs(center)  # constant but for the rounding of the mean
+    factor = np.where(steady, 0.0, 1 / np.where(steady, 1.0, spread))
+    scaled, wanted = (x - center) * factor, targets - targets.mean(axis=0)
+    if len(x) > x.shape[1]:
+        weights = np.linalg.solve(scaled.T @ scaled + penalty * np.eye(x.shape[1]), scaled.T @ wanted)
+    else:
+        weights = scaled.T @ np.linalg.solve(scaled @ scaled.T + penalty * np.eye(len(x)), wanted)
+    return np.asarray(factor[:, None] * weights)

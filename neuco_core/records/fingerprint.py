@@ -50,14 +50,16 @@ class Trace(NamedTuple):
 
 
 class Identity:
-    """The identities of one run; each is worked out once."""
+    """The identities of one run; each is worked out once. ``other`` is of the same run under another protocol."""
 
-    def __init__(self, protocol: Protocol) -> None:
+    def __init__(self, protocol: Protocol, other: Identity | None = None) -> None:
         self.protocol = protocol
         self._shared = {**protocol_inputs(protocol), **_components(protocol)}
-        self._labels: dict[str, Trace] = {}
-        self._embeddings: dict[tuple[str, str], Trace] = {}
-        self._cubes: dict[str, str | NeucoError] = {}
+        # Where labels and embeddings come from has nothing to do with the protocol.
+        self._labels: dict[str, Trace] = other._labels if other else {}
+        self._embeddings: dict[tuple[str, str], Trace] = other._embeddings if other else {}
+        self._cubes: dict[str, str | NeucoError] = other._cubes if other else {}
+        self._codes: dict[str, str] = other._codes if other else {}
         self._tasks: dict[str, dict[str, Scalar]] = {}
         self._metrics: dict[str, dict[str, Scalar]] = {}
 
@@ -107,7 +109,7 @@ class Identity:
             from neuco_core.fetch.pins import require_pin
 
             return hashed({"file": require_pin(method.files[dataset_id]).sha256})
-        return encoded_from(method, self.dataset(dataset_id))
+        return encoded_from(method, self.dataset(dataset_id), self._codes)
 
     def dataset(self, dataset_id: str) -> str:
         """What is known of a dataset's cubes; opening them reads no sample."""
@@ -122,14 +124,20 @@ class Identity:
         return found
 
 
-def encoded_from(method: Method, dataset: str) -> str:
-    """Where the embeddings of an encoder come from; ``dataset`` is the key of its cubes."""
+def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = None) -> str:
+    """Where the embeddings of an encoder come from; ``dataset`` is the key of its cubes.
+
+    ``codes`` keeps the keys of methods' code, by label: on several datasets it is the same.
+    """
     packages = _packages(method)
     if not all(packages.values()):
         # Without the package nobody can say whether it changed, or run it: a record is not stale, and not compared.
         lacking = ", ".join(name for name, version in packages.items() if not version)
         raise DependencyError(f"method {method.id!r} needs {lacking}, which is not installed")
-    own = [method.id, method.version, dict(method.params), list(method.bands), method_code(method)]
+    codes = {} if codes is None else codes
+    if method.label not in codes:
+        codes[method.label] = method_code(method)
+    own = [method.id, method.version, dict(method.params), list(method.bands), codes[method.label]]
     encode = version_of("neuco_core.encode.run", "encode_dataset")
     weights = {"weights": weight_hashes(method)} if method.weights else {}
     # Since an encoder is given only the bands and seasons that its method names, those that name some see others.

@@ -192,7 +192,8 @@ class Present:
 
         try:
             if record.protocol not in self._identities:
-                self._identities[record.protocol] = Identity(load_protocol(record.protocol))
+                other = next(iter(self._identities.values()), None)
+                self._identities[record.protocol] = Identity(load_protocol(record.protocol), other)
             identity = self._identities[record.protocol]
             taken = None if record.registered else catalog().plugins.find_alike("method", record.method)
             if taken is not None:

@@ -42,7 +42,7 @@ def reports(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Rep
     for name, change in (("task", task), ("method", method)):
         fork = upstream.pull_request(f"published-{name}", change)
         out = folder / f"{name}.json"
-        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), NEUCO_CACHE=str(folder))
+        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out))
         assert done.returncode == 0, done.stdout + done.stderr
         made.append(parse(out.read_bytes())[0])
     return Reports(*made)

@@ -22,7 +22,7 @@ import pytest
 from ci.comment import MARK
 from ci.report import parse
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped
-from tests.ci.helpers import ROOT, Upstream, git
+from tests.ci.helpers import ROOT, Upstream, fresh_cache, git
 from tests.ci.prs import method
 from tests.ci.test_publish import PLAIN, files
 from tests.ci.test_sandbox import need_bubblewrap
@@ -39,6 +39,7 @@ class Act:
         self.upstream, self.folder, self.server = upstream, folder, server
         self.program = tool("act")
         self.artefacts = folder / "artefacts"
+        self.cache = fresh_cache(folder / "neuco-cache")
         (folder / "bin").mkdir()
         # act takes the folder that it runs in for the checkout, whose remote must be GitHub's; git finds ours instead.
         address = f"https://github.com/{REPOSITORY}.git"
@@ -71,7 +72,7 @@ class Act:
             "GITHUB_API_URL": self.server.api,
             "GITHUB_REPOSITORY": REPOSITORY,
             "GIT_CONFIG_GLOBAL": str(self.folder / "gitconfig"),
-            "NEUCO_CACHE": str(self.folder / "neuco-cache"),
+            "NEUCO_CACHE": self.cache,
         }
 
     def _actions(self) -> list[str]:

@@ -23,7 +23,7 @@ from ci.report import parse
 from neuco_core.contract.scaffold import declare
 from neuco_core.errors import DataError
 from neuco_core.specs import Remote
-from tests.ci.helpers import Upstream, ci
+from tests.ci.helpers import Upstream, ci, fresh_cache
 from tests.ci.prs import edit, write_file
 from tests.ci.test_publish import merged, publish, ranked
 from tests.ci.test_sandbox import need_bubblewrap
@@ -57,7 +57,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder as the only place where pip, as it is configured, finds packages."""
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
-    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
     return tmp_path / "index"
 
 

@@ -130,7 +130,7 @@ def test_a_new_method_is_scored_on_a_new_task_after_the_merge(upstream: Upstream
     need_bubblewrap()
     fork = upstream.pull_request("published-both", both(task, method))
     out = tmp_path / "report.json"
-    done = ci(upstream.base, "score-pr", "--head", str(fork), "--merged", "--out", str(out), NEUCO_CACHE=str(tmp_path))
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--merged", "--out", str(out))
     assert done.returncode == 0, done.stdout + done.stderr
     assert ("plain", "good") in [(r.method, r.task) for r in parse(out.read_bytes())[1] if r.ok]
 

@@ -18,7 +18,7 @@ from ci.embeddings import Entry, Store, made_from, read_index, write_index
 from ci.report import parse
 from ci.sandbox import Limits
 from ci.score_pr import score_pr
-from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.helpers import ROOT, Upstream, ci, fresh_cache, git
 from tests.ci.prs import write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import TEST
@@ -85,7 +85,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
     base = own_upstream.base
     monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
     fork = own_upstream.pull_request("parity", parity)
     before = score_pr(base, fork, "origin/main", Limits(), "bubblewrap")
     assert [finding for finding in before.findings if finding.status == "failed"] == []

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ci.contributed import UNUSED
 from tests import command
 from tests.command import Said
 
@@ -106,7 +107,8 @@ def neuco(folder: Path, *args: object) -> Said:
 def run_pytest(folder: Path, *args: object) -> Said:
     """``pytest`` as in a project of its own, with the plugins of a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "NEUCO_CACHE": str(folder / "cache")}
-    line = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", *map(str, args)]
+    options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", *UNUSED]
+    line = [sys.executable, "-m", "pytest", *options, *map(str, args)]
     done = subprocess.run(line, capture_output=True, text=True, env=environment)
     return Said(done.returncode, done.stdout, done.stderr)
 

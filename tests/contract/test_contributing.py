@@ -6,7 +6,8 @@ from pathlib import Path
 
 from neuco_core import load_dataset
 from tests import console
-from tests.ci.helpers import WHO, Upstream
+from tests.ci.helpers import WHO, Upstream, fresh_cache, take_kernels
+from tests.ci.prs import edit
 
 
 def write_labels(folder: Path) -> None:
@@ -21,13 +22,19 @@ def write_labels(folder: Path) -> None:
         (folder / name).write_text("\n".join(["id,label", *rows, ""]))
 
 
+def as_shipped(tree: Path) -> None:
+    """The page names the dataset's own protocol."""
+    edit(tree / "neuco_tasks/digits/__init__.py", 'protocol="ridge+k=4"', 'protocol="ridge"')
+
+
 def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Path) -> None:
-    fork = Upstream(tmp_path / "upstream").clone("mine")
+    fork = Upstream(tmp_path / "upstream", more=as_shipped).clone("mine")
+    take_kernels(fork)
     write_labels(fork)
     environment = {
         "HOME": str(tmp_path),
         "PYTHONPATH": str(fork),
-        "NEUCO_CACHE": str(tmp_path / "cache"),
+        "NEUCO_CACHE": fresh_cache(tmp_path / "cache"),
         "GIT_CONFIG_GLOBAL": "/dev/null",
         **WHO,
     }

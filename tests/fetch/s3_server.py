@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -18,6 +19,7 @@ import boto3
 
 from tests.parts import missing
 
+TRIES = 3
 KEY, SECRET = "test-key", "test-secret"
 SERVICES = ("master", "volume", "filer", "s3", "admin", "webdav")
 READ = {"Effect": "Allow", "Principal": "*", "Action": ["s3:GetObject", "s3:GetObjectVersion"]}
@@ -30,6 +32,13 @@ class S3Server:
         self.folder = folder
 
     def __enter__(self) -> S3Server:
+        """Somebody else may take a port between the look at it and the start: then with other ports."""
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(RuntimeError):
+                return self._start()
+        return self._start()
+
+    def _start(self) -> S3Server:
         self.folder.mkdir(parents=True, exist_ok=True)
         self.ports = ports = _free_ports(len(SERVICES))
         options = [f"-{service}.port={port}" for service, port in zip(SERVICES, ports, strict=True)]

@@ -215,7 +215,7 @@ def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
         assert run.returncode == 130
         assert errors.split() == ["neuco:", "interrupted"]
         assert len(cells) == 1
-        assert not psutil.wait_procs(cells, timeout=20)[1], "the cell that was under way is stopped"
+        assert not psutil.wait_procs(cells, timeout=50)[1], "the cell that was under way is stopped"
 
 
 def _is_worker_of(process: psutil.Process, world: World) -> bool:
