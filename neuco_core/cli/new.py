@@ -132,7 +132,7 @@ def task(
     if made.package.columns != ("label",):
         click.echo(f"  columns   {join_names(made.package.columns)}")
     if made.task.splitter:
-        click.echo(f"  splits    {made.task.splitter}, whatever the protocol")
+        click.echo(f"  splits    {made.task.splitter}, in the place of random ones")
     click.echo(f"  dataset   {made.task.dataset} ({made.dataset_from})")
     for note in made.notes:
         click.echo(f"            {note}")

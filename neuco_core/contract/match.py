@@ -44,13 +44,14 @@ class Matcher:
                 self.dataset, self.how = dataset.id, "guessed: it has all the ids"
                 return self._renamed(labels, known, dataset.id)
             nearest = max(nearest, (count, dataset.id, known), key=lambda item: item[0])
-        count, name, known = nearest
+        count, nearby, known = nearest
         if not count:
             got = f"ids such as {labels.ids[0]!r}"
             raise UsageError("no dataset here has these ids", got=got, hint=f"Say --dataset ID, or {MAKE}")
-        stray = next(sample for sample in labels.ids if sample not in known)
-        got = f"{count} of {len(labels)} are in {name}, and {stray!r} is not"
-        raise UsageError("no dataset here has all these ids", got=got, hint=f"Say --dataset {name}, or {MAKE}")
+        spelled = max(self._spellings(labels), key=lambda ids: len(known.intersection(ids)))
+        stray = next(name for name, plain in zip(labels.ids, spelled, strict=True) if plain not in known)
+        got = f"{count} of {len(labels)} are in {nearby}, and {stray!r} is not"
+        raise UsageError("no dataset here has all these ids", got=got, hint=f"Say --dataset {nearby}, or {MAKE}")
 
     def _spellings(self, labels: Labels) -> list[Sequence[str]]:
         from neuco_core.cubes.images import without_suffix

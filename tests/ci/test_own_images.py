@@ -95,7 +95,7 @@ def test_what_the_commands_say(walk: Walk) -> None:
     assert "the suffix of 200 ids was taken off: 'plot-000.tif' is 'plot-000'" in walk.said[tif[1]]
     assert "dataset   plots (guessed: it has all the ids)" in walk.said[tif[1]]
     assert "bands     image/red, image/green, image/blue" in walk.said[png[0]]
-    assert "splits    group, whatever the protocol" in walk.said[png[1]]
+    assert "splits    group, in the place of random ones" in walk.said[png[1]]
     assert "protocol ridge: 40 splits" in walk.said[MORE[1]]
 
 

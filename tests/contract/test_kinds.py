@@ -88,8 +88,8 @@ def test_what_new_task_says_of_each_kind(world: Path) -> None:
     said = {name: (world / f"{name}.txt").read_text() for name in TASKS}
     assert "multilabel (from the labels: several columns of 0 and 1), metric average_precision" in said["cover"]
     assert "columns   high, plain, rough, wet" in said["lists"].replace(" and ", ", ")
-    assert "splits    fixed, whatever the protocol" in said["halves"]
-    assert "splits    group, whatever the protocol" in said["blocks"]
+    assert "splits    fixed, in the place of random ones" in said["halves"]
+    assert "splits    group, in the place of random ones" in said["blocks"]
     assert "kind      classification (given), metric f1" in said["stars"]
     assert "regression" in said["pair"]
     options = ("--isolated", "--line-length", "120")

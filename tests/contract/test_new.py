@@ -83,7 +83,7 @@ def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder:
     (folder / "tifs.csv").write_text(text + "\nelsewhere.tif,3\ns999.tif,\n")
     args = ("new", "task", "summed", "--labels", folder / "tifs.csv", *TASK, "--into", folder)
     refused = neuco(folder, *args)
-    assert "got 150 of 151 are in good" in refused.err
+    assert "got 150 of 151 are in good, and 'elsewhere.tif' is not" in refused.err
     assert "Say --dataset good" in refused.err
     made = neuco(folder, *args, "--dataset", "good")
     assert "the suffix of 151 ids was taken off: 's149.tif' is 's149'" in made.out, made.err
