@@ -16,7 +16,8 @@ PROTOCOL = "ridge"
 
 
 def measure(task: Task) -> Measured:
-    embeddings = load_method(METHOD).embeddings(task.dataset)
+    method = task.baseline.method if task.baseline else METHOD
+    embeddings = load_method(method).embeddings(task.dataset)
     return measure_baseline(embeddings, task.labels(), load_protocol(PROTOCOL), task.metric)
 
 
@@ -24,7 +25,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("tasks", nargs="*", default=["*"])
     options = parser.parse_args()
-    print(f"{METHOD}, {PROTOCOL}")
+    print(f"{METHOD}, or the method that the task names, {PROTOCOL}")
     print(f"{'task':28} {'score':>8} {'shuffled':>8} {'tolerance':>9}  declared")
     for task in list_tasks(*options.tasks, tag="embedded"):
         found = measure(task)

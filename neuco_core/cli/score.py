@@ -169,6 +169,9 @@ def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: 
         raise
     results = [outcome for plan in plans for outcome in outcomes(plan, made, registry_dir())]
     show(plans, results, made, save=given["save"], as_json=given["as_json"])
+    if given["files"] and given["suite"] and not given["as_json"]:
+        words = shlex.join(["neuco", "leaderboard", "show", given["suite"], "--with", str(given["files"][0])])
+        click.echo(f"where it would stand: {words}")
     _end(results, given)
 
 

@@ -70,13 +70,15 @@ TASKS = {
 }
 
 # Task → score of `averaging`, as `python benchmarks/baselines.py` measures it; its tolerance is the same for all.
+# A baseline at the level of a guess proves nothing about the labels: there, another method's.
+STRONGER = {"heatisland_mean": "band_statistics"}
 TOLERANCE = 0.01
 BASELINES = {
     "biomass_mean": 0.267,
     "biomass_std": 0.103,
     "clouds": 0.76,
     "crops": 0.411,
-    "heatisland_mean": -0.025,
+    "heatisland_mean": 0.208,
     "heatisland_std": 0.056,
     "landcover_agriculture": 0.156,
     "landcover_forest": 0.102,
@@ -124,7 +126,7 @@ def neuco_tasks() -> Iterator[Task]:
             source=Remote(f"pkg://neuco_tasks.mini/labels/{file}.csv", sha256=sha256, size=size),
             columns=(name,),
             baseline=Baseline(
-                method="averaging",
+                method=STRONGER.get(name, "averaging"),
                 score=BASELINES[name],
                 tolerance=TOLERANCE,
                 protocol="ridge",
