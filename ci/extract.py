@@ -10,7 +10,7 @@ from typing import Any
 
 from ci import contributed
 from ci.boxes import COPY, Boxes, PluginData
-from ci.collect import array_header, read_table
+from ci.collect import array_header, read_array, read_table
 from ci.sandbox import TREE
 from ci.stub import LARGEST_IDS, NOUNS, own_sources, place_of, read_json, read_rows, spec_of
 from neuco_core.errors import DataError, NeucoError
@@ -117,7 +117,7 @@ def make_cubes(boxes: Boxes, plugin: PluginData, dataset: Dataset) -> Path:
         named = folder / "cubes.json"  # by stored embeddings, whose rows are in that order
         if named.is_file() and read_json(named, LARGEST_IDS)["ids"] != read_json(out / named.name, LARGEST_IDS)["ids"]:
             raise DataError(f"{dataset.id} has other samples than its stored embeddings")
-        for name in ("cubes.json", "cubes.npy"):
+        for name in ("cubes.json", "cubes.npy", "plain.npy"):
             shutil.move(out / name, folder / name)
     return folder
 
@@ -142,6 +142,7 @@ def check_cubes(folder: Path) -> None:
     if math.prod(shape) * dtype.itemsize != size:
         what = "the file's size does not match its header"
         raise DataError(what, where="cubes.npy", expected=shape, got=f"{size} bytes")
+    read_array(folder / "plain.npy", shape[0])
 
 
 def _words(error: Exception) -> str:

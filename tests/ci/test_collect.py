@@ -68,8 +68,10 @@ def test_cubes_are_checked_before_anybody_reads_them(
     text = json.dumps({"ids": ids, "bands": ["grey/0"], "seasons": ["scene"], "version": "1"})
     (tmp_path / "cubes.json").write_text(text)
     write(tmp_path / "cubes.npy", shape, size)
+    np.save(tmp_path / "plain.npy", np.zeros((shape[0], 3), np.float32))
     if not words:
         check_cubes(tmp_path)
-        return
+        np.save(tmp_path / "plain.npy", np.zeros((shape[0] + 1, 3), np.float32))
+        words = "not a table of floats"
     with pytest.raises(DataError, match=words):
         check_cubes(tmp_path)

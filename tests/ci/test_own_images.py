@@ -11,7 +11,7 @@ import pytest
 
 from ci.boxes import Boxes, PluginData
 from ci.changed import Touched
-from ci.collect import array_header
+from ci.collect import array_header, read_array
 from ci.extract import describe, make_cubes
 from ci.general import unwritten
 from ci.publish import publish
@@ -144,6 +144,8 @@ def test_published_images_are_fetched_outside_and_read_inside(
         folder = make_cubes(boxes, plugin, dataset)
     assert json.loads((folder / "cubes.json").read_text())["ids"][0] == "plot-000"
     assert array_header(folder / "cubes.npy")[0] == (200, 1, 4, 8, 8)
+    # What a suspiciously good method is compared with.
+    assert len(read_array(folder / "plain.npy", 200)) == 200
 
 
 @pytest.mark.parametrize("noun", CAVEATS)
