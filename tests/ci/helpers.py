@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import compileall
 import functools
 import gzip
 import importlib.util
 import os
+import py_compile
 import shutil
 import subprocess
 import sys
@@ -88,6 +90,7 @@ class Upstream:
     def clone(self, name: str) -> Path:
         path = self.folder / name
         git(self.folder, "clone", "--quiet", str(self.bare), str(path))
+        shutil.copytree(_bytecode(), path, dirs_exist_ok=True)
         return path
 
     def records(self) -> dict[str, bytes]:
@@ -127,6 +130,7 @@ def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapp
     for name in ("pyproject.toml", "constraints.txt", "README.md", "LICENSE"):
         shutil.copyfile(ROOT / name, target / name)
     (target / ".gitignore").write_text("__pycache__/\n")
+    shutil.copytree(_bytecode(), target, dirs_exist_ok=True)
     for name, change in LIGHTER.items():
         if (target / name).parent.is_dir():
             _edit(target / name, change)
@@ -152,6 +156,19 @@ def _edit(path: Path, change: Mapping[str, str]) -> None:
         assert text.count(old) == 1, (path, old)
         text = text.replace(old, new)
     path.write_text(text)
+
+
+@functools.cache
+def _bytecode() -> Path:
+    """What Python makes of the core, believed by the hash of the source: each checkout would have it made again."""
+    folder = Path(os.environ["NEUCO_CACHE"]).with_name("bytecode")
+    for name in ("neuco_core", "ci"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        compileall.compile_dir(folder / name, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
+    for path in folder.rglob("*"):
+        if path.is_file() and path.suffix != ".pyc":
+            path.unlink()
+    return folder
 
 
 @functools.cache
