@@ -10,13 +10,13 @@ from pathlib import Path
 
 import numpy as np
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.limits import check_array, check_unpacked
 
 MODALITY = "image"  # of bands whose file names none
 SCENE = "scene"  # the season of an image that has no seasons
 MODES = {"L": ("grey",), "RGB": ("red", "green", "blue"), "RGBA": ("red", "green", "blue", "alpha")}
-INSTALL = "Run `pip install 'neuco[images]'`"
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _tiff(path: Path) -> Image:
         import rasterio
         from rasterio.errors import NotGeoreferencedWarning
     except ImportError as error:
-        raise DependencyError("GeoTIFF needs rasterio", where=path, hint=INSTALL) from error
+        raise DependencyError("GeoTIFF needs rasterio", where=path, hint=f"Run `{how_to_install('images')}`") from error
     # An image without a place is an ordinary one. Not in a context, which other threads would share.
     warnings.filterwarnings("ignore", category=NotGeoreferencedWarning)
     with rasterio.open(path, driver="GTiff") as file:
@@ -92,7 +92,8 @@ def _picture(path: Path) -> Image:
     try:
         import PIL.Image
     except ImportError as error:
-        raise DependencyError("PNG and JPEG need Pillow", where=path, hint=INSTALL) from error
+        hint = f"Run `{how_to_install('images')}`"
+        raise DependencyError("PNG and JPEG need Pillow", where=path, hint=hint) from error
     with PIL.Image.open(path, formats=("PNG", "JPEG")) as file:
         check_unpacked(file.width * file.height * 4, path)
         if file.mode.startswith("I;16") or file.mode == "I":  # 16 bits of grey

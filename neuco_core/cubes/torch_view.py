@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource
+from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.labels import Labels
 
@@ -15,7 +16,7 @@ try:
     import torch
     from torch.utils.data import Dataset as TorchDataset
 except ImportError as error:
-    raise DependencyError("the torch view needs torch", hint="Run `pip install 'neuco[torch]'`") from error
+    raise DependencyError("the torch view needs torch", hint=f"Run `{how_to_install('torch')}`") from error
 
 
 class CubeTensors(TorchDataset[dict[str, Any]]):

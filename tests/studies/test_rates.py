@@ -109,5 +109,5 @@ def test_bad_steps(block: np.ndarray, name: str) -> None:
 
 def test_without_the_coder_the_error_says_what_to_install(block: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "constriction", None)
-    with pytest.raises(DependencyError, match=r"neuco\[rates\]"):
+    with pytest.raises(DependencyError, match=r"pip install 'constriction"):
         code(block, "entropy=1")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from neuco_core.compat.neuco_bench.annotations import Annotation
 from neuco_core.errors import DataError
 from neuco_core.tables import rows
+from neuco_core.tables.rows import shown
 
 if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
@@ -39,6 +40,9 @@ def read_table(item: Annotation, *, normalize: bool) -> Table:
         labels = read_labels(item.path, item.kind, task=item.task)
     except DataError as error:
         return _as_it_is(item, normalize, error)
+    if labels.classes[:1] == ("1",):  # there, only scaling makes 0 and 1 of them
+        what = "classes that are not counted from 0"
+        return _as_it_is(item, normalize, DataError(what, where=item.path, got=shown(labels.classes)))
     return Table(labels.ids, labels)
 
 
