@@ -16,6 +16,24 @@ from neuco_core.plugins.source import compiled_here
 log = logging.getLogger(__name__)
 
 
+def _without_scipy() -> None:
+    """Let numba start without scipy, of which it would import 0.16 s to see that there is linear algebra in it.
+
+    There is: scipy is installed with neuco. Whoever multiplies matrices in compiled code has numba look again.
+    """
+    with suppress(ImportError, AttributeError):  # another numba may do it otherwise
+        from numba.np import linalg
+
+        look, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+        try:
+            from numba.np import arraymath  # noqa: F401 - looks while it is imported
+        finally:
+            linalg.ensure_blas = look
+
+
+_without_scipy()
+
+
 def compiled(*, keep: bool, **options: Any) -> Callable[[Any], Any]:
     """``numba.njit`` without the lock of the interpreter; with ``keep``, what is compiled is kept for other processes.
 

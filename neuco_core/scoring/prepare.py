@@ -98,6 +98,8 @@ def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray
     if dim is not None and width > dim:
         raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
     x = lined_up((len(rows), dim or width))
+    if width == x.shape[1] and values.dtype == x.dtype:
+        return np.take(values, rows, axis=0, out=x, mode="clip")  # the rows are there; other modes make a copy first
     x[:, :width] = values[rows]
     x[:, width:] = 0
     return x

@@ -28,6 +28,7 @@ from neuco_core.tables.embeddings import Embeddings, make_embeddings
 
 MOST_BYTES = 4 << 30  # of all copies; the one that was not used for the longest time goes first
 READERS = ("csv_kernel.py", "csv_quick.py", "embeddings_csv.py", "rows.py", "embeddings.py", "kept.py")
+BLOCK = 8 << 20  # large, because after each of them another thread may have its turn
 log = logging.getLogger(__name__)
 
 
@@ -102,7 +103,10 @@ def copy_of(path: Path) -> Copy | None:
     """Where the copy of a CSV file is or would be; None if there is no place for one."""
     try:
         with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            hashed = hashlib.sha256()
+            while block := file.read(BLOCK):
+                hashed.update(block)
+        digest = hashed.hexdigest()
         return Copy(cache_dir() / TABLES / f"{digest}-{reader_version()}.bin", digest)
     except (OSError, DataError):  # it is said where it matters; what is installed without source has no version
         return None
