@@ -26,6 +26,11 @@ class CubeBatch:
     bands: tuple[str, ...]
     seasons: tuple[str, ...]
 
+    def __repr__(self) -> str:
+        height, width = self.size
+        counts = f"{len(self.ids)} samples, {len(self.seasons)} seasons, {len(self.bands)} bands"
+        return f"{type(self).__name__}({counts}, {height} × {width} pixels)"
+
     def pick(self, *names: str) -> np.ndarray:
         """The values of some bands, in the order asked for: ``s2l1c/B04``, or ``s2l1c`` for all of a modality."""
         places = [place for name in names for place in self._places(name)]

@@ -1,4 +1,4 @@
-"""How far an encoder is: a bar on a terminal, a line a minute elsewhere, or a function that is told."""
+"""How far an encoder is: a bar on a terminal or in a notebook, a line a minute elsewhere, or a function to tell."""
 
 from __future__ import annotations
 
@@ -20,11 +20,15 @@ def shown(name: str, total: int, progress: Progress) -> Iterator[Advance]:
         yield _telling(progress, total)
     elif progress is False:
         yield lambda samples, size=0, made=True: None
-    elif sys.stderr.isatty():
+    elif sys.stderr.isatty() or in_notebook():
         with _bar(name, total) as advance:
             yield advance
     else:
         yield Lines(name, total)
+
+
+def in_notebook() -> bool:
+    return "ipykernel" in sys.modules
 
 
 def _telling(tell: Callable[[int, int], None], total: int) -> Advance:
@@ -40,7 +44,7 @@ def _telling(tell: Callable[[int, int], None], total: int) -> Advance:
 
 @contextmanager
 def _bar(name: str, total: int) -> Iterator[Advance]:
-    from tqdm import tqdm
+    from tqdm.auto import tqdm
 
     with tqdm(total=total, desc=name, unit="sample", leave=False) as bar:
         rate = Rate(total)

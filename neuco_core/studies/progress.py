@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
-from neuco_core.encode.progress import LINE_SECONDS, duration
+from neuco_core.encode.progress import LINE_SECONDS, duration, in_notebook
 
 # Called with the share of all the work that is done, and what is being worked on.
 Progress: TypeAlias = Callable[[float, str], None]
@@ -25,10 +25,6 @@ def shown(progress: bool | Progress | None = None, *, lines: bool = True) -> Ite
             yield tell
     else:
         yield Lines() if lines else None
-
-
-def in_notebook() -> bool:
-    return "ipykernel" in sys.modules
 
 
 @contextmanager

@@ -210,6 +210,8 @@ def test_reprs_are_short(results: Results, known: Embeddings) -> None:
         objects += listed()
     objects += [getattr(neuco, name) for name in neuco.__all__]
     objects += [task.source for task in neuco.list_tasks()]
+    source = neuco.load_dataset("mini").cubes()
+    objects += [source.read(source.ids()[:2])]
     assert {type(item).__name__ for item in objects} >= {"Task", "Method", "Dataset", "Suite", "Protocol", "Remote"}
     long = {type(item).__name__: len(repr(item)) for item in objects if len(repr(item)) >= LONGEST}
     assert long == {}
