@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from neuco_core.contract.scaffold import CAVEATS, fill
 from neuco_tasks.mini.cubes import sample_id
 from neuco_tasks.ssl4eo_s12_downstream import fake
 from tests.ci.prs import both, change_file, edit, remove, write_file
@@ -114,9 +115,9 @@ def set_pin(name: str, digest: str) -> Change:
 def placeholder(fork: Path) -> None:
     """The card that `neuco new` wrote, as it was."""
     own_file_method(fork)
-    template = Path(__file__).parents[2] / "neuco_core/contract/templates/method_card.md.txt"
-    card = template.read_text().replace("${name}", "mine").replace("${description}", "Made elsewhere")
-    (fork / "neuco_methods/mine/README.md").write_text(card)
+    words = {"name": "mine", "description": "Made elsewhere", "caveats": CAVEATS["method"], "license": "CC0-1.0"}
+    words |= dict.fromkeys(("source_words", "dim_words", "citation_words"), "None.")
+    (fork / "neuco_methods/mine/README.md").write_text(fill("method_card.md", words))
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,7 @@ CASES = {
         (("score", "skipped", "only its card or its tests changed"), ("method-files", "ok", "README.md")),
     ),
     "a card that is not written": Case(
-        placeholder, "green", (("card", "warning", "Say here what it was trained on"),), records=2
+        placeholder, "red", (("card", "failed", "the card still asks: Say here what it was trained on"),), records=2
     ),
     "a test that fails beside test.py": Case(
         both(

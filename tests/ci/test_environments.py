@@ -225,6 +225,7 @@ def test_the_network_has_a_size() -> None:
     assert sum(item.numel() for item in network().parameters()) > 200_000
 """
 WORDS = ("--title", "Tiny ViT", "--description", "A network of timm, untrained", "--license", "Apache-2.0")
+WORDS = (*WORDS, "--caveats", "Untrained")
 
 
 def test_an_encoder_of_a_real_library_goes_from_new_to_the_board(own_upstream: Upstream, tmp_path: Path) -> None:

@@ -120,6 +120,7 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
 
 def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    monkeypatch.setenv("NEUCO_CACHE", str(tmp_path / "cache"))  # what encoding takes is measured the first time
     words = ("score", "--method", "random", "--task", "digits_class", *FAST)
     first, second = neuco(*words), neuco(*words)
     assert (first.code, second.code) == (0, 0), first.err + second.err
