@@ -27,7 +27,7 @@ from neuco_core.specs import Method
 
 # Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
 # nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.
-CPU_BYTES = 64 << 20
+CPU_BYTES = 32 << 20
 DEVICE_BYTES = 256 << 20
 WATCHED_BYTES = 1 << 20  # of a sample: smaller ones need no care, and their batches no thread that watches
 AHEAD = 1  # batches that are read beyond those being encoded
