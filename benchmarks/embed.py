@@ -176,6 +176,8 @@ def measure(kind: str, root: Path, count: int) -> None:
 
 def _work(kind: str, source: Any, root: Path, paths: list[Path], ids: Any, modalities: tuple[str, ...]) -> Any:
     """What is to be timed, with everything imported and made before."""
+    import numcodecs  # noqa: F401
+
     if kind.startswith("unpack"):
         pool = ThreadPoolExecutor(cores())
 

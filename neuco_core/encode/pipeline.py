@@ -11,6 +11,7 @@ import copy
 import logging
 import math
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -49,7 +50,7 @@ class Pipeline:
         self.side_by_side = device == "cpu" and bool(getattr(encoder, "parallel", True))
         self.batch_size = batch_size
         self._measured = not self.needs_cubes
-        self._unwatched = False
+        self._unwatched, self._ahead = False, AHEAD
         self._local = threading.local()
         alone = not getattr(source, "parallel", True)
         self._gate: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
@@ -65,37 +66,43 @@ class Pipeline:
     def _limit(self, ids: tuple[str, ...]) -> None:
         """Batches of no more than the bytes allowed; the same on every machine, whatever its memory."""
         batch = self.source.read(ids[:1])
-        sample = math.prod(next(iter(batch.samples())).shape) * 4
+        sample = math.prod((len(batch.seasons), len(batch.bands), *batch.size)) * 4
         most = (CPU_BYTES if self.device == "cpu" else DEVICE_BYTES) // max(sample, 1)
         self.batch_size, self._measured = max(1, min(self.batch_size, most)), True
         self._unwatched = sample > WATCHED_BYTES and self.threads > 1
 
     def _side_by_side(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
-        slots = threading.Semaphore(1)
+        if self._unwatched:
+            yield self._watch(parts[0])
+            parts = parts[1:]
+        slots = threading.Semaphore(self.threads)
 
         def work(part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
             batch = self._read(part)
             with slots:
                 return part, self._encode(self._own(), batch), batch.nbytes
 
-        if self._unwatched and self.side_by_side:
-            yield self._watch(work, parts[0])
-            parts = parts[1:]
-        slots = threading.Semaphore(self.threads)
-        with _pool(self.threads + AHEAD, self._prepare) as pool:
+        with _pool(self.threads + self._ahead, self._prepare) as pool:
             yield from in_order(pool, work, parts, 2 * self.threads + AHEAD)
 
-    def _watch(self, work: Callable[[Item], Made], part: Item) -> Made:
-        """Encode the first batch alone, to see how much memory a thread takes and so how many may run."""
+    def _watch(self, part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
+        """Encode the first batch alone, to see how much memory a thread takes and so how many may run.
+
+        One that only reads ahead is worth its place if the others are busy with encoding.
+        """
         self._unwatched = False
         with watched() as growth:
-            made = work(part)
+            start = time.perf_counter()
+            batch = self._read(part)
+            read = time.perf_counter()
+            made = self._encode(self._own(), batch)
+        self._ahead = AHEAD if time.perf_counter() - read > read - start else 0
         fit = fitting(self.threads, growth.bytes)
         if fit < self.threads:
             words = "method %r: %d of %d threads, since each takes %.1f GB of memory"
             log.warning(words, self.method.id, fit, self.threads, growth.bytes / 1e9)
         self.threads = fit
-        return made
+        return part, made, batch.nbytes
 
     def _one_by_one(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
         readers = min(max(self.threads, 2), MOST_READERS)
