@@ -88,8 +88,8 @@ class BoardCell(Part, frozen=True):
 class BoardRow(Part, frozen=True):
     """A method. Without a rank it is shown and does not compete: ``note``, or the cells that it lacks, say why.
 
-    ``facts`` are by key of the board's ``fact_columns``; ``overlaps`` say, by dataset, how the method's training data
-    meets the samples.
+    ``same_as`` is the method whose embeddings it shares, under which it is shown. ``facts`` are by key of the board's
+    ``fact_columns``; ``overlaps`` say, by dataset, how the method's training data meets the samples.
     """
 
     method: Id
@@ -101,6 +101,7 @@ class BoardRow(Part, frozen=True):
     intervals: dict[str, Interval] = {}
     cells: dict[str, BoardCell] = {}
     note: str = ""
+    same_as: str = ""
     facts: dict[str, str | Number] = {}
     overlaps: dict[str, str] = {}
 
@@ -115,13 +116,15 @@ class BoardRow(Part, frozen=True):
 
 
 class Section(Part, frozen=True):
-    """A small table beside the ranking; ``empty`` is said if it has no rows, a ``matrix`` is shaded and folded away."""
+    """A small table beside the ranking; ``lead`` is a sentence on top of it, ``empty`` is said if it has no rows, a
+    ``matrix`` is shaded and folded away."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     empty: str = ""
-    about: Literal["ranking", "tasks"] = "ranking"
+    lead: str = ""
+    about: Literal["ranking", "tasks", "robustness"] = "ranking"
     matrix: bool = False
 
 
