@@ -1,4 +1,4 @@
-"""The table of methods in docs/encoders.md: the best first, and an order that fails is said to fail."""
+"""The table of methods in README.md: the best first, and an order that fails is said to fail."""
 
 from __future__ import annotations
 
