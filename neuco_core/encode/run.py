@@ -137,6 +137,8 @@ def encode_dataset(
         values = _run(task, ids, cache, progress, clock)
         if cache:
             cache.finish(ids, values)
+    elif clock is not None:
+        clock.made_with = task.made_with()  # all of that is in the cache's key
     embeddings = make_embeddings(ids, values)
     if cache and cache.was_read and known and embeddings.sha256 not in known:
         log.warning("cached embeddings of %s on %s are not those on record: made again", method.id, dataset.id)

@@ -144,9 +144,14 @@ def _same(path: Path, record: Record) -> bool:
         there = read_record(path)
     except DataError:
         return False
-    if "encoding" in record.provenance and "encoding" not in there.provenance:
+    if _measured(record) and not _measured(there):
         return False
     return replace_fields(there, provenance={}) == replace_fields(record, provenance={})
+
+
+def _measured(record: Record) -> bool:
+    encoding = record.provenance.get("encoding")
+    return isinstance(encoding, dict) and "seconds" in encoding
 
 
 def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:

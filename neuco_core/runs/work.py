@@ -64,10 +64,11 @@ class Work:
     def _embed(self, step: Step) -> Result:
         clock = Clock()
         result = {"status": "ok", "dim": self._load_embeddings(step, clock).dim}
-        if not clock.samples:  # from a file or a cache: nothing was measured
-            return result
-        cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
-        return {**result, "encoding": {**cost, **clock.made_with}}
+        cost: dict[str, Any] = {}
+        if clock.samples:  # else from a file or a cache: nothing was measured
+            cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
+        encoding = {**cost, **clock.made_with}
+        return {**result, "encoding": encoding} if encoding else result
 
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score

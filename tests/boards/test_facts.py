@@ -145,10 +145,10 @@ def test_a_run_measures_what_encoding_took(tmp_path: Path, monkeypatch: pytest.M
     assert cost["samples"] == 1849
     assert 0 < cost["seconds"] < record.provenance["seconds"] + 3600
     assert cost["peak_memory"] is None or cost["peak_memory"] > 1_000_000
-    # What comes out of the cache took no time to encode, which says nothing of the method.
+    # What comes out of the cache took no time to encode, and says nothing of the method but what it was made with.
     assert neuco(*words, "--task", "olinda_elevation_std").code == 0
     other = next(r for r in read_all(tmp_path / "registry") if r.task == "olinda_elevation_std")
-    assert "encoding" not in other.provenance
+    assert other.provenance["encoding"] == {key: cost[key] for key in ("device", "precision", "packages")}
 
 
 def test_csv_details_and_show_tell_the_facts(board: Board) -> None:
