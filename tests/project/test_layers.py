@@ -20,7 +20,7 @@ LAYERS = [
     ["records"],
     ["runs"],
     ["boards"],
-    ["studies"],
+    ["studies", "capabilities"],
     ["contract", "testing", "pytest_plugin"],
     ["compat"],
     ["cli"],

@@ -1,0 +1,1 @@
+"""Predict the scores that nobody has run, from those that are known."""

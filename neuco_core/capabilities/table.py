@@ -1,0 +1,103 @@
+"""A table of known results: methods × tasks, with what is known about both. Predictions are learnt from one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from neuco_core.errors import DataError
+from neuco_core.text import join_names
+
+LEAST = 5  # results of a method or of a task, below which the paper leaves it out
+Facts = Mapping[str, Mapping[str, str | float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """``values`` is (method, task), higher is better, NaN where nothing is known.
+
+    Facts are by name, then by what is said: text makes groups (an architecture, a dataset), numbers a scale (a date,
+    the logarithm of a size).
+    """
+
+    methods: tuple[str, ...]
+    tasks: tuple[str, ...]
+    values: np.ndarray
+    method_facts: Facts = field(default_factory=dict)
+    task_facts: Facts = field(default_factory=dict)
+    given_ends: tuple[np.ndarray, np.ndarray] | None = None
+
+    def __post_init__(self) -> None:
+        for noun, names in (("method", self.methods), ("task", self.tasks)):
+            twice = sorted({name for name in names if names.count(name) > 1})
+            if twice:
+                raise DataError(f"{noun} {join_names(twice)} is there twice", where="table of results")
+        if self.values.shape != (len(self.methods), len(self.tasks)):
+            raise DataError("values of the wrong shape", got=self.values.shape)
+        if np.isinf(self.values).any():
+            raise DataError("infinite scores", where="table of results", expected="numbers, or nothing")
+        if not self.known.any():
+            raise DataError("no score is known", where="table of results")
+
+    def __repr__(self) -> str:
+        return f"Table({len(self.methods)} methods × {len(self.tasks)} tasks, {self.known.sum()} scores known)"
+
+    @property
+    def known(self) -> np.ndarray:
+        return np.asarray(np.isfinite(self.values))
+
+    @property
+    def ends(self) -> tuple[np.ndarray, np.ndarray]:
+        """The worst and the best score of each task: as given, or those that are known."""
+        return self.given_ends or ranges(self.values)
+
+    @property
+    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+        """The places of the known scores: methods and tasks, by number."""
+        rows, columns = np.nonzero(self.known)
+        return rows, columns
+
+    def filtered(self, least: int = LEAST) -> Table:
+        """Tasks and methods with so many results, again and again until nothing has to go."""
+        rows, columns = np.ones(len(self.methods), bool), np.ones(len(self.tasks), bool)
+        while True:
+            known = self.known & rows[:, None] & columns
+            more_columns = columns & (known.sum(0) >= least)
+            more_rows = rows & ((known & more_columns).sum(1) >= least)
+            if (more_rows == rows).all() and (more_columns == columns).all():
+                break
+            rows, columns = more_rows, more_columns
+        if not rows.any():
+            raise DataError(f"no method and task has {least} results", where="table of results", got=repr(self))
+        return self.part(np.flatnonzero(rows), np.flatnonzero(columns))
+
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> Table:
+        methods, tasks = tuple(self.methods[i] for i in rows), tuple(self.tasks[i] for i in columns)
+        return Table(methods, tasks, self.values[np.ix_(rows, columns)], self.method_facts, self.task_facts)
+
+    def without(self, hidden: np.ndarray) -> Table:
+        """The same with some of the known cells, by their number, taken away."""
+        values, (rows, columns) = self.values.copy(), self.cells
+        values[rows[hidden], columns[hidden]] = np.nan
+        return replace(self, values=values)
+
+
+def ranges(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The least and the largest known score of each task; both NaN where none is known."""
+    known = np.isfinite(values)
+    low = np.where(known, values, np.inf).min(0)
+    high = np.where(known, values, -np.inf).max(0)
+    any_known = known.any(0)
+    return np.where(any_known, low, np.nan), np.where(any_known, high, np.nan)
+
+
+def gaps(values: np.ndarray) -> np.ndarray:
+    """The paper's Δ: how far a score is from the task's best, in units of the distance of best and worst.
+
+    Of a task on which all known scores are equal it is 0.
+    """
+    low, high = ranges(values)
+    width = np.where(high > low, high - low, 1.0)
+    return np.asarray((high - values) / width)

@@ -1,0 +1,142 @@
+"""Unknown scores are predicted from known ones, with intervals that hold, from nothing but what was shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from neuco_core.capabilities.evaluate import cold_start, cross_validate, difference, folds
+from neuco_core.capabilities.factor import factorise
+from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.table import Table, gaps
+from neuco_core.errors import DataError, UsageError
+
+
+def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) -> Table:
+    """Two skills of methods, wanted by tasks in different amounts; each task has its own unit; scores have noise."""
+    random = np.random.default_rng(seed)
+    z = random.normal(size=(methods, 2)) @ random.normal(size=(2, tasks)) + 0.3 * random.normal(size=(methods, tasks))
+    values = 50 + random.normal(0, 40, tasks) + z * np.exp(random.normal(0, 1, tasks))
+    values[random.random(values.shape) > share] = np.nan
+    return Table(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
+
+
+def test_gap_is_the_paper_s() -> None:
+    assert gaps(np.array([[94.1], [89.7], [85.0]]))[1, 0] == pytest.approx(0.4835, abs=5e-5)
+    assert gaps(np.full((3, 1), 7.0)).tolist() == [[0.0]] * 3
+
+
+def test_filter_goes_on_until_nothing_has_to_go() -> None:
+    values = np.full((7, 6), np.nan)
+    values[:5, :5] = 1.0
+    values[5, :4] = 1.0  # too few, so the last task loses its fifth result
+    values[5, 5] = values[:4, 5] = 1.0
+    table = Table(tuple("abcdefg"), tuple("uvwxyz"), values)
+    left = table.filtered(5)
+    assert (left.methods, left.tasks) == (tuple("abcdef"), tuple("uvwxyz"))
+    values[5, 3] = np.nan
+    assert replace(table, values=values).filtered(5).tasks == tuple("uvwxy")
+
+
+@pytest.mark.parametrize("rank", [0, 1, 3])
+def test_factors_find_what_has_that_rank(rank: int) -> None:
+    random = np.random.default_rng(1)
+    truth = (
+        random.normal(size=(30, 1))
+        + random.normal(size=20)
+        + random.normal(size=(30, rank)) @ random.normal(size=(rank, 20))
+    )
+    known = random.random(truth.shape) < 0.8
+    found = factorise(np.where(known, truth, np.nan), known, rank, 1e-6)
+    assert np.abs(found - truth)[~known].mean() < 0.05
+
+
+def test_better_than_sums_and_intervals_hold() -> None:
+    table = made()
+    ours, additive = (cross_validate(table, name) for name in ("neuco", "additive"))
+    more, low, _ = difference(additive, ours)
+    assert more > low > 0
+    assert ours.coverage == pytest.approx(0.95, abs=0.05)
+
+
+def test_hidden_scores_change_nothing() -> None:
+    """What is predicted of a cell does not depend on what it is."""
+    table = made(8, 6)
+    hidden = folds(table)[0]
+    rows, columns = (place[hidden] for place in table.cells)
+    other = table.values.copy()
+    other[rows, columns] += 1000.0
+    first, second = (Predictor().fit(t.without(hidden)).predict() for t in (table, replace(table, values=other)))
+    assert np.array_equal(first, second)
+
+
+def test_a_new_method_is_predicted_from_its_group() -> None:
+    table = made(12, 8, share=1.0)
+    values = table.values + np.where(np.arange(12) % 2, 30.0, 0.0)[:, None]
+    facts = {name: {"family": "odd" if place % 2 else "even"} for place, name in enumerate(table.methods)}
+    values[0] = values[1] = np.nan
+    found = Predictor().fit(replace(table, values=values, method_facts=facts)).predict()
+    assert isinstance(found, np.ndarray)
+    assert (found[1] > found[0]).all()
+
+
+def test_cold_start_knows_nothing_but_what_is_said() -> None:
+    outcome = cold_start(made(10, 6), known=1)
+    table = made(10, 6)
+    assert len(outcome.cells) == len(table.cells[0]) - 10
+    assert np.isfinite(outcome.mse)
+
+
+@pytest.mark.parametrize("kind", ["l2-2", "cosine-3", "poincare-2"])
+def test_encoders_learn(kind: str) -> None:
+    table = made()
+    assert cross_validate(table, kind, "paper").mse < cross_validate(table, "mean", "paper").mse
+
+
+def test_scores_of_shares_stay_shares() -> None:
+    table = made(10, 6)
+    shares = replace(table, values=1 / (1 + np.exp(-table.values / 50)))
+    found, spread = Predictor().fit(shares).predict(return_std=True)
+    low, high = Predictor().fit(shares).interval()
+    assert ((low > 0) & (high < 1) & (spread >= 0) & np.isfinite(found)).all()
+
+
+@pytest.mark.parametrize(
+    ("values", "words"),
+    [
+        (np.full((3, 3), np.nan), "no score is known"),
+        (np.array([[1.0, np.inf]]), "infinite"),
+        (np.array([[1.0, 2.0, np.nan]]), "too few results"),
+    ],
+)
+def test_what_cannot_be_learnt_from_is_refused(values: np.ndarray, words: str) -> None:
+    names = tuple(map(str, range(9)))
+    with pytest.raises(DataError, match=words):
+        Predictor().fit(Table(names[: values.shape[0]], names[: values.shape[1]], values))
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
+def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
+    values = np.random.default_rng(0).normal(size=shape)
+    table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
+    found, spread = Predictor().fit(table).predict(return_std=True)
+    assert np.isfinite([found, spread]).all()
+
+
+def test_a_constant_task_is_predicted_as_it_is() -> None:
+    table = made(8, 5, share=1.0)
+    values = table.values.copy()
+    values[:, 0] = 42.0
+    values[0, 0] = np.nan
+    found = Predictor().fit(replace(table, values=values)).predict()
+    assert isinstance(found, np.ndarray)
+    assert found[0, 0] == pytest.approx(42.0)
+
+
+def test_names_are_there_once_and_models_are_known() -> None:
+    with pytest.raises(DataError, match="method a is there twice"):
+        Table(("a", "a"), ("t",), np.ones((2, 1)))
+    with pytest.raises(UsageError, match="unknown predictor 'l3-5'"):
+        cross_validate(made(), "l3-5")
