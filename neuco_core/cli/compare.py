@@ -9,7 +9,7 @@ import click
 
 from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.text import counted, join_names
+from neuco_core.text import common_prefix, counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -85,7 +85,8 @@ def _show(
         percent = f"{100 * confidence:g} %"
         columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
         click.echo(f"A = {names[0]}, B = {names[1]}")
-        click.echo(table(columns, rows, right=range(2, 9)))
+        prefix = common_prefix([pair.task for pair in pairs])
+        click.echo(table(columns, rows, right=range(2, 9), drop=(6, 1, 7, 3, 2), prefix=prefix))
         test = "corrected resampled t-test (Nadeau and Bengio 2003)"
         for protocol in protocols:
             own = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]

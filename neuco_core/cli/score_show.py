@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.output import clean, echo_json, table
-from neuco_core.text import counted
+from neuco_core.text import common_prefix, counted
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
@@ -71,7 +71,10 @@ def show(
         head = [name for name, shown in first.items() if shown]
         numbers = range(len(head) + 2, len(head) + 7)
         columns = ("task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline")
-        click.echo(table([*head, *columns], rows, right=numbers))
+        # The score itself and Q go last.
+        drop = [len(head) + columns.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
+        prefix = common_prefix([outcome.cell.task.label for outcome, _ in scored])
+        click.echo(table([*head, *columns], rows, right=numbers, drop=drop, prefix=prefix))
     for protocol in (plan.protocol for plan in plans):
         if protocol.name in used:
             # As many as there are: a plugin's splitter makes as many as it likes.
