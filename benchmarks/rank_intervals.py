@@ -12,7 +12,8 @@ Worlds are boards whose truth is known, and each is drawn many times:
 
 ``held`` is the mean over methods, ``worst`` that of the method whose intervals hold least often (of simulated worlds,
 where a method is a new one on each board: of the worst true place). ``plain`` is what percentiles of the replicates'
-ranks alone would give. ``before`` are the figures that were measured of the shrunken intervals of earlier versions.
+ranks alone would give, ``before`` what boards had before (``shrunken.py``). Ranks: the mean number of them in an
+interval.
 """
 
 from __future__ import annotations
@@ -22,17 +23,19 @@ import csv
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.shrunken import shrunken
 from neuco_core.boards.cells import from_records, pool
-from neuco_core.boards.current import current
+from neuco_core.boards.current import Current, current
 from neuco_core.boards.kinds.neuco import task_scores
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.ranges import percentiles
+from neuco_core.boards.stats.ranges import Intervals, percentiles
 from neuco_core.boards.stats.ranking import Rule, rank
 from neuco_core.boards.stats.uncertainty import LEVEL, TaskScores, assess, observed_q, replicate_board
 from tests.boards.helpers import simulate
@@ -51,7 +54,6 @@ class World:
     name: str
     draw: Callable[[np.random.Generator], Drawn]
     fixed: bool = True
-    before: str = ""
 
 
 def redrawn(tasks: list[TaskScores], resample: bool = True) -> Callable[[np.random.Generator], Drawn]:
@@ -82,9 +84,14 @@ def _again(task: TaskScores, rng: np.random.Generator, resample: bool) -> np.nda
     return found
 
 
+@cache
+def registry() -> Current:
+    return current(REGISTRY)
+
+
 def shipped(suite: str, *, folded: bool = True, pulled: float = 0.0) -> list[TaskScores]:
     """The scores behind a board of the registry, without ends, which deviations would cross."""
-    now = current(REGISTRY)
+    now = registry()
     chosen = pool(from_records(now.records, now.suites[suite], now.why_stale))
     tasks = [replace(task_scores(chosen, task), lower=None, upper=None) for task in chosen.tasks]
     if folded:
@@ -155,18 +162,18 @@ def simulated(
 
 
 def worlds(submission: Path | None) -> Iterator[World]:
-    yield World("olinda-blocks, copies ranked", redrawn(shipped("olinda-blocks", folded=False)), before="79.8 67 3.2")
-    yield World("olinda-blocks, folded", redrawn(shipped("olinda-blocks")), before="82.8 64 2.2")
-    yield World("olinda, folded", redrawn(shipped("olinda")), before="86.7 61 2.1")
+    yield World("olinda-blocks, copies ranked", redrawn(shipped("olinda-blocks", folded=False)))
+    yield World("olinda-blocks, folded", redrawn(shipped("olinda-blocks")))
+    yield World("olinda, folded", redrawn(shipped("olinda")))
     yield World("mini", redrawn(shipped("mini")))
     yield World("embedded", redrawn(shipped("embedded")))
-    yield World("embedded, pulled 30 %", redrawn(shipped("embedded", pulled=0.3)), before="92.9 42 2.7")
+    yield World("embedded, pulled 30 %", redrawn(shipped("embedded", pulled=0.3)))
     yield World("Table 4", table_4())
     if submission:
         yield World("GEO-Bench-2", redrawn(geobench(submission), resample=False))
-    yield World("unrelated tasks", simulated(12, 8, 40, 0.03, related=False), False, "92.3 – –")
-    yield World("… and a weak method", simulated(13, 8, 40, 0.03, "weak", related=False), False, "87.2 – –")
-    yield World("noise decides", simulated(20, 6, 40, 0.003), False, "93.5 – 17.9")
+    yield World("unrelated tasks", simulated(12, 8, 40, 0.03, related=False), False)
+    yield World("… and a weak method", simulated(13, 8, 40, 0.03, "weak", related=False), False)
+    yield World("noise decides", simulated(20, 6, 40, 0.003), False)
     for methods, tasks, splits, gap, shape in (
         (12, 6, 40, 0.01, ""),
         (12, 11, 40, 0.02, ""),
@@ -186,24 +193,29 @@ def worlds(submission: Path | None) -> Iterator[World]:
 def measure(world: World, count: int) -> dict[str, tuple[float, float, float]]:
     """By way of making intervals: how often they hold, the worst method, and the mean number of ranks in them."""
     rng = np.random.default_rng(7)
-    held: dict[str, list[np.ndarray]] = {"held": [], "plain": []}
-    width: dict[str, list[float]] = {"held": [], "plain": []}
+    held: dict[str, list[np.ndarray]] = {}
+    width: dict[str, list[float]] = {}
     for board in range(count):
         truth, scores = world.draw(rng)
-        sure = assess(scores, Rule(), seed=board, replicates=REPLICATES)
-        if sure is None:  # cannot be: every task has its splits
-            raise RuntimeError("no uncertainty")
-        plain = percentiles(
-            rank(replicate_board(scores, seed=board, replicates=REPLICATES)).final, LEVEL, "inverted_cdf"
-        )
-        for name, ends in (("held", sure.rank), ("plain", plain)):
+        for name, ends in _ways(scores, board):
             inside = (ends.low <= truth) & (truth <= ends.high)
-            held[name].append(inside if world.fixed else inside[np.argsort(truth, kind="stable")])
-            width[name].append(float((ends.high - ends.low + 1).mean()))
+            held.setdefault(name, []).append(inside if world.fixed else inside[np.argsort(truth, kind="stable")])
+            width.setdefault(name, []).append(float((ends.high - ends.low + 1).mean()))
     return {
         name: (100 * float(np.mean(own)), 100 * float(np.mean(own, axis=0).min()), float(np.mean(width[name])))
         for name, own in held.items()
     }
+
+
+def _ways(scores: list[TaskScores], seed: int) -> Iterator[tuple[str, Intervals]]:
+    """The intervals of a board, and others from the same replicates."""
+    sure = assess(scores, Rule(), seed=seed, replicates=REPLICATES)
+    if sure is None:  # cannot be: every task has its splits
+        raise RuntimeError("no uncertainty")
+    q = replicate_board(scores, seed=seed, replicates=REPLICATES)
+    yield "held", sure.rank
+    yield "plain", percentiles(rank(q).final, LEVEL, "inverted_cdf")
+    yield "before", shrunken(scores, q, LEVEL)
 
 
 def main() -> None:
@@ -211,11 +223,12 @@ def main() -> None:
     parser.add_argument("--boards", type=int, default=200)
     parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
     args = parser.parse_args()
-    print(f"{'world':32}  held  worst  ranks  plain  worst  ranks  before (held, worst, ranks)")
+    heads = "".join(f" {name:>8}   worst  ranks" for name in ("held", "plain", "before"))
+    print(f"{'world':34}{heads}")
     for world in worlds(args.geobench):
-        found = measure(world, args.boards)
-        figures = "  ".join(f"{held:5.1f}  {worst:5.1f}  {ranks:5.1f}" for held, worst, ranks in found.values())
-        print(f"{world.name:32} {figures}  {world.before}".rstrip(), flush=True)
+        found = measure(world, args.boards).values()
+        figures = "".join(f"   {held:6.1f}  {worst:6.1f} {ranks:6.1f}" for held, worst, ranks in found)
+        print(f"{world.name:34}{figures}", flush=True)
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ def show(
     """
     from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
+    from neuco_core.boards.views.markup import to_latex, to_markdown
     from neuco_core.cli.board_show import print_board
 
     form = "json" if as_json else form
@@ -144,7 +145,7 @@ def show(
     if form == "table":
         print_board(board, grid, details=details)
         return
-    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
+    write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
     click.echo(write(grid), nl=False)
 
 

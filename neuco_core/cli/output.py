@@ -110,10 +110,8 @@ def table(
         columns = [i for i in columns if i not in gone]
     bold = {(0, i) for i in columns} | {(row + 1, i) for row, i in strong} if coloured() else set()
     lines = [
-        "  ".join(
-            _styled(_pad(_cut(row[i], widths[i]), widths[i], i in right), (number, i) in bold) for i in columns
-        ).rstrip()
-        for number, row in enumerate(cells)
+        "  ".join(_pad(_cut(row[i], widths[i]), widths[i], i in right, (n, i) in bold) for i in columns).rstrip()
+        for n, row in enumerate(cells)
     ]
     lines.insert(1, "  ".join("-" * widths[i] for i in columns))
     if gone:
@@ -181,10 +179,6 @@ def say(text: str) -> None:
     click.echo("\n".join(lines))
 
 
-def _styled(text: str, bold: bool) -> str:
-    return click.style(text, bold=True) if bold and text.strip() else text
-
-
 def clean(text: str) -> str:
     """Names and descriptions come from contributors: no control characters, no second line."""
     return canonical.clean("".join(" " if char.isspace() else char for char in text))
@@ -195,6 +189,6 @@ def _width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
 
 
-def _pad(text: str, width: int, right: bool) -> str:
-    fill = " " * (width - _width(text))
-    return fill + text if right else text + fill
+def _pad(text: str, width: int, right: bool, bold: bool) -> str:
+    fill, shown = " " * (width - _width(text)), click.style(text, bold=True) if bold and text else text
+    return fill + shown if right else shown + fill

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.output import clean, echo_json, table
+from neuco_core.cli.output import clean, echo_json, say, table
 from neuco_core.text import common_prefix, counted
 
 if TYPE_CHECKING:
@@ -80,10 +80,10 @@ def show(
             # As many as there are: a plugin's splitter makes as many as it likes.
             counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
             splits = " or ".join(counted(count, "split") for count in counts)
-            click.echo(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
+            say(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
     records = [record for _, record in scored]
     for line in (*_mean_q(records), *_odd(records), *_replaced(results)):
-        click.echo(line)
+        say(line)
     gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
     told = [
         (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
@@ -91,7 +91,7 @@ def show(
         if o.cell.state in ("stale", "cached")
     ]
     for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "results"), save)):
-        click.echo(line)
+        say(line)
 
 
 def _sources(plans: Sequence[Plan], made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:

@@ -14,7 +14,8 @@ from neuco_core.boards.model import Board, Section
 from neuco_core.boards.published import list_published
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.store import board_path, read_board, write_board
-from neuco_core.boards.views.report import details, grid, lines, to_latex
+from neuco_core.boards.views.markup import to_latex
+from neuco_core.boards.views.report import details, grid, lines
 from neuco_core.boards.views.site.board_page import board_page
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import UsageError
@@ -82,6 +83,21 @@ def test_a_clear_order_depends_on_nothing() -> None:
     lead = section(details(board_of(cells_of(scores))), "How robust").lead
     words = "leaving out any one method moves nobody; leaving out any one task moves nobody."
     assert lead == f"m000 is first in all 7 rankings; {words}"
+
+
+def test_a_first_that_is_not_the_likeliest_is_explained() -> None:
+    scores = simulate(np.random.default_rng(9), 8, 3, gap=0.01)[1]
+    board = board_of(cells_of(scores), replicates=300)
+    rows = {row.method: row for row in board.ranked}
+    assert board.rows[0].method == "m003"
+    first, likeliest = rows["m003"], rows["m002"]
+    assert likeliest.values["best"] == max(row.values["best"] for row in board.ranked)  # type: ignore[type-var]
+    (told,) = (note for note in board.notes if "is first in more replicates" in note)
+    assert told == (
+        "m003 is first by the scores as they are, but m002 is first in more replicates "
+        f"({likeliest.values['best']:.0%} against {first.values['best']:.0%}): plausible ranks are m003 1–8 and m002 1–8."
+        " The splits do not tell the two apart."
+    )
 
 
 def test_lower_is_better_is_said() -> None:

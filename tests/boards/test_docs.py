@@ -20,6 +20,7 @@ from neuco_core.plugins.catalog import load_board
 from neuco_core.specs import LONGEST_DATASET
 from tests import console
 from tests.fetch.helpers import own_settings
+from tests.terminal import neuco_in_terminal, unstyled
 
 BETWEEN = re.compile(r"(\d+\.\d) %")
 
@@ -42,6 +43,19 @@ def test_commands_and_python_do_what_the_page_shows(
     assert len(console.steps(text)) == 3
     names = {public: getattr(neuco_core, public) for public in neuco_core.__all__}
     assert console.play(text, tmp_path, {"HOME": str(tmp_path / "home"), "COLUMNS": "200"}, names) == []
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_board_on_a_terminal_is_as_shown(text: str, root: Path, columns: int) -> None:
+    """Where it differs and the boards were rebuilt: the page shows what this command prints."""
+    shown = neuco_in_terminal("leaderboard", "show", "mini", columns=columns, NEUCO_REGISTRY=str(root / "registry"))
+    block = re.search(rf"^At {columns}.*?:\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block
+    assert block[1] == unstyled(shown)
+    assert max(map(len, block[1].splitlines())) <= columns
+    assert shown != unstyled(shown)
+    best = [line for line in shown.splitlines()[3:] if "\x1b[1m" in line]
+    assert bool(best) == (columns == 120), "at 80 columns there is no room for tasks"
 
 
 def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, root: Path) -> None:

@@ -213,8 +213,10 @@ def _first(board: Computed) -> Iterable[str]:
     best = np.round(board.sure.best, RANDOM)
     first, likeliest = board.order[0], max(board.order, key=lambda m: best[m])
     if best[likeliest] > best[[m for m in board.order if board.ranking.final[m] == 1]].max():
-        names, sure = board.names, [show(RANK, whole(board.sure.rank, m)) for m in (first, likeliest)]
+        names, ranges = board.names, [show(RANK, whole(board.sure.rank, m)) for m in (first, likeliest)]
+        told = " and ".join(f"{names[m]} {own}" for m, own in zip((first, likeliest), ranges, strict=True))
+        apart = "" if board.sure.apart[first, likeliest] else " The splits do not tell the two apart."
         yield (
             f"{names[first]} is first by the scores as they are, but {names[likeliest]} is first in more replicates "
-            f"({best[likeliest]:.0%} against {best[first]:.0%}): their ranks may be {sure[0]} and {sure[1]}."
+            f"({best[likeliest]:.0%} against {best[first]:.0%}): plausible ranks are {told}.{apart}"
         )

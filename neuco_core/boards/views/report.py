@@ -1,17 +1,16 @@
-"""A board as text: Markdown, LaTeX or cells for a terminal, which say by which rule; and CSV, which is for machines."""
+"""A board as text: cells and sentences for a terminal or a document (``markup``), and CSV, which is for machines."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
 from neuco_core.errors import UsageError
-from neuco_core.text import counted, join_names, one_line
+from neuco_core.text import common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
@@ -103,13 +102,13 @@ def brief(board: Board, under: Column | None = None) -> Iterable[str]:
     yield f"Ranking: {board.rule}."
     if not board.ranked and board.suite:
         yield nobody(board.suite.id)
-    yield from _of_tasks(board, under)
+    yield from _of_tasks(board, under, common_prefix([task.id for task in board.tasks]))
     yield from board.notes
     if board.uncertainty:
         yield f"Intervals: {board.uncertainty.level:.0%}; {HOW_MADE}."
     yield from _marked(board)
-    if lines := [*overlaps(board)]:
-        yield f"{OVERLAP.capitalize()} of training data and samples: {counted(len(lines), 'remark')}; {WITH_DETAILS}."
+    if any(overlaps(board)):
+        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
     yield from copies(board)
     left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
     if left:
@@ -143,10 +142,12 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
             yield f"Not ranked: {row.method}: {why_unranked(row)}"
 
 
-def _of_tasks(board: Board, under: Column | None) -> Iterable[str]:
+def _of_tasks(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
+    """What stands beside the names of tasks, and under them; ``prefix`` is taken off the names."""
+    names, told = {task.id: task.id.removeprefix(prefix) for task in board.tasks}, f" ({prefix}…)" if prefix else ""
     for column in board.task_columns[:1] if board.ranked else ():
-        known = ", ".join(f"{task.id} {show(column, task.values.get(column.key))}" for task in board.tasks)
-        yield f"{column.label}: {known}."
+        known = ", ".join(f"{names[task.id]} {show(column, task.values.get(column.key))}" for task in board.tasks)
+        yield f"{column.label}{told}: {known}."
     if under and board.tasks and board.ranked:
         yield f"Values under the tasks: {under.label}."
     if lower := [task.id for task in board.tasks if not task.greater_is_better]:
@@ -281,31 +282,3 @@ def to_csv(grid: Grid) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(grid.plain)
     return text.getvalue()
-
-
-def to_markdown(grid: Grid) -> str:
-    lines = ["| " + " | ".join(map(_markdown, row)) + " |" for row in (grid.headers, *grid.rows)]
-    lines.insert(1, "|" + "|".join("---" if i == 1 else "---:" for i in range(len(grid.headers))) + "|")
-    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in grid.notes)]) + "\n"
-
-
-def to_latex(grid: Grid) -> str:
-    """A tabular for the booktabs package; the notes are comments above it."""
-    columns = "rl" + "r" * (len(grid.headers) - 2)
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (grid.headers, *grid.rows)]
-    notes = [f"% {' '.join(note.split())}" for note in grid.notes]
-    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
-    return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _markdown(text: str) -> str:
-    """Names are strangers' words: no markup, no second line, no cell of their own."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in " ".join(text.split()))
