@@ -156,13 +156,13 @@ def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> st
         board = build_board(chosen, suite)
     except NeucoError as error:
         return f"Suite {text(suite.id)}: no board: {text(error)}"
-    rows = tuple(row for row in board.ranked if row.method in methods)
+    rows = tuple(row for row in board.rows if row.method in methods and (row.rank or row.same_as))
     columns = with_values(board.columns, rows)
     table = [[f"suite {text(suite.id)}", "rank", *(text(column.label) for column in columns)]]
     table.append(["---"] * len(table[0]))
     for row in rows:
         rank, _, *values = place(row, columns)
-        table.append([text(row.method), text(rank), *map(text, values)])
+        table.append([text(row.method), text(f"= {row.same_as}" if row.same_as else rank), *map(text, values)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in table) if rows else ""
 
 

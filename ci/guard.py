@@ -109,7 +109,8 @@ def next_boards(made: Path, registry: Path, allowed: Collection[str] = ()) -> tu
         if wrong or history[: len(before)] != before:
             words = wrong or "its history is not that of the registry"
             raise DataError(f"what was made is not the next board of suite {suite.id!r}: {words}")
-        lost = sorted(set(read_board(there).ranks) - set(board.ranks) - set(allowed)) if there.is_file() else []
+        kept = {row.method for row in board.rows if row.rank or row.same_as}  # a copy is shown with its method
+        lost = sorted(set(read_board(there).ranks) - kept - set(allowed)) if there.is_file() else []
         if lost:
             lines.append(f"board {suite.id} stays as it was: it would lose {join_names(lost)}; score them again first")
             continue

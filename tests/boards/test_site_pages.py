@@ -201,8 +201,8 @@ def test_one_method_alone() -> None:
 def test_words_about_chance() -> None:
     source = made_source(methods=6, tasks=3)
     page = board_page(source)
-    assert "holds it on 95% of plausible boards on average over the methods, and on at least 92% for each" in page
-    assert "How often the method is first on a plausible board" in page
+    assert "Splits cannot show what would change if an encoder were trained again" in page
+    assert "How often the method is first if splits are resampled" in page
     assert "<dt>P(first)</dt>" in method_page(source, source.board.rows[0], scales(source))
     assert "of replicates" not in page
 

@@ -52,7 +52,9 @@ def show(upstream: Upstream, path: str) -> str:
 
 
 def ranked(upstream: Upstream) -> list[str]:
-    return [row["method"] for row in json.loads(show(upstream, BOARD))["rows"] if row["rank"] is not None]
+    """The methods with a rank, and copies of them: on digits, which have one band, both averaging methods are one."""
+    rows = json.loads(show(upstream, BOARD))["rows"]
+    return [row["method"] for row in rows if row["rank"] or row["same_as"]]
 
 
 def merged(upstream: Upstream, name: str, change: Callable[[Path], None]) -> Merge:
