@@ -37,6 +37,7 @@ COMMANDS = {
     "doctor": "neuco_core.cli.doctor:doctor",
     "embed": "neuco_core.cli.embed:embed",
     "explain": "neuco_core.cli.verify:explain",
+    "geobench": "neuco_core.cli.geobench:geobench",
     "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
     "methods": "neuco_core.cli.listing:methods",
     "new": "neuco_core.cli.new:new",
@@ -51,7 +52,7 @@ COMMANDS = {
 }
 # How the help shows them; a test sees to it that none is missing.
 GROUPS = {
-    "Score": "score compare ablate leaderboard bench",
+    "Score": "score compare ablate leaderboard bench geobench",
     "Look up": "tasks methods datasets suites protocols show plugins",
     "Bring your own": "new check embed validate",
     "Data and records": "data verify explain doctor",

@@ -1,0 +1,157 @@
+"""``neuco geobench``: submissions to the GEO-Bench-2 leaderboard, checked, kept, ranked and written."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.errors import DataError
+from neuco_core.paths import registry_dir
+from neuco_core.text import counted, join_names
+
+if TYPE_CHECKING:
+    from neuco_core.geobench.faults import Fault
+    from neuco_core.geobench.submission import Submission
+
+FOLDER = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
+
+
+@click.group()
+def geobench() -> None:
+    """Check, keep, rank and write submissions to the GEO-Bench-2 leaderboard."""
+
+
+@geobench.command()
+@FOLDER
+@click.option("--official", is_flag=True, help="Only the rules of the leaderboard's own validator.")
+@json_option
+def validate(folder: Path, official: bool, as_json: bool) -> None:
+    """Name all faults of the submission in DIR at once: line, column, value and cure. Exits with 4 if there are any."""
+    from neuco_core.geobench.validate import validate as check
+
+    faults = check(folder, official=official)
+    if as_json:
+        echo_json([vars(fault) | {"where": fault.where} for fault in faults])
+    else:
+        for fault in faults:
+            click.echo(clean(f"{fault.rule}: {fault}"))
+    _refuse(faults, folder)
+    if not as_json:
+        click.echo("no faults" + (" by the official rules" if official else ""))
+
+
+def _refuse(faults: Sequence[Fault], folder: Path) -> None:
+    if faults:
+        theirs = sum(fault.official for fault in faults)
+        words = f"{counted(len(faults), 'fault')}, {theirs} of them by the leaderboard's own rules"
+        raise DataError(words, where=folder)
+
+
+@geobench.command(name="import")
+@FOLDER
+@click.option("--id", "name", default="", help="Name in the registry; that of the folder if left out.")
+@click.option("--title", default="", help="How people call it.")
+@click.option("--source", default="", help="Where the numbers come from.")
+def import_folder(folder: Path, name: str, title: str, source: str) -> None:
+    """Put the submission in DIR into the registry, as one directory of its own."""
+    from neuco_core.geobench.exchange import from_folder
+    from neuco_core.geobench.folder import read_folder
+    from neuco_core.geobench.submission import submissions_dir, write_submission
+
+    name = name or re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")
+    if (submissions_dir(registry_dir()) / name).exists():
+        hint = "Choose another --id, or remove the old one"
+        raise DataError("there is a submission of that name", where=submissions_dir(registry_dir()) / name, hint=hint)
+    submission = from_folder(folder, name, title=title, source=source)
+    written = write_submission(registry_dir(), submission)
+    click.echo(f"{written}: {_size(submission)}")
+    if further := read_folder(folder).further:
+        click.echo(f"left out, since the leaderboard does not read them: {join_names(further, 20)}")
+
+
+def _size(submission: Submission) -> str:
+    datasets = {own.dataset for own in submission.runs}
+    runs = sum(len(own.scores) for own in submission.runs)
+    return (
+        f"{counted(len(submission.backbones), 'backbone')}, {counted(len(datasets), 'dataset')}, {counted(runs, 'run')}"
+    )
+
+
+def _known(name: str) -> Submission:
+    from neuco_core.errors import UnknownIdError
+    from neuco_core.geobench.submission import list_submissions
+
+    known = {item.about.id: item for item in list_submissions(registry_dir())}
+    if name not in known:
+        raise UnknownIdError("submission", name, known)
+    return known[name]
+
+
+@geobench.command(name="list")
+@json_option
+def list_all(as_json: bool) -> None:
+    """List the submissions of the registry."""
+    from neuco_core.geobench.submission import list_submissions
+
+    found = list_submissions(registry_dir())
+    rows = [
+        (s.about.id, s.about.tuning, len(s.backbones), len({r.dataset for r in s.runs}), s.about.title) for s in found
+    ]
+    names = ("id", "tuning", "backbones", "datasets", "title")
+    if as_json:
+        echo_json([dict(zip(names, row, strict=True)) for row in rows])
+        return
+    click.echo(table(("submission", *names[1:]), [[str(value) for value in row] for row in rows], right={2, 3}))
+
+
+@geobench.command()
+@click.argument("submission")
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A new folder.")
+def export(submission: str, out: Path) -> None:
+    """Write SUBMISSION, a name in the registry, as the folder that the leaderboard takes."""
+    from neuco_core.geobench.exchange import to_folder
+
+    found = _known(submission)
+    to_folder(found, out)
+    click.echo(f"{out}: {_size(found)}")
+
+
+@geobench.command(name="table")
+@click.argument("submission")
+@click.option("--capability", default="Core", show_default=True, help="One of the nine, or 'all'.")
+@json_option
+def show_table(submission: str, capability: str, as_json: bool) -> None:
+    """Print capability scores of SUBMISSION: the leaderboard's own with its ±, and ours with the standard error."""
+    from neuco_core.errors import UnknownIdError
+    from neuco_core.geobench.facts import CAPABILITIES
+    from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
+    from neuco_core.geobench.tables import capability_table
+
+    if capability not in ("all", *CAPABILITIES):
+        raise UnknownIdError("capability", capability, CAPABILITIES)
+    chosen = dict(CAPABILITIES) if capability == "all" else {capability: CAPABILITIES[capability]}
+    found = capability_table(_known(submission), load_normaliser(GEOBENCH), chosen)
+    rows = [(cap, backbone, pair) for backbone, own in found.items() for cap, pair in own.items()]
+    rows.sort(key=lambda row: (list(chosen).index(row[0]), -row[2].official))
+    if as_json:
+        echo_json([
+            {"capability": cap, "backbone": backbone, "official": pair.official, "official_error": pair.official_error,
+             "score": pair.ours.value, "error": pair.ours.error, "low": pair.ours.low, "high": pair.ours.high}
+            for cap, backbone, pair in rows
+        ])  # fmt: skip
+        return
+    heads = ("capability", "backbone", "official", "± official", "ours", "SE", "95 %")
+    cells = [
+        [cap, backbone, f"{p.official:.4f}", f"{p.official_error:.4f}", f"{p.ours.value:.4f}", f"{p.ours.error:.4f}",
+         f"{p.ours.low:.3f}–{p.ours.high:.3f}"]
+        for cap, backbone, p in rows
+    ]  # fmt: skip
+    click.echo(table(heads, cells, right=range(2, 7)))
+    for backbone in (backbone for backbone, own in found.items() if len(own) < len(chosen)):
+        missing = [cap for cap in chosen if cap not in found[backbone]]
+        click.echo(f"{backbone} lacks datasets of {join_names(missing, 9)}")
