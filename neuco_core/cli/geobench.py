@@ -15,9 +15,11 @@ from neuco_core.paths import registry_dir
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
+    from neuco_core.boards.model import Board
     from neuco_core.geobench.faults import Fault
     from neuco_core.geobench.submission import Submission
 
+WITH = "Also rank the submission in this folder, and show where it would stand; nothing is written. Repeatable."
 FOLDER = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 
 
@@ -119,6 +121,60 @@ def export(submission: str, out: Path) -> None:
     found = _known(submission)
     to_folder(found, out)
     click.echo(f"{out}: {_size(found)}")
+
+
+@geobench.command()
+@click.option("--capability", default="", metavar="NAME", help="Rank by this one, e.g. detection; Core if left out.")
+@click.option("--aggregation", type=click.Choice(["pooled", "mean"]), default="pooled", show_default=True)
+@click.option("--tuning", type=click.Choice(["all", "frozen", "full_ft"]), default="all", show_default=True)
+@click.option("--decoder", default="all", show_default=True, help="Only rows with this decoder, e.g. UNet.")
+@click.option("--at-least", "smallest", type=int, default=0, metavar="M", help="Millions of parameters.")
+@click.option("--at-most", "largest", type=int, default=0, metavar="M", help="Millions of parameters.")
+@click.option("--with", "folders", multiple=True, type=click.Path(path_type=Path), metavar="DIR", help=WITH)
+@json_option
+def board(capability: str, folders: Sequence[Path], as_json: bool, **options: str | int) -> None:
+    """Print the board of all submissions; `neuco leaderboard show geobench-2 --details` tells more of it."""
+    from neuco_core.boards.model import plain
+    from neuco_core.boards.submitted import of_submissions
+    from neuco_core.geobench.exchange import from_folder
+    from neuco_core.geobench.submission import list_submissions
+
+    yours = [from_folder(folder, f"yours-{number}") for number, folder in enumerate(folders, 1)]
+    published = of_submissions([*list_submissions(registry_dir()), *yours])
+    if published is None:
+        raise DataError("there is no submission", where=registry_dir(), hint="See `neuco geobench import --help`")
+    ranked = published.board({**options, "by": _key(capability)})
+    if as_json:
+        echo_json(plain(ranked))
+    else:
+        _print_board(ranked)
+
+
+def _print_board(board: Board) -> None:
+    """Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal."""
+    from neuco_core.boards.values import show
+    from neuco_core.boards.views.report import notes, place
+
+    leading, others = board.columns[:2], board.columns[2:]
+    heads = ("Rank", "Method", *(column.label for column in board.columns))
+    rows = [(*place(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in board.shown]
+    click.echo(table(heads, rows, right=set(range(len(heads))) - {1}))
+    for note in notes(board):
+        if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out")):
+            click.echo(clean(note))
+
+
+def _key(capability: str) -> str:
+    """A capability by the beginning of its name."""
+    from neuco_core.boards.kinds.capabilities import slug
+    from neuco_core.errors import UnknownIdError
+    from neuco_core.geobench.facts import CAPABILITIES
+
+    known = [slug(name) for name in (*CAPABILITIES, "Overall")]
+    found = [key for key in known if key.startswith(slug(capability))] if capability else [""]
+    if len(found) != 1:
+        raise UnknownIdError("capability", capability, known)
+    return found[0]
 
 
 @geobench.command(name="table")

@@ -83,8 +83,9 @@ def score(
 ) -> Score:
     """The score of pooled datasets, each a list of scores of its seeds; or the mean of the datasets' own IQMs.
 
-    Draws depend on the ``names`` of the cells only, never on who else is on a board. They are balanced: every seed is
-    drawn equally often, so that the mean of 2000 resamples is that of any other 2000 to 0.001.
+    Draws depend on the ``names`` of the datasets and on the scores, never on who else is on a board; runs that are
+    submitted twice get the same draws, so that they cancel in a difference. Draws are balanced: every seed is drawn
+    equally often, and the mean of 2000 resamples is that of any other 2000 to 0.001.
 
     The interval is Student's. A resample of 5 values shows 4/5 of their variance, which is put right; ``overlaps`` are
     what is added to 1/K in the variance of a mean of K where the replicates share their data, as splits do (Nadeau and
@@ -92,10 +93,8 @@ def score(
     of values moved to the ends of what the IQM keeps: a dataset that is cut off tells nothing of the error.
     """
     values = [np.asarray(own, dtype=np.float64) for own in cells]
-    drawn = [
-        _balanced(own, name, replicates)
-        for own, name in zip(values, names or list(map(str, range(len(values)))), strict=True)
-    ]
+    names = [f"{name} {own.tolist()}" for name, own in zip(names or [""] * len(values), values, strict=True)]
+    drawn = [_balanced(own, name, replicates) for own, name in zip(values, names, strict=True)]
     resampled = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
     value, error = float(resampled.mean()), float(resampled.std(ddof=1))
     stretch, freedom = _corrected(values, overlaps or [0.0] * len(values), pooled)

@@ -57,8 +57,7 @@ def capability_table(
         for backbone in submission.backbones:
             keys = [(backbone, dataset) for dataset in datasets]
             if all(key in inside for key in keys):
-                names = [f"{submission.about.id} {backbone} {dataset}" for _, dataset in keys]
-                ours = score([inside[key].tolist() for key in keys], names=names, replicates=replicates)
+                ours = score([inside[key].tolist() for key in keys], names=datasets, replicates=replicates)
                 own = theirs[backbone]
                 error = float(own.std(ddof=1) / np.sqrt(len(own)))
                 table[backbone][capability] = Pair(float(own.mean()), error, ours)
