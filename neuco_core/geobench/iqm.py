@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from zlib import crc32
 
 import numpy as np
@@ -94,7 +95,7 @@ def score(
     """
     values = [np.asarray(own, dtype=np.float64) for own in cells]
     names = [f"{name} {own.tolist()}" for name, own in zip(names or [""] * len(values), values, strict=True)]
-    drawn = [_balanced(own, name, replicates) for own, name in zip(values, names, strict=True)]
+    drawn = [own[_balanced(name, len(own), replicates)] for own, name in zip(values, names, strict=True)]
     resampled = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
     value, error = float(resampled.mean()), float(resampled.std(ddof=1))
     stretch, freedom = _corrected(values, overlaps or [0.0] * len(values), pooled)
@@ -108,11 +109,11 @@ def _stream(*names: str) -> np.random.RandomState:
     return np.random.RandomState(crc32("\n".join(names).encode()))
 
 
-def _balanced(values: np.ndarray, name: str, replicates: int) -> np.ndarray:
-    """Resamples (replicates, values) in which every value occurs equally often."""
-    index = _stream(name).permutation(np.tile(np.arange(len(values)), replicates))
-    drawn: np.ndarray = values[index.reshape(replicates, len(values))]
-    return drawn
+@lru_cache(maxsize=128)  # a dataset is in several capabilities
+def _balanced(name: str, count: int, replicates: int) -> np.ndarray:
+    """Indices (replicates, count) of resamples in which every value occurs equally often."""
+    index: np.ndarray = _stream(name).permutation(np.tile(np.arange(count), replicates))
+    return index.reshape(replicates, count)
 
 
 def _corrected(values: Sequence[np.ndarray], overlaps: Sequence[float], pooled: bool) -> tuple[float, float]:

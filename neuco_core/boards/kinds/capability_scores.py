@@ -47,20 +47,17 @@ def compute(
         for task in cells.tasks
         if cells.scored(method, task)
     }
-    both: dict[bool, dict[str, dict[str, Score]]] = {True: {}, False: {}}
-    for pooled, found in both.items():
+    both: dict[bool, dict[str, dict[str, Score]]] = {
+        pooled: {key: {} for key in capabilities} for pooled in (True, False)
+    }
+    for method in methods:
         for key, tasks in capabilities.items():
-            found[key] = {
-                method.id: score(
-                    [values[method.id, task].tolist() for task in tasks],
-                    names=tasks,
-                    overlaps=[cells.cell(method.id, task).test_to_train for task in tasks],
-                    replicates=replicates,
-                    pooled=pooled,
-                )
-                for method in methods
-                if tasks and all((method.id, task) in values for task in tasks)
-            }
+            if not tasks or any((method.id, task) not in values for task in tasks):
+                continue
+            own = [values[method.id, task].tolist() for task in tasks]
+            overlaps = [cells.cell(method.id, task).test_to_train for task in tasks]
+            for pooled, found in both.items():
+                found[key][method.id] = score(own, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled)
     pooled = aggregation == "pooled"
     return Computed(methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates)
 
