@@ -1,9 +1,9 @@
 """Do the intervals of capability scores hold? ``python benchmarks/geobench.py [--sets 100]``.
 
-Every backbone of the base submission is taken for the truth: its mean and spread on each dataset. From these, five seeds
-are drawn again and again, with normal errors, and it is counted how often an interval holds the expected score, which is
-the average over all draws: ours; the same with 1.96 standard errors; and 1.96 times the published ±, which is the
-standard error divided by 10. It prints the table of docs/geobench.md.
+Every backbone of the base submission is taken for the truth: its mean and spread on each dataset. From these, five
+seeds are drawn again and again, with normal errors, and it is counted how often an interval holds the expected score,
+which is the average over all draws: ours; the same with 1.96 standard errors; and 1.96 times the published ±, which is
+the standard error divided by 10. It prints the table of docs/geobench.md.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ MOST_FILES = 20_000
 # Of a plugin: what tells about it and tests it.
 CARD = re.compile(r"README\.md|test(_[^/]*)?\.py")
 # Data by which main compares and verifies; no code that could judge anything.
-REGISTRY_DATA = re.compile(r"registry/pins\.json|registry/suites/[^/]+\.toml")
+REGISTRY_DATA = re.compile(r"registry/pins\.json|registry/suites/[^/]+\.toml|registry/geobench/[^/]+/[^/]+")
 PUBLISH = " in a plugin: publish it (`neuco data upload`, Hugging Face, a release) and declare its address and sha256"
 PLUGIN = re.compile(rf"({'|'.join(TREES)})/([^/]+)/.+", re.DOTALL)
 
@@ -68,7 +68,7 @@ class Changes:
 
     @property
     def only_data(self) -> bool:
-        """Whether all that counts as core are pins and suites."""
+        """Whether all that counts as core are pins, suites and submissions."""
         return bool(self.core) and all(map(REGISTRY_DATA.fullmatch, self.core))
 
     def to_json(self) -> dict[str, Any]:
