@@ -47,12 +47,13 @@ COMMANDS = {
     "show": "neuco_core.cli.show:show",
     "suites": "neuco_core.cli.listing:suites",
     "tasks": "neuco_core.cli.listing:tasks",
+    "tune": "neuco_core.cli.tune:tune",
     "validate": "neuco_core.cli.embed:validate",
     "verify": "neuco_core.cli.verify:verify",
 }
 # How the help shows them; a test sees to it that none is missing.
 GROUPS = {
-    "Score": "score compare ablate leaderboard bench geobench",
+    "Score": "score compare ablate tune leaderboard bench geobench",
     "Look up": "tasks methods datasets suites protocols show plugins",
     "Bring your own": "new check embed validate",
     "Data and records": "data verify explain doctor",

@@ -112,13 +112,23 @@ def list_all(as_json: bool) -> None:
 
 
 @geobench.command()
-@click.argument("submission")
+@click.argument("submission", required=False)
+@click.option("--tuned", type=click.Path(file_okay=False, path_type=Path), help="What `neuco tune --out` has written.")
+@click.option("--as", "named", multiple=True, metavar="TASK=DATASET", help="Which dataset of GEO-Bench a task is.")
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A new folder.")
-def export(submission: str, out: Path) -> None:
-    """Write SUBMISSION, a name in the registry, as the folder that the leaderboard takes."""
+def export(submission: str | None, tuned: Path | None, named: Sequence[str], out: Path) -> None:
+    """Write SUBMISSION, a name in the registry, or what was tuned, as the folder that the leaderboard takes."""
+    from neuco_core.errors import UsageError
     from neuco_core.geobench.exchange import to_folder
+    from neuco_core.studies.tuned import read_all_tuned, submission_of
 
-    found = _known(submission)
+    if (submission is None) == (tuned is None):
+        raise UsageError("name either a submission or --tuned FOLDER")
+    if tuned is not None:
+        datasets = dict(pair.partition("=")[::2] for pair in named)
+        found = submission_of(read_all_tuned(tuned), "tuned", datasets=datasets)
+    else:
+        found = _known(str(submission))
     to_folder(found, out)
     click.echo(f"{out}: {_size(found)}")
 
