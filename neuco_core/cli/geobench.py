@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import DataError
 from neuco_core.paths import registry_dir
@@ -185,6 +186,39 @@ def _key(capability: str) -> str:
     if len(found) != 1:
         raise UnknownIdError("capability", capability, known)
     return found[0]
+
+
+@geobench.command()
+@click.argument("suite", shell_complete=ids_of("suite"))
+@click.option("--id", "name", required=True, metavar="NAME", help="Its name, with a version: olinda-v1.")
+def normaliser(suite: str, name: str) -> None:
+    """Pin what becomes 0 and 1 on each task of SUITE: the least and the largest score of a split in the records.
+
+    A suite of the kind "capabilities" names it as its option `normaliser`. It is written once and never changed.
+    """
+    import msgspec
+
+    from neuco_core.boards.cells import from_records
+    from neuco_core.boards.current import current
+    from neuco_core.files import write_atomic
+    from neuco_core.geobench.normaliser import folders, made_of
+    from neuco_core.jsonio import dump
+
+    now = current(registry_dir())
+    (chosen,) = now.choose([suite])
+    cells = from_records(now.records, chosen, now.why_stale)
+    scores: dict[str, list[float]] = {}
+    for (_, task), cell in cells.cells.items():
+        scores.setdefault(task, []).extend(value for value in cell.splits if cell.scored and value is not None)
+    path = folders(registry_dir())[0] / f"{name}.json"
+    if path.exists():
+        raise DataError("there is a normaliser of that name", where=path, hint="Raise the version in its --id")
+    if missing := sorted(task for task in chosen.tasks if len(set(scores.get(task, ()))) < 2):
+        raise DataError("tasks without scores to normalise by", where=suite, got=", ".join(missing))
+    methods = [method.id for method in cells.methods]
+    made = made_of(name, scores, methods, f"records of the suite {suite}, version {chosen.version}")
+    write_atomic(path, dump(msgspec.to_builtins(made)))
+    click.echo(f"{path}: {counted(len(made.ends), 'task')}, {counted(len(methods), 'method')}")
 
 
 @geobench.command(name="table")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuco_core.boards.build import build_board
+from neuco_core.boards.current import current
 from neuco_core.boards.kinds.capabilities import Filter
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
@@ -18,6 +19,7 @@ from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_core.geobench.exchange import from_folder
 from neuco_core.geobench.facts import CAPABILITIES
 from neuco_core.geobench.submission import list_submissions
+from neuco_core.records.store import write_record
 from tests.boards.helpers import make_suite, real_record
 from tests.geobench.parts import good_info, good_rows, write
 
@@ -181,3 +183,26 @@ def test_a_registry_without_submissions(tmp_path: Path, monkeypatch: pytest.Monk
     assert list_published(tmp_path) == []
     with pytest.raises(DataError, match="there is no submission"):
         run("board")
+
+
+def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "registry"
+    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
+    tasks = ("olinda_elevation_mean", "olinda_elevation_std")
+    for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
+        for task in tasks:
+            write_record(real_record(method, task, [base, base + 0.1]), registry)
+    (registry / "suites").mkdir()
+    options = (
+        'kind = "capabilities"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
+    )
+    lines = "".join(f"{task} = 1\n" for task in tasks)
+    (registry / "suites/trial.toml").write_text(f'{options}protocol = "neuco-2025"\n[tasks]\n{lines}')
+    assert "2 tasks, 2 methods" in run("normaliser", "trial", "--id", "trial-v1").output
+    with pytest.raises(DataError, match="there is a normaliser of that name"):
+        run("normaliser", "trial", "--id", "trial-v1")
+    now = current(registry)
+    board = now.board(now.suites["trial"])
+    assert board.ranks == {"pca": 1, "mosaiks": 2}
+    assert board.rows[0].values["overall"] == pytest.approx(2.5 / 3, abs=0.02)  # of 0.4 to 0.7
+    assert [task.values for task in board.tasks] == [{"low": 0.4, "high": 0.7}] * 2

@@ -65,7 +65,8 @@ def compute(
 def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
     known = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
     if normaliser is not None:
-        return normaliser(task, known)
+        scaled = normaliser(task, known)
+        return scaled if sign > 0 else 1 - scaled  # of an error the least is the best
     return sign * np.array(known, dtype=np.float64)
 
 
