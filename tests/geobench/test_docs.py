@@ -11,7 +11,9 @@ import pytest
 from neuco_core.cli.geobench import geobench
 from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
 from neuco_core.geobench.iqm import OURS
-from neuco_core.geobench.normaliser import GEOBENCH
+from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_core.geobench.submission import list_submissions
+from neuco_core.geobench.tables import capability_table
 from neuco_core.plugins.catalog import load_board
 from neuco_core.studies.tune import INNER, SHARE, TEST_SIZE
 from tests import console
@@ -51,7 +53,7 @@ def test_every_command_is_run(text: str) -> None:
     assert any("neuco tune" in line for line in run)
 
 
-def test_figures_are_those_of_the_code(text: str) -> None:
+def test_figures_are_those_of_the_code(text: str, root: Path) -> None:
     plain = " ".join(text.split())
     assert f"{len(COLUMNS)} columns" in plain
     assert all(f"`{column}`" in plain for column in COLUMNS)
@@ -63,5 +65,12 @@ def test_figures_are_those_of_the_code(text: str) -> None:
     assert f"{100 * TEST_SIZE:.0f} % of the samples" in plain
     assert f"{INNER} splits" in plain
     assert f"{100 * SHARE:.0f} % of the training part" in plain
+    every = [
+        pair
+        for submission in list_submissions(root / "registry")
+        for own in capability_table(submission, load_normaliser(GEOBENCH)).values()
+        for pair in own.values()
+    ]
+    assert f"up to {max(abs(pair.ours.value - pair.official) for pair in every):.3f}." in plain
     options = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
     assert set(load_board("capabilities").options) <= options
