@@ -112,7 +112,7 @@ class Scoring:
             findings += check_suites(self.head / "registry", after)
         if str(PINS) in changes.core:
             findings += check_pins(self.base, self.head, before)
-        findings += check_submissions(self.base, self.head, changes.core)
+        findings += check_submissions(self.base, self.head, changes.submissions)
         findings += changed_suites(self.base, self.head, [path for path in changes.core if "/suites/" in path], after)
         try:
             if changes.core and not (changes.plugins or changes.only_data):

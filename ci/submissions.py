@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,13 +13,11 @@ from neuco_core.contract.submission_checks import SubmissionSubject
 from neuco_core.errors import NeucoError
 from neuco_core.geobench.submission import Submission, list_submissions
 
-PATH = re.compile(r"registry/geobench/([a-z0-9][a-z0-9_-]{0,63})/[^/]+")
 CLAIM = "nothing here was run: the numbers are the submitter's"
 
 
-def check_submissions(base: Path, head: Path, paths: Sequence[str]) -> Iterator[Finding]:
+def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[Finding]:
     """Findings of each submission that a pull request touches, and where its rows would stand."""
-    names = dict.fromkeys(match[1] for path in paths if (match := PATH.fullmatch(path)))
     others = {item.about.id: item for item in list_submissions(base / "registry")} if names else {}
     for name in names:
         folder = head / "registry/geobench" / name

@@ -36,7 +36,7 @@ def trees(root: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 def findings(trees: tuple[Path, Path], name: str = "new") -> dict[str, list[tuple[str, str]]]:
     told: dict[str, list[tuple[str, str]]] = {}
-    for found in check_submissions(*trees, [f"registry/geobench/{name}/{RUNS}", f"registry/geobench/{name}/{ABOUT}"]):
+    for found in check_submissions(*trees, [name]):
         told.setdefault(found.check, []).append((found.status, found.detail))
     return told
 
@@ -106,7 +106,7 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "-m", "Submit")
     changes = changed(repo, "main")
-    assert (changes.only_data, len(changes.core), changes.unreadable) == (True, 2, ())
+    assert (changes.submissions, changes.core, changes.unreadable) == (("new",), (), ())
     report: Report = Scoring(repo, repo, "main", kind="trust").run()
     places = [finding for finding in report.findings if finding.check == "submission-place"]
     assert [finding.status for finding in places] == ["ok", "ok"]
@@ -114,3 +114,8 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     words = render(report, [], repo / "registry")
     assert "submission&#45;place" in words
     assert "not ranked by Core" in words
+    assert "changes the code that judges it" not in words
+    (repo / "registry/geobench/new/run.py").write_text("print(1)")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Code")
+    assert changed(repo, "main").core == ("registry/geobench/new/run.py",)
