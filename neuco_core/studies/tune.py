@@ -1,64 +1,41 @@
-"""Search, repeat, summarise: the settings of a probe found inside the training part, then runs with several seeds.
-
-A task is divided once into a training part and a test part. The search gets a table that has no test row at all,
-neither its label nor its embedding, so that not even a mean is learned from it. Each trial is scored on splits inside
-the training part. What was best is then trained with several seeds and judged on the test part. A seed stands for the
-order of training, the first weights, and the nine tenths of the training part that are learned from.
-
-Trial n draws from a stream of its own, and depends on the trials before it only. So a search that is killed goes on
-from its file, and ends as it would have.
-"""
+"""The study behind `neuco tune`: a file for each method and task, written after every trial; here, or on an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-import numpy as np
 
-from neuco_core.errors import DataError, DependencyError, ScoreError, UsageError
+from neuco_core.errors import DataError, ScoreError
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import dump, hashed
 from neuco_core.plugins import catalog
-from neuco_core.protocol import SHUFFLE, Protocol
+from neuco_core.runs.steps import EngineLike, Group, Step, StepLimits
+from neuco_core.scoring.search import (
+    INNER,
+    SHARE,
+    STARTUP,
+    TEST_SIZE,
+    Plan,
+    Repeat,
+    Trial,
+    best_of,
+    divide,
+    load_optuna,
+    repeated,
+    search,
+)
 from neuco_core.specs import to_json
-from neuco_core.tables.embeddings import Embeddings, make_embeddings
-from neuco_core.tables.labels import Labels
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
-    from neuco_core.specs import Task
+    from neuco_core.specs import Method, Task
+    from neuco_core.tables.embeddings import Embeddings
+    from neuco_core.tables.labels import Labels
 
-TEST_SIZE = 0.2
-INNER = 3  # splits inside the training part, by which a trial is judged
-SHARE = 0.9
-STARTUP = 5  # trials drawn at random, before the sampler has anything to learn from
 LARGEST = 10_000_000
-Setting = int | float
-# By probe: what is searched. (low, high) of a float is on a logarithmic scale, a list is a choice.
-TRAINED: dict[str, Any] = {
-    "lr": (1e-4, 1e-1),
-    "weight_decay": (1e-5, 1e-1),
-    "epochs": (5, 60),
-    "batch_size": [16, 32, 64, 128],
-}
-SPACES = {"linear": TRAINED, "mlp": TRAINED}
-
-
-class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Settings, and the mean of the metric on the splits inside the training part."""
-
-    settings: dict[str, Setting]
-    value: float
-
-
-class Repeat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A seed, and the score on the test part."""
-
-    seed: int
-    score: float
 
 
 class Tuned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -80,79 +57,7 @@ class Tuned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     @property
     def best(self) -> Trial:
-        """The best trial; of equal ones the first."""
-        sign = -1 if self.greater_is_better else 1
-        return min(self.trials, key=lambda trial: sign * trial.value)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much is done. ``protocol`` has no say in which rows are the test part but for its splitter."""
-
-    protocol: Protocol
-    trials: int = 16
-    repeats: int = 5
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        if self.trials < 1 or self.repeats < 2:
-            got = f"{self.trials} and {self.repeats}"
-            raise UsageError("too little to summarise", expected="at least 1 trial and 2 repeats", got=got)
-        if self.protocol.probe not in SPACES:
-            hint = "Name a protocol whose probe has, such as --protocol neuco-strict or mlp-1"
-            what = f"the probe {self.protocol.probe!r} has nothing to search"
-            raise UsageError(what, expected=", ".join(SPACES), hint=hint)
-
-    @property
-    def strict(self) -> Protocol:
-        """The protocol without anything that looks at the part it is judged on."""
-        return self.protocol.with_(select="last", scale_on="train")
-
-    @property
-    def space(self) -> Mapping[str, Any]:
-        return SPACES[self.protocol.probe]
-
-
-@dataclass(frozen=True)
-class Divided:
-    """A task in two parts that share no sample. ``searched`` is all that the search gets."""
-
-    searched: tuple[Embeddings, Labels]
-    whole: tuple[Embeddings, Labels]
-    train: tuple[str, ...]
-    test: frozenset[str]
-
-
-def divide(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
-    """The parts: as the task names them, by its groups, or at random."""
-    known = set(embeddings.ids)
-    both = only(labels, [name for name in labels.ids if name in known])
-    if len(both.ids) < 20:
-        raise ScoreError("too few samples to tune on", where=labels.task, expected="at least 20", got=len(both.ids))
-    rules = plan.protocol.with_(k=1, test_size=TEST_SIZE, seed=plan.seed)
-    splitter = catalog.load_splitter(rules.splitter_for(labels.splitter))
-    given = both.split if splitter.needs_split else both.groups
-    ((train, test),) = splitter.function(len(both.ids), rules, given)[:1]
-    names = tuple(both.ids[i] for i in sorted(train))
-    inside = only(both, names)
-    # A fixed split has done its work; groups still must not meet inside.
-    inside = replace(inside, split=None, splitter="" if splitter.needs_split else inside.splitter)
-    searched = rows_of(embeddings, names), inside
-    return Divided(searched, (rows_of(embeddings, both.ids), both), names, frozenset(both.ids[i] for i in test))
-
-
-def only(labels: Labels, ids: Sequence[str]) -> Labels:
-    """The labels of these samples, in the order of the file."""
-    wanted = set(ids)
-    rows = np.array([i for i, name in enumerate(labels.ids) if name in wanted], dtype=np.int64)
-    groups, split = (None if part is None else np.asarray(part)[rows] for part in (labels.groups, labels.split))
-    own = tuple(labels.ids[i] for i in rows)
-    return replace(labels, ids=own, values=labels.values[rows], groups=groups, split=split)
-
-
-def rows_of(embeddings: Embeddings, ids: Sequence[str]) -> Embeddings:
-    place = {name: i for i, name in enumerate(embeddings.ids)}
-    return make_embeddings(ids, embeddings.values[[place[name] for name in ids]])
+        return best_of(self.trials, self.greater_is_better)
 
 
 def tune(
@@ -168,31 +73,42 @@ def tune(
 ) -> Tuned:
     """Search and repeat; every trial and every repeat is written when it is done, and ``told``."""
     divided = divide(embeddings, labels, plan)
-    found = _begin(method, task, embeddings, labels, plan, divided, out)
+    sizes = len(divided.train), len(divided.test)
+    found = _begin(method, task, plan, key_of(task, plan, embeddings.sha256, labels.sha256), sizes, out)
+    trials, repeats = _usable(found, plan)
 
-    def keep(tuned: Tuned) -> Tuned:
-        write_atomic(out, dump(msgspec.to_builtins(tuned)))
-        told(tuned)
-        return tuned
+    def keep() -> None:
+        write_atomic(out, dump(msgspec.to_builtins(now())))
+        told(now())
 
-    if len(found.trials) != plan.trials and found.repeats:
-        found = msgspec.structs.replace(found, repeats=())  # another number of trials may well find something else
-    found = msgspec.structs.replace(found, trials=found.trials[: plan.trials])
-    for trial in search(divided, plan, task.metric, found.trials, found.greater_is_better, threads):
-        found = keep(msgspec.structs.replace(found, trials=(*found.trials, trial)))
-    for repeat in repeated(divided, plan, task.metric, found.best.settings, found.repeats, threads):
-        found = keep(msgspec.structs.replace(found, repeats=(*found.repeats, repeat)))
-    return found
+    def now() -> Tuned:
+        return msgspec.structs.replace(found, trials=tuple(trials), repeats=tuple(repeats))
+
+    for trial in search(divided, plan, task.metric, list(trials), found.greater_is_better, threads):
+        trials.append(trial)
+        keep()
+    for repeat in repeated(divided, plan, task.metric, now().best.settings, list(repeats), threads):
+        repeats.append(repeat)
+        keep()
+    return now()
 
 
-def _begin(
-    method: str, task: Task, embeddings: Embeddings, labels: Labels, plan: Plan, divided: Divided, out: Path
-) -> Tuned:
-    """What is in the file, if it is of the very same data, rules and sampler; or a beginning."""
+def _usable(found: Tuned, plan: Plan) -> tuple[list[Trial], list[Repeat]]:
+    """Of what is in a file; another number of trials may well find something else, so repeats begin anew."""
+    same = len(found.trials) == plan.trials
+    return list(found.trials[: plan.trials]), list(found.repeats[: plan.repeats]) if same else []
+
+
+def key_of(task: Task, plan: Plan, embeddings: str, labels: str) -> str:
+    """All that the numbers depend on: the very same data, rules and sampler."""
     given = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
     constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
-    content = {"embeddings": embeddings.sha256, "labels": labels.sha256, "optuna": _optuna().__version__}
-    key = hashed(given | constants | content)
+    content = {"embeddings": embeddings, "labels": labels, "optuna": load_optuna().__version__}
+    return hashed(given | constants | content)
+
+
+def _begin(method: str, task: Task, plan: Plan, key: str, sizes: tuple[int, int], out: Path) -> Tuned:
+    """What is in the file, or a beginning."""
     if out.exists():
         found = read_tuned(out)
         if found.key != key:
@@ -208,8 +124,8 @@ def _begin(
         greater_is_better=catalog.load_metric(task.metric).greater_is_better,
         protocol=plan.strict.name,
         probe=plan.protocol.probe,
-        train=len(divided.train),
-        test=len(divided.test),
+        train=sizes[0],
+        test=sizes[1],
     )
 
 
@@ -220,85 +136,38 @@ def read_tuned(path: Path) -> Tuned:
         raise DataError(f"not a file of `neuco tune`: {error}", where=path) from error
 
 
-def search(
-    divided: Divided,
-    plan: Plan,
-    metric: str,
-    done: Sequence[Trial],
-    greater_is_better: bool,
-    threads: int | None = None,
-) -> Iterator[Trial]:
-    """The trials that are missing, one after another."""
-    optuna = _optuna()
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    study = optuna.create_study(direction="maximize" if greater_is_better else "minimize")
-    ranges = _distributions(plan.space)
-    for trial in done:
-        study.add_trial(optuna.trial.create_trial(params=trial.settings, distributions=ranges, value=trial.value))
-    for number in range(len(done), plan.trials):
-        stream = np.random.SeedSequence((plan.seed, number)).generate_state(1)[0]
-        study.sampler = optuna.samplers.TPESampler(seed=int(stream), n_startup_trials=STARTUP)
-        asked = study.ask(ranges)
-        settings = {name: asked.params[name] for name in plan.space}
-        value = inner_score(divided, plan, metric, settings, threads)
-        study.tell(asked, value)
-        yield Trial(settings, value)
+def tune_on(
+    engine: EngineLike, pairs: Sequence[tuple[Method, Task]], plan: Plan, out: Path, threads: int = 1
+) -> Iterator[Tuned]:
+    """The same on an engine: a step is a method on a task, written when it ends. The numbers are the same."""
+    groups: dict[tuple[str, str], list[Step]] = {}
+    known = {}
+    for method, task in pairs:
+        known[method.label, task.label] = method.id, task
+        path = out / method.id / f"{task.id}.json"
+        done = _usable(read_tuned(path), plan) if path.exists() else ([], [])
+        asked = {"trials": plan.trials, "repeats": plan.repeats, "seed": plan.seed, "done": msgspec.to_builtins(done)}
+        step = Step(
+            method.label, task.dataset, task.label, plan.protocol.name, threads=threads, tuning=tuple(asked.items())
+        )
+        groups.setdefault((method.label, task.dataset), []).append(step)
+    failures = []
+    for step, result in engine.run([Group(*key, tuple(own)) for key, own in groups.items()], StepLimits()):
+        if step.task and result["status"] == "ok":
+            yield _from_engine(*known[step.method, step.task], plan, result, out)
+        elif step.task:
+            failures.append(f"{step.method} on {step.task}: {result.get('reason', result['status'])}")
+    if failures:
+        what = f"{counted(len(failures), 'pair')} could not be tuned: {join_names(failures)}"
+        raise ScoreError(what, hint="Run it again: it goes on")
 
 
-def inner_score(
-    divided: Divided, plan: Plan, metric: str, settings: Mapping[str, Setting], threads: int | None = None
-) -> float:
-    """The mean of the metric on splits inside the training part; a test row here is a fault of ours, and an error."""
-    from neuco_core.scoring.scorer import score
-
-    embeddings, labels = divided.searched
-    if seen := sorted({*embeddings.ids, *labels.ids} & divided.test):
-        raise ScoreError("the search was given rows of the test part", where=labels.task, got=", ".join(seen[:3]))
-    rules = plan.strict.with_(k=INNER, test_size=TEST_SIZE, seed=plan.seed, **settings)
-    return float(score(embeddings, labels, rules, metric=metric, threads=threads).mean)
-
-
-def repeated(
-    divided: Divided,
-    plan: Plan,
-    metric: str,
-    settings: Mapping[str, Setting],
-    done: Sequence[Repeat],
-    threads: int | None = None,
-) -> Iterator[Repeat]:
-    """The best settings with one seed after another, each learned on a part of the training part."""
-    from neuco_core.scoring.scorer import score
-
-    embeddings, labels = divided.whole
-    for number in range(len(done), plan.repeats):
-        seed = plan.seed + number
-        order = np.random.RandomState(seed).permutation(len(divided.train))
-        chosen = [divided.train[i] for i in order[: int(np.ceil(SHARE * len(order)))]]
-        own = only(labels, [*chosen, *divided.test])
-        parts = np.array(["test" if name in divided.test else "train" for name in own.ids])
-        rules = plan.strict.with_(splitter=SHUFFLE, k=1, seed=seed, **settings)
-        named = replace(own, split=parts, splitter="fixed")
-        yield Repeat(seed, float(score(embeddings, named, rules, metric=metric, threads=threads).per_split[0]))
-
-
-def _distributions(space: Mapping[str, Any]) -> dict[str, Any]:
-    ranges = _optuna().distributions
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = ranges.CategoricalDistribution(values)
-        elif isinstance(values[0], int):
-            found[name] = ranges.IntDistribution(*values)
-        else:
-            found[name] = ranges.FloatDistribution(*values, log=True)
+def _from_engine(method: str, task: Task, plan: Plan, result: Mapping[str, Any], out: Path) -> Tuned:
+    path = out / method / f"{task.id}.json"
+    key = key_of(task, plan, result["embeddings"], result["labels"])
+    begun = _begin(method, task, plan, key, (result["train"], result["test"]), path)
+    trials = msgspec.convert(result["trials"], tuple[Trial, ...])
+    repeats = msgspec.convert(result["repeats"], tuple[Repeat, ...])
+    found = msgspec.structs.replace(begun, trials=trials, repeats=repeats)
+    write_atomic(path, dump(msgspec.to_builtins(found)))
     return found
-
-
-def _optuna() -> Any:
-    from neuco_core.env import how_to_install
-
-    try:
-        import optuna
-    except ImportError as error:
-        raise DependencyError("a search needs optuna", hint=f"Run `{how_to_install('tune')}`") from error
-    return optuna

@@ -15,7 +15,7 @@ from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
 from neuco_core.geobench.submission import list_submissions
 from neuco_core.geobench.tables import capability_table
 from neuco_core.plugins.catalog import load_board
-from neuco_core.studies.tune import INNER, SHARE, TEST_SIZE
+from neuco_core.scoring.search import INNER, SHARE, TEST_SIZE
 from tests import console
 from tests.fetch.helpers import own_settings
 from tests.geobench.parts import good_info, good_rows, spoiled, write

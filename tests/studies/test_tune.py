@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from click.testing import Result as Invoked
 
 from neuco_core.cli.geobench import geobench
 from neuco_core.cli.tune import tune as command
@@ -22,8 +24,12 @@ from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.geobench.validate import validate
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.runs.sources import MethodSource
-from neuco_core.studies import tune as study
-from neuco_core.studies.tune import Divided, Plan, Tuned, divide, read_tuned, tune
+from neuco_core.runs.steps import Group, Result, Step, StepLimits, failure
+from neuco_core.runs.work import Work
+from neuco_core.scoring import search as study
+from neuco_core.scoring.search import Divided, Plan, divide
+from neuco_core.studies import tune as module
+from neuco_core.studies.tune import Tuned, read_tuned, tune, tune_on
 from neuco_core.studies.tuned import board_of, read_all_tuned
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
@@ -34,7 +40,7 @@ TASKS = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
 TRIALS = 8  # the first five are drawn at random, the others depend on what was found
 
 
-def run(*words: object) -> Result:
+def run(*words: object) -> Invoked:
     return CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
 
 
@@ -73,6 +79,50 @@ def test_a_killed_search_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) 
     assert left[f"averaging/{TASKS[0]}.json"] == files(whole)[f"averaging/{TASKS[0]}.json"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_an_engine_gives_the_same_numbers(whole: Path, tmp_path: Path, engine: str) -> None:
+    """Half of it is there already, as after a kill."""
+    (tmp_path / "averaging").mkdir()
+    names = {f"averaging/{TASKS[0]}.json": 3, f"averaging/{TASKS[1]}.json": TRIALS}
+    for name, trials in names.items():
+        values = json.loads((whole / name).read_text())
+        kept = {"trials": values["trials"][:trials], "repeats": values["repeats"][: trials // 3]}
+        (tmp_path / name).write_text(json.dumps({**values, **kept, **({"repeats": []} if trials < TRIALS else {})}))
+    tasks = ",".join(TASKS[:2])
+    given = ["--method", "averaging", "--task", tasks, "--trials", TRIALS, "--out", tmp_path, "--engine", engine]
+    run(*given)
+    expected = {name: data for name, data in files(whole).items() if name in names}
+    assert files(tmp_path) == expected
+
+
+def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) -> None:
+    class Engine:
+        name, progress = "made", None
+
+        def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+            first, second = (step for group in groups for step in group.steps)
+            yield first, failure("memory", "too large")
+            yield second, Work().do(second)
+
+    pairs = [(load_method("averaging"), load_task(task)) for task in TASKS[:2]]
+    plan = Plan(load_protocol("neuco-strict"), trials=1, repeats=2)
+    tuned = tune_on(Engine(), pairs, plan, tmp_path)
+    assert next(tuned).task == TASKS[1]
+    with pytest.raises(ScoreError, match=r"1 pair could not be tuned: averaging on olinda_elevation_mean.*too large"):
+        next(tuned)
+    assert list(files(tmp_path)) == [f"averaging/{TASKS[1]}.json"]
+
+
+def test_an_engine_takes_registered_methods_only(tmp_path: Path, parts: tuple[Embeddings, Labels]) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, ids=np.array(parts[0].ids), values=parts[0].values)
+    given = ["--method", path, "--task", TASKS[0], "--trials", 2, "--repeats", 2, "--out", tmp_path / "out"]
+    with pytest.raises(UsageError, match="registered methods only"):
+        run(*given, "--engine", "local")
+    assert "mine" in run(*given).output
+
+
 @pytest.fixture(scope="module")
 def parts() -> tuple[Embeddings, Labels]:
     task = load_task(TASKS[0])
@@ -108,7 +158,7 @@ def test_a_planted_test_row_is_found_out(
         ids = (*clean.train, min(clean.test))
         return replace(clean, searched=(study.rows_of(embeddings, ids), study.only(labels, ids)))
 
-    monkeypatch.setattr(study, "divide", leaky)
+    monkeypatch.setattr(module, "divide", leaky)
     with pytest.raises(ScoreError, match="the search was given rows of the test part"):
         tuned(parts, tmp_path)
 
@@ -165,7 +215,7 @@ def test_a_board_by_tags(whole: Path) -> None:
 
 
 def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
-    def export(*words: object) -> Result:
+    def export(*words: object) -> Invoked:
         given = ["export", "--tuned", whole, "--out", *words]
         return CliRunner().invoke(geobench, list(map(str, given)), catch_exceptions=False)
 
