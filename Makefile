@@ -8,12 +8,13 @@ READY := .venv/ready
 COMPILED := .venv/compiled
 KERNELS := neuco_core/scoring/kernel.py neuco_core/tables/csv_kernel.py neuco_core/plugins/compiled.py
 MODELS ?= .venv-models
+PANDAS2 := .venv-pandas2
 
 .DEFAULT_GOAL := help
-.PHONY: help score test test-models lint format docs clean
+.PHONY: help score test test-models test-pandas2 lint format docs clean
 
 help:  ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=averaging)
 	@mkdir -p build/registry && cp -R registry/suites build/registry/
@@ -25,6 +26,9 @@ test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 
 test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
 	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)
+
+test-pandas2: $(READY) $(PANDAS2)/ready  ## run the tests of GEO-Bench's files with pandas 2 beside pandas 3
+	@$(BIN)/python -m pytest -q tests/geobench/test_validate.py $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -40,7 +44,7 @@ docs: $(READY)  ## build the documentation with the boards beside it; open build
 	@$(BIN)/neuco leaderboard site --out build/site/leaderboard
 
 clean:  ## remove what set-up made
-	rm -rf .venv .venv-models build dist .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-models $(PANDAS2) build dist .mypy_cache .pytest_cache .ruff_cache
 
 # Written last, so that a set-up that was cut short is taken up again; pip keeps what it has already downloaded.
 $(READY): pyproject.toml constraints.txt
@@ -63,4 +67,10 @@ $(MODELS)/ready: pyproject.toml constraints.txt tests/models/requirements.txt
 	@test -x $(MODELS)/bin/python || $(PYTHON) -m venv $(MODELS)
 	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@$(MODELS)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -r tests/models/requirements.txt
+	@touch $@
+
+# Neuco itself needs pandas 3; what reads submissions needs none, and gives the same beside either.
+$(PANDAS2)/ready:
+	@$(PYTHON) -m venv $(PANDAS2)
+	@$(PANDAS2)/bin/python -m pip install --quiet --disable-pip-version-check 'pandas>=2.2,<3'
 	@touch $@

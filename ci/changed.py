@@ -35,6 +35,8 @@ MOST_FILES = 20_000
 CARD = re.compile(r"README\.md|test(_[^/]*)?\.py")
 # Data by which main compares and verifies; no code that could judge anything.
 REGISTRY_DATA = re.compile(r"registry/pins\.json|registry/suites/[^/]+\.toml")
+# A submission to GEO-Bench: numbers that judge nobody.
+SUBMISSION = re.compile(rf"registry/geobench/({ID.pattern})/(?:submission\.json|runs\.csv)")
 PUBLISH = " in a plugin: publish it (`neuco data upload`, Hugging Face, a release) and declare its address and sha256"
 PLUGIN = re.compile(rf"({'|'.join(TREES)})/([^/]+)/.+", re.DOTALL)
 
@@ -65,6 +67,7 @@ class Changes:
     bad_names: tuple[str, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()  # path and reason
     cards: tuple[str, ...] = ()  # folders of plugins of which only the card or the tests changed
+    submissions: tuple[str, ...] = ()
 
     @property
     def only_data(self) -> bool:
@@ -79,7 +82,7 @@ def is_core(path: str) -> bool:
     """Whether a file can change how plugins are judged: it is of no plugin, not written by `publish`, not harmless."""
     if HARMLESS.fullmatch(path):
         return Path(path).name in STEERING
-    return not (PLUGIN.fullmatch(path) or path.startswith(PROTECTED))
+    return not (PLUGIN.fullmatch(path) or SUBMISSION.fullmatch(path) or path.startswith(PROTECTED))
 
 
 def git(repo: Path, *args: str) -> str:
@@ -139,6 +142,7 @@ def _sort_out(repo: Path, start: str, end: str, entries: Sequence[Entry]) -> Cha
     core: list[str] = []
     other: list[str] = []
     protected, bad = [], []
+    submissions: dict[str, None] = {}
     for _, _, path in entries:
         match = PLUGIN.fullmatch(path)
         if match and ID.fullmatch(match[2]):
@@ -147,13 +151,16 @@ def _sort_out(repo: Path, start: str, end: str, entries: Sequence[Entry]) -> Cha
             bad.append(f"{match[1]}/{match[2]}")
         elif path.startswith(PROTECTED):
             protected.append(path)
+        elif submitted := SUBMISSION.fullmatch(path):
+            submissions[submitted[1]] = None
         else:
             (core if is_core(path) else other).append(path)
     before, there = _folders(repo, start), _folders(repo, end)
     plugins = tuple(Touched(*item, _how("/".join(item), before, there)) for item in sorted(touched))
     names, unreadable = tuple(dict.fromkeys(bad)), tuple(_unreadable(repo, entries))
     cards = tuple(_cards(plugins, entries))
-    return Changes(start, end, plugins, tuple(core), tuple(protected), tuple(other), names, unreadable, cards)
+    rest = (tuple(protected), tuple(other), names, unreadable, cards, tuple(submissions))
+    return Changes(start, end, plugins, tuple(core), *rest)
 
 
 def _cards(plugins: Sequence[Touched], entries: Sequence[Entry]) -> Iterator[str]:

@@ -37,7 +37,7 @@ def general(changes: Changes) -> Iterator[Finding]:
         yield Finding("plugins", "pull request", "failed", words, "Make several pull requests")
     if changes.core:
         yield _core(changes)
-    elif not (changes.plugins or changes.bad_names or changes.protected):
+    elif not (changes.plugins or changes.submissions or changes.bad_names or changes.protected):
         words = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
         status: Status = "ok" if changes.other else "failed"
         yield Finding("nothing", "pull request", status, words, "" if changes.other else "Add something")

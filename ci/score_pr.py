@@ -30,6 +30,7 @@ from ci.registry_data import PINS, changed_suites, check_pins
 from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
 from ci.sandbox import OUT, TREE, Limits
 from ci.stub import read_json
+from ci.submissions import check_submissions
 from ci.verdicts import CARD, judge_cells
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
@@ -111,6 +112,7 @@ class Scoring:
             findings += check_suites(self.head / "registry", after)
         if str(PINS) in changes.core:
             findings += check_pins(self.base, self.head, before)
+        findings += check_submissions(self.base, self.head, changes.submissions)
         findings += changed_suites(self.base, self.head, [path for path in changes.core if "/suites/" in path], after)
         try:
             if changes.core and not (changes.plugins or changes.only_data):

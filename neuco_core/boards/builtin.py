@@ -19,6 +19,12 @@ def _neuco(cells: Cells, **options: Any) -> Ranked:
     return rank_cells(cells, **options)
 
 
+def _capabilities(cells: Cells, **options: Any) -> Ranked:
+    from neuco_core.boards.kinds.capabilities import rank_cells
+
+    return rank_cells(cells, **options)
+
+
 def _standings(cells: Cells) -> Ranked:
     """As published: the printed column ``rank`` is the ranking; methods without a place come last."""
     from neuco_core.boards.model import Ranked
@@ -35,4 +41,8 @@ def neuco_boards() -> Iterator[BoardKind]:
     options = {"weights": "all", "spread": "std", "ghost": 0.0, "coverage": "complete", "replicates": 1000}
     title = "NeuCo-Bench: ranks weighted by the spread of Q"
     yield BoardKind(id="neuco", title=title, rank=_neuco, options=options)
+    chosen = {"scheme": "tags", "normaliser": "none", "by": "", "aggregation": "pooled", "replicates": 2000}
+    seen = {"tuning": "all", "decoder": "all", "smallest": 0, "largest": 0}  # the last two in millions of parameters
+    title = "Capabilities: interquartile means over sets of tasks, as GEO-Bench has them"
+    yield BoardKind(id="capabilities", title=title, rank=_capabilities, options=chosen | seen)
     yield BoardKind(id="standings", title="Places as others published them", rank=_standings)

@@ -67,7 +67,7 @@ NO_RECORD = Cell(status="missing", reason="there is no record")
 
 @dataclass(frozen=True)
 class BoardMethod:
-    """A method as it takes part in a board; ``values`` are what was published of it."""
+    """A method as it takes part in a board; ``values`` and ``facts`` are what was published of it."""
 
     id: str
     version: int = 1
@@ -75,9 +75,11 @@ class BoardMethod:
     dim: int | None = None
     title: str = ""
     values: Mapping[str, Number] = field(default_factory=dict)
+    facts: Mapping[str, str | Number] = field(default_factory=dict)
 
     def row(self, rank: int | None, cells: Mapping[str, BoardCell], **more: Any) -> BoardRow:
-        return BoardRow(self.id, rank, self.version, self.title, self.baseline, cells=dict(cells), **more)
+        facts = dict(self.facts)
+        return BoardRow(self.id, rank, self.version, self.title, self.baseline, cells=dict(cells), facts=facts, **more)
 
 
 @dataclass(frozen=True)

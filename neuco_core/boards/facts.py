@@ -48,7 +48,7 @@ COLUMNS = (
         0,
     ),
 )
-FILTERS = ("pretraining", "confirmed")  # few values, so that a reader may choose one
+FILTERS = ("pretraining", "confirmed", "submission", "tuning", "decoder")  # few values, so that a reader may choose one
 SELF = "the encoded samples"
 DEPEND = "Mean scores that depend on the machine:"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
@@ -18,7 +19,10 @@ Finite = Annotated[float, Meta(gt=-1e100, lt=1e100)]
 
 
 class PublishedRow(Part, frozen=True, kw_only=True):
-    """A method as printed: its ``name``, a shorter ``title``, a score for each task, or values by column."""
+    """A method as printed: its ``name``, a shorter ``title``, a score for each task, or values by column.
+
+    ``runs`` are, for each task, the scores that were published of single runs; none where the method lacks the task.
+    """
 
     method: Id
     title: str
@@ -26,6 +30,16 @@ class PublishedRow(Part, frozen=True, kw_only=True):
     baseline: bool
     scores: tuple[Finite, ...] = ()
     values: dict[str, Number] = field(default_factory=dict)
+    runs: tuple[tuple[Finite, ...], ...] = ()
+    facts: dict[str, str | Number] = field(default_factory=dict)
+
+    def cell(self, t: int) -> Cell | None:
+        """The cell of a task. Without the spread over splits, Q is 100 times the mean; runs are seeds, not splits."""
+        if not self.runs:
+            return Cell(q=100 * self.scores[t], mean=self.scores[t])
+        own = self.runs[t]
+        mean = fmean(own) if own else 0.0
+        return Cell(q=100 * mean, mean=mean, std=pstdev(own), splits=own, test_to_train=0.0) if own else None
 
 
 class Published(Part, frozen=True, kw_only=True):
@@ -43,23 +57,32 @@ class Published(Part, frozen=True, kw_only=True):
     dataset: str = ""
     metric: str = ""
     columns: tuple[Column, ...] = ()
+    fact_columns: tuple[Column, ...] = ()
+    metrics: dict[Id, str] = field(default_factory=dict)
+    options: dict[str, str | int | float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unique("method", [row.method for row in self.rows])
         unique("task", list(self.tasks))
         for number, row in enumerate(self.rows, 1):
-            if len(row.scores) != len(self.tasks):
-                raise ValueError(f"row {number} has {len(row.scores)} scores for {len(self.tasks)} tasks")
+            count = len(row.runs or row.scores)
+            if count != len(self.tasks):
+                raise ValueError(f"row {number} has {count} scores for {len(self.tasks)} tasks")
 
     def cells(self) -> Cells:
-        """The printed means as cells. Without the spread over splits, Q is 100 times the mean."""
+        """What was printed, as cells."""
+        metrics = {task: self.metrics.get(task, self.metric) for task in self.tasks}
         return Cells(
-            tuple(BoardTask(task, dataset=self.dataset, metric=self.metric) for task in self.tasks),
-            tuple(BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values) for r in self.rows),
+            tuple(BoardTask(task, dataset=self.dataset or task, metric=metrics[task]) for task in self.tasks),
+            tuple(
+                BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts)
+                for r in self.rows
+            ),
             {
-                (row.method, task): Cell(q=100 * score, mean=score)
+                (row.method, task): cell
                 for row in self.rows
-                for task, score in zip(self.tasks, row.scores, strict=True)
+                for t, task in enumerate(self.tasks)
+                if (cell := row.cell(t)) is not None
             },
             self.columns,
         )
@@ -67,7 +90,8 @@ class Published(Part, frozen=True, kw_only=True):
     def board(self, options: Mapping[str, Any] | None = None) -> Board:
         """A board like a computed one, marked as published."""
         about = Publication(self.id, self.title, self.description, self.citation, self.source)
-        return rank_cells(self.cells(), self.kind, options, published=about)
+        chosen = {**self.options, **(options or {})}
+        return rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)
 
 
 def read_published(path: Path) -> Published:
@@ -79,5 +103,9 @@ def read_published(path: Path) -> Published:
 
 
 def list_published(registry: Path) -> list[Published]:
+    """Boards that were printed, and that of the submissions to GEO-Bench, if there are any."""
+    from neuco_core.boards.submitted import published_submissions
+
     files = {path.name: path for layer in reversed(layers(registry)) for path in (layer / "published").glob("*.json")}
-    return [read_published(files[name]) for name in sorted(files)]
+    submitted = published_submissions(registry)
+    return [*(read_published(files[name]) for name in sorted(files)), *([submitted] if submitted else [])]

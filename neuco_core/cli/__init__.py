@@ -37,6 +37,7 @@ COMMANDS = {
     "doctor": "neuco_core.cli.doctor:doctor",
     "embed": "neuco_core.cli.embed:embed",
     "explain": "neuco_core.cli.verify:explain",
+    "geobench": "neuco_core.cli.geobench:geobench",
     "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
     "methods": "neuco_core.cli.listing:methods",
     "new": "neuco_core.cli.new:new",
@@ -46,12 +47,13 @@ COMMANDS = {
     "show": "neuco_core.cli.show:show",
     "suites": "neuco_core.cli.listing:suites",
     "tasks": "neuco_core.cli.listing:tasks",
+    "tune": "neuco_core.cli.tune:tune",
     "validate": "neuco_core.cli.embed:validate",
     "verify": "neuco_core.cli.verify:verify",
 }
 # How the help shows them; a test sees to it that none is missing.
 GROUPS = {
-    "Score": "score compare ablate leaderboard bench",
+    "Score": "score compare ablate tune leaderboard bench geobench",
     "Look up": "tasks methods datasets suites protocols show plugins",
     "Bring your own": "new check embed validate",
     "Data and records": "data verify explain doctor",

@@ -75,7 +75,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CHECKS: dict[str, Check] = {}
-NOUNS = ("task", "method", "dataset")
+NOUNS = ("task", "method", "dataset", "submission")
 
 
 def check(
@@ -122,7 +122,14 @@ def run_checks(
 
 def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
-    from neuco_core.contract import dataset_checks, headroom_check, honest_check, method_checks, task_checks  # noqa: F401 - importing fills the list
+    from neuco_core.contract import (  # noqa: F401 - importing fills the list
+        dataset_checks,
+        headroom_check,
+        honest_check,
+        method_checks,
+        submission_checks,
+        task_checks,
+    )
 
     items = sorted(CHECKS.values(), key=lambda item: NOUNS.index(item.noun))  # otherwise as defined
     return [item for item in items if noun in (None, item.noun)]

@@ -24,6 +24,8 @@ class Step:
 
     With a ``shard``, the places of its first sample and behind its last, it is to encode these alone: with ``params``,
     in batches, on a device; ``key`` names the data and code that the values must come from.
+
+    With ``tuning`` the probe's settings are searched: numbers of trials and repeats, the seed, and what is done of it.
     """
 
     method: str
@@ -42,6 +44,7 @@ class Step:
     batch_size: int = 64
     device: str = ""
     key: str = ""
+    tuning: Sequence[tuple[str, Any]] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -49,7 +52,7 @@ class Step:
     @property
     def embedding(self) -> Step:
         """The step that makes the embeddings which this one scores."""
-        return replace(self, task="")
+        return replace(self, task="", tuning=())
 
 
 @dataclass(frozen=True)

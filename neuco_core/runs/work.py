@@ -29,6 +29,7 @@ from neuco_core.text import one_line
 
 if TYPE_CHECKING:
     from neuco_core.scoring.scorer import Score
+    from neuco_core.specs import Task
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
@@ -52,7 +53,7 @@ class Work:
         start = time.perf_counter()
         reset_peak()
         try:
-            result = self._shards.do(step) if step.shard else self._score(step) if step.task else self._embed(step)
+            result = self._do(step)
         except Exception as error:
             show_in_debug(error)
             result = explain_error(error)
@@ -60,6 +61,13 @@ class Work:
             result = failure("method", f"the code called exit({error.code!r})")
         used = {"seconds": round(time.perf_counter() - start, 3), "peak_memory": peak_memory(), "threads": step.threads}
         return {**result, "provenance": {**environment(), **used}}
+
+    def _do(self, step: Step) -> Result:
+        if step.shard:
+            return self._shards.do(step)
+        if step.tuning:
+            return self._tune(step)
+        return self._score(step) if step.task else self._embed(step)
 
     def _embed(self, step: Step) -> Result:
         clock = Clock()
@@ -73,17 +81,38 @@ class Work:
     def _score(self, step: Step) -> Result:
         from neuco_core.scoring.scorer import score
 
-        task = catalog.load_task(exact(step.task))
-        if task.label not in self._labels:
-            self._labels[task.label] = run_labels(task, step.shared)
-        labels, embeddings = self._labels[task.label], self._load_embeddings(step)
+        task, labels, embeddings = self._inputs(step)
         options: dict[str, Any] = {"metric": task.metric, "threads": step.threads, "progress": self._shown()}
         outcome = score(embeddings, labels, step.protocol, **options)
         contents = {"labels": labels.sha256, "embeddings": embeddings.sha256, "dim": embeddings.dim}
         return {"status": "ok", **contents, **score_values(outcome)}
 
+    def _inputs(self, step: Step) -> tuple[Task, Labels, Embeddings]:
+        task = catalog.load_task(exact(step.task))
+        if task.label not in self._labels:
+            self._labels[task.label] = run_labels(task, step.shared)
+        return task, self._labels[task.label], self._load_embeddings(step)
+
+    def _tune(self, step: Step) -> Result:
+        """Search the settings inside the training part, and repeat the best; what is done already is not done again."""
+        import msgspec
+
+        from neuco_core.scoring.search import Plan, Repeat, Trial, best_of, divide, repeated, search
+
+        task, labels, embeddings = self._inputs(step)
+        asked = dict(step.tuning)
+        trials, repeats = msgspec.convert(asked.pop("done"), tuple[list[Trial], list[Repeat]])
+        plan = Plan(load_protocol(step.protocol), **asked)
+        divided, better = divide(embeddings, labels, plan), catalog.load_metric(task.metric).greater_is_better
+        trials += search(divided, plan, task.metric, tuple(trials), better, step.threads)
+        settings = best_of(trials, better).settings
+        repeats += repeated(divided, plan, task.metric, settings, tuple(repeats), step.threads)
+        contents = {"labels": labels.sha256, "embeddings": embeddings.sha256}
+        sizes = {"train": len(divided.train), "test": len(divided.test)}
+        return {"status": "ok", **contents, **sizes, **msgspec.to_builtins({"trials": trials, "repeats": repeats})}
+
     def _load_embeddings(self, step: Step, clock: Clock | None = None) -> Embeddings:
-        place = replace(step.embedding, protocol="", shared="", threads=1, known=())
+        place = replace(step.embedding, protocol="", shared="", threads=1, known=(), tuning=())
         if self._embeddings is None or self._embeddings[0] != place:
             self._embeddings = None  # let go of the old ones before making the new ones
             self._embeddings = place, self._make_embeddings(step, clock)

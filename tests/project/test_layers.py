@@ -19,6 +19,7 @@ LAYERS = [
     ["scoring"],
     ["records"],
     ["runs"],
+    ["geobench"],
     ["boards"],
     ["studies", "capabilities"],
     ["contract", "testing", "pytest_plugin"],

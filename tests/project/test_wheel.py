@@ -64,6 +64,8 @@ def test_the_wheel_holds_plugins_cards_data_and_the_registry(installed: Installe
     assert {
         "neuco_core/py.typed",
         "neuco_core/_registry/suites/embedded.toml",
+        "neuco_core/_registry/geobench/114be1f0/runs.csv",
+        "neuco_core/geobench/normalisers/geobench-2-v1.json",
         "neuco_tasks/olinda/__init__.py",
         "neuco_tasks/olinda/README.md",
         "neuco_tasks/olinda/labels.csv",

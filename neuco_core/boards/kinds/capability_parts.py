@@ -1,0 +1,180 @@
+"""What a board by capabilities shows beside its ranking: cells, tasks, ranks by capability, and both aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.boards.cells import BoardMethod, Cells
+from neuco_core.boards.kinds.capability_scores import Computed
+from neuco_core.boards.model import (
+    RANDOM,
+    SCORE,
+    STD,
+    BoardCell,
+    BoardTask,
+    Column,
+    Interval,
+    Section,
+    Value,
+    number,
+)
+from neuco_core.boards.stats.ranking import DIGITS, positions
+from neuco_core.geobench.iqm import Score, iqm, official_replicates, score
+
+IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
+CELL_COLUMNS = (SCORE, STD, IQM)
+ENDS = (
+    Column("low", "Becomes 0", "The score that is normalised to 0"),
+    Column("high", "Becomes 1", "The score that is normalised to 1"),
+)
+METHOD = Column("method", "Method", format="method")
+
+
+def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
+    """The cells of a method, raw and normalised, each with an interval where there are runs to tell it."""
+    shown = cells.shown(method)
+    for task in cells.tasks:
+        own = computed.values.get((method.id, task.id))
+        if own is None:
+            continue
+        cell = cells.cell(method.id, task.id)
+        known = [value for value in cell.splits if value is not None]
+        intervals = {}
+        if len(known) > 1:
+            intervals[IQM.key] = _ends(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
+        shown[task.id] = cell.shown(values={IQM.key: number(iqm(own), RANDOM)}, intervals=intervals)
+    return shown
+
+
+def _ends(own: Score) -> Interval:
+    return Interval(number(own.low, RANDOM), number(own.high, RANDOM))
+
+
+def task_columns(computed: Computed) -> tuple[Column, ...]:
+    return ENDS if computed.normaliser else ()
+
+
+def tasks_of(computed: Computed, cells: Cells) -> tuple[BoardTask, ...]:
+    normaliser = computed.normaliser
+    if normaliser is None:
+        return cells.tasks
+    return tuple(
+        replace(task, values=dict(zip(("low", "high"), normaliser.ends[task.id], strict=True)))
+        if task.id in normaliser.ends
+        else task
+        for task in cells.tasks
+    )
+
+
+def sections(
+    computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
+) -> tuple[Section, ...]:
+    if len(ranked) < 2:
+        return (_tasks(computed, keys),)
+    theirs = _published(computed, keys, first, ranked)
+    own = (_both(computed, keys, first, ranked), _disagree(computed, keys), _by_capability(computed, keys))
+    return (*theirs, *own, _tasks(computed, keys))
+
+
+def _places(scores: Mapping[str, Score]) -> dict[str, int]:
+    ranks = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
+    return {name: int(place) for name, place in zip(scores, ranks, strict=True)}
+
+
+def _both(computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]) -> Section:
+    """Pooled, a dataset on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same."""
+    words = {"pooled": "pooled IQM", "mean": "mean of IQMs"}
+    here, other = computed.scores[first], computed.others[first]
+    this = words[computed.aggregation]
+    (that,) = set(words.values()) - {this}
+    columns = (
+        METHOD,
+        Column("here", this[0].upper() + this[1:], "Score by the aggregation of this board", "higher"),
+        Column("rank_here", "Rank", format="rank"),
+        Column("there", that[0].upper() + that[1:], "Score by the other aggregation", "higher"),
+        Column("rank_there", f"Rank by {that}", format="rank"),
+    )
+    ranks, ranks_there = _places(here), _places(other)
+    rows: list[tuple[Value, ...]] = []
+    for name in (method.id for method in ranked):
+        mine = number(here[name].value, RANDOM), ranks[name]
+        rows.append((name, *mine, number(other[name].value, RANDOM), ranks_there[name]))
+    moved = sum(ranks[name] != ranks_there[name] for name in ranks)
+    lead = f"{moved} of {len(rows)} methods have another rank by the {that} of {keys[first]}."
+    return Section(f"Both aggregations of {keys[first]}", columns, tuple(rows), lead=lead)
+
+
+def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
+    """By capability: the pairs that the aggregations order differently, and the methods that move."""
+    columns = (
+        Column("capability", "Capability", format="text"),
+        Column("pairs", "Pairs reversed", "Pairs of methods in another order", "lower", 0, "integer"),
+        Column("moves", "Moves", "Rank by this aggregation → by the other", format="moves"),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for key, name in keys.items():
+        here, there = computed.scores[key], computed.others[key]
+        pairs = sum(
+            (here[a].value - here[b].value) * (there[a].value - there[b].value) < 0 for a, b in combinations(here, 2)
+        )
+        if pairs:
+            before, after = _places(here), _places(there)
+            moved = {m: (before[m], after[m]) for m in sorted(before, key=before.__getitem__) if before[m] != after[m]}
+            rows.append((name, pairs, moved))
+    empty = "Both aggregations order the methods alike, for every capability."
+    return Section("Where the two aggregations disagree", columns, tuple(rows), empty)
+
+
+def _by_capability(computed: Computed, keys: Mapping[str, str]) -> Section:
+    ranks = {key: _places(computed.scores[key]) if computed.scores[key] else {} for key in keys}
+    columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
+    names = [method.id for method in computed.methods]
+    rows: list[tuple[Any, ...]] = [(name, *(ranks[key].get(name) for key in keys)) for name in names]
+    rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
+    return Section("Ranks by capability", columns, tuple(rows))
+
+
+def _tasks(computed: Computed, keys: Mapping[str, str]) -> Section:
+    columns = (
+        Column("capability", "Capability", format="text"),
+        Column("count", "Tasks", digits=0, format="integer"),
+        Column("tasks", "Which", format="text"),
+    )
+    rows = tuple(
+        (name, len(computed.capabilities[key]), ", ".join(computed.capabilities[key])) for key, name in keys.items()
+    )
+    return Section("Capabilities", columns, rows, about="tasks")
+
+
+def _published(
+    computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
+) -> Iterable[Section]:
+    """What the leaderboard prints, ± included, beside ours; its draws run through a submission, so it must be known."""
+    if not all("submission" in method.facts for method in ranked):
+        return
+    tasks = computed.capabilities[first]
+    theirs: dict[str, np.ndarray] = {}
+    for name in sorted({str(method.facts["submission"]) for method in computed.methods}):
+        own = [method.id for method in computed.methods if method.facts.get("submission") == name]
+        inside = {(m, t): v.tolist() for (m, t), v in computed.values.items() if m in own and t in tasks}
+        theirs |= official_replicates(inside)
+    columns = (
+        METHOD,
+        Column("official", "Published", "Score as the leaderboard prints it", "higher"),
+        Column("official_error", "Published ±", "Spread of 100 resamples divided by 10", "lower", 4),
+        Column("score", "Score", "Pooled IQM, as here", "higher"),
+        Column("error", "Standard error", "Spread of the resamples", "lower", 4),
+    )
+    pooled = (computed.scores if computed.aggregation == "pooled" else computed.others)[first]
+    rows: list[tuple[Value, ...]] = []
+    for name in (method.id for method in ranked):
+        drawn, own_score = theirs[name], pooled[name]
+        printed = number(drawn.mean()), number(drawn.std(ddof=1) / np.sqrt(len(drawn)))
+        rows.append((name, *printed, number(own_score.value, RANDOM), number(own_score.error, RANDOM)))
+    lead = "The published ± tells how well 100 resamples give their own mean; the error of the score is ten times that."
+    yield Section(f"{keys[first]} as published and here", columns, tuple(rows), lead=lead)

@@ -1,0 +1,95 @@
+"""The scores behind a board by capabilities, and how sure their ranks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.stats.ranges import plausible, rank_ranges
+from neuco_core.boards.stats.ranking import DIGITS, positions
+from neuco_core.boards.stats.separation import pairs_apart
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
+from neuco_core.geobench.iqm import Score, score
+from neuco_core.geobench.normaliser import Normaliser
+
+__all__ = ["LEVEL", "SEED", "Certainty", "Computed", "certainty", "compute"]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Scores by capability and method; ``others`` are those of the other aggregation, which is not ranked by."""
+
+    methods: Sequence[BoardMethod]
+    capabilities: Mapping[str, tuple[str, ...]]
+    normaliser: Normaliser | None
+    values: Mapping[tuple[str, str], np.ndarray]
+    scores: Mapping[str, Mapping[str, Score]]
+    others: Mapping[str, Mapping[str, Score]]
+    aggregation: str
+    replicates: int
+
+
+def compute(
+    cells: Cells,
+    methods: Sequence[BoardMethod],
+    capabilities: Mapping[str, tuple[str, ...]],
+    normaliser: Normaliser | None,
+    replicates: int,
+    aggregation: str,
+) -> Computed:
+    sign = {task.id: 1.0 if task.greater_is_better else -1.0 for task in cells.tasks}
+    values = {
+        (method.id, task.id): _runs(cells.cell(method.id, task.id), sign[task.id], task.id, normaliser)
+        for method in methods
+        for task in cells.tasks
+        if cells.scored(method, task)
+    }
+    both: dict[bool, dict[str, dict[str, Score]]] = {
+        pooled: {key: {} for key in capabilities} for pooled in (True, False)
+    }
+    for method in methods:
+        for key, tasks in capabilities.items():
+            if not tasks or any((method.id, task) not in values for task in tasks):
+                continue
+            own = [values[method.id, task].tolist() for task in tasks]
+            overlaps = [cells.cell(method.id, task).test_to_train for task in tasks]
+            for pooled, found in both.items():
+                found[key][method.id] = score(own, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled)
+    pooled = aggregation == "pooled"
+    return Computed(methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates)
+
+
+def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
+    known = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
+    if normaliser is not None:
+        scaled = normaliser(task, known)
+        return scaled if sign > 0 else 1 - scaled  # of an error the least is the best
+    return sign * np.array(known, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What replicates say of ranks: by method the ends of its rank and its chance of being first, and who is apart."""
+
+    low: np.ndarray
+    high: np.ndarray
+    best: np.ndarray
+    apart: np.ndarray
+
+
+def certainty(scores: Sequence[Score]) -> Certainty | None:
+    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies."""
+    observed = np.array([own.value for own in scores])
+    replicates = np.stack([own.replicates for own in scores], axis=1)
+    if any(own.error <= 0 for own in scores):
+        return None
+    freedom = np.array([np.median([own.freedom for own in scores])])
+    drawn = plausible(observed[None], replicates[:, None, :], freedom + 1)[:, 0]
+    final = positions(-np.round(drawn, DIGITS))
+    low, high = rank_ranges(final, LEVEL)
+    shown = positions(-np.round(observed, DIGITS))
+    apart = pairs_apart(-replicates, -replicates, LEVEL) if len(scores) > 1 else np.zeros((1, 1), dtype=bool)
+    return Certainty(np.minimum(low, shown), np.maximum(high, shown), chance_of_first(final), apart)

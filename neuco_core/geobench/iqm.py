@@ -1,0 +1,132 @@
+"""GEO-Bench's numbers: means and interquartile means of seeds, and a bootstrap over seeds of what is pooled.
+
+A capability's score pools the normalised scores of its datasets, five seeds each, and takes their interquartile mean
+(IQM), on resamples of the seeds of every dataset; the score is the mean over the resamples. The spread of the resamples
+*is* the standard error of the score. The leaderboard divides it by √100 once more, which tells how well 100 resamples
+give their own mean, and nothing of the score.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from zlib import crc32
+
+import numpy as np
+from scipy.special import stdtrit
+
+CUT = 0.25
+LEVEL = 0.95
+REPLICATES = 100  # theirs
+OURS = 2000
+FIRST_SEED = 100
+Values = Mapping[tuple[str, str], Sequence[float]]  # by (row of the board, dataset): the scores of the seeds
+
+
+def kept(values: np.ndarray) -> np.ndarray:
+    """The middle of the values along the last axis: a quarter, rounded down, is cut off at each end."""
+    cut = int(CUT * values.shape[-1])
+    ordered = np.sort(values, axis=-1)
+    return ordered[..., cut : values.shape[-1] - cut]
+
+
+def iqm(values: np.ndarray) -> np.ndarray:
+    """The interquartile mean along the last axis."""
+    found: np.ndarray = kept(np.asarray(values, dtype=np.float64)).mean(axis=-1)
+    return found
+
+
+def sem(values: np.ndarray) -> float:
+    """The standard error of a mean."""
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def official_replicates(values: Values, replicates: int = REPLICATES) -> dict[str, np.ndarray]:
+    """By row, the pooled IQM of each resample, with the very draws of the leaderboard.
+
+    Replicate i draws from one stream with seed 100 + i through all (row, dataset) in their order, as pandas'
+    ``groupby(…).sample(frac=1, replace=True, random_state=100 + i)`` does. So a score depends on which rows were
+    submitted together: hand over a whole submission.
+    """
+    order = sorted(values)
+    cells = [np.asarray(values[key], dtype=np.float64) for key in order]
+    found: dict[str, list[float]] = {row: [] for row, _ in order}
+    for i in range(replicates):
+        stream = np.random.RandomState(FIRST_SEED + i)
+        drawn: dict[str, list[np.ndarray]] = {row: [] for row in found}
+        for (row, _), own in zip(order, cells, strict=True):
+            drawn[row].append(own[stream.choice(len(own), size=len(own), replace=True)])
+        for row, parts in drawn.items():
+            found[row].append(float(iqm(np.concatenate(parts))))
+    return {row: np.array(own) for row, own in found.items()}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score with its standard error, and an interval; ``replicates`` have the spread that the interval allows for."""
+
+    value: float
+    error: float
+    low: float
+    high: float
+    freedom: float
+    replicates: np.ndarray
+
+
+def score(
+    cells: Sequence[Sequence[float]],
+    *,
+    names: Sequence[str] = (),
+    overlaps: Sequence[float] = (),
+    replicates: int = OURS,
+    pooled: bool = True,
+) -> Score:
+    """The score of pooled datasets, each a list of scores of its seeds; or the mean of the datasets' own IQMs.
+
+    Draws depend on the ``names`` of the datasets and on the scores, never on who else is on a board; runs that are
+    submitted twice get the same draws, so that they cancel in a difference. Draws are balanced: every seed is drawn
+    equally often, and the mean of 2000 resamples is that of any other 2000 to 0.001.
+
+    The interval is Student's. A resample of 5 values shows 4/5 of their variance, which is put right; ``overlaps`` are
+    what is added to 1/K in the variance of a mean of K where the replicates share their data, as splits do (Nadeau and
+    Bengio, see ``boards.stats.uncertainty``). The degrees of freedom are Satterthwaite's for the datasets' variances,
+    of values moved to the ends of what the IQM keeps: a dataset that is cut off tells nothing of the error.
+    """
+    values = [np.asarray(own, dtype=np.float64) for own in cells]
+    names = [f"{name} {own.tolist()}" for name, own in zip(names or [""] * len(values), values, strict=True)]
+    drawn = [own[_balanced(name, len(own), replicates)] for own, name in zip(values, names, strict=True)]
+    resampled = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
+    value, error = float(resampled.mean()), float(resampled.std(ddof=1))
+    stretch, freedom = _corrected(values, overlaps or [0.0] * len(values), pooled)
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * stretch * error
+    chi = _stream("χ²", *names).chisquare(freedom, size=replicates)
+    wide = value + (resampled - value) * stretch * np.sqrt(freedom / chi)
+    return Score(value, error, value - half, value + half, freedom, wide)
+
+
+def _stream(*names: str) -> np.random.RandomState:
+    return np.random.RandomState(crc32("\n".join(names).encode()))
+
+
+@lru_cache(maxsize=128)  # a dataset is in several capabilities
+def _balanced(name: str, count: int, replicates: int) -> np.ndarray:
+    """Indices (replicates, count) of resamples in which every value occurs equally often."""
+    index: np.ndarray = _stream(name).permutation(np.tile(np.arange(count), replicates))
+    return index.reshape(replicates, count)
+
+
+def _corrected(values: Sequence[np.ndarray], overlaps: Sequence[float], pooled: bool) -> tuple[float, float]:
+    """By what the spread of the resamples is too small, and the degrees of freedom."""
+    middle = kept(np.concatenate(values)) if pooled else None
+    variances, counts = [], []
+    for own in values:
+        used = kept(own) if middle is None else middle
+        variances.append(float(np.clip(own, used.min(), used.max()).var(ddof=1)) if len(own) > 1 else 0.0)
+        counts.append(max(len(own), 2))
+    v, k = np.array(variances), np.array(counts)
+    factors = (1 / k + np.array(overlaps)) * k**2 / (k - 1)
+    if v.sum() <= 0:
+        return float(np.sqrt(factors.mean())), float(k.min() - 1)
+    freedom = v.sum() ** 2 / (v**2 / (k - 1)).sum()
+    return float(np.sqrt((v * factors).sum() / v.sum())), float(freedom)

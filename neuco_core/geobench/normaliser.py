@@ -1,0 +1,72 @@
+"""Pinned normalisers: by dataset the two scores that become 0 and 1. A new submission moves nobody.
+
+Values outside are not clipped: a better model than any before has more than 1. A file is never changed; new base
+submissions make a new version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import numpy as np
+
+from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.files import read_limited
+from neuco_core.paths import PACKAGE, layers, registry_dir
+
+GEOBENCH = "geobench-2-v1"
+SHIPPED = PACKAGE / "geobench" / "normalisers"
+LARGEST = 1_000_000
+Ends = Annotated[tuple[float, float], msgspec.Meta(description="what becomes 0 and what becomes 1")]
+
+
+class Normaliser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``ends`` by dataset; ``base`` are the submissions whose least and largest single scores they are."""
+
+    id: str
+    ends: dict[str, Ends]
+    base: tuple[str, ...] = ()
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        for dataset, (low, high) in self.ends.items():
+            if not high > low:
+                raise ValueError(f"{dataset}: {high} is not above {low}")
+
+    def __call__(self, dataset: str, scores: Sequence[float] | np.ndarray) -> np.ndarray:
+        if dataset not in self.ends:
+            raise DataError(f"the normaliser {self.id} has no dataset {dataset!r}", expected=", ".join(self.ends))
+        low, high = self.ends[dataset]
+        found: np.ndarray = (np.asarray(scores, dtype=np.float64) - low) / (high - low)
+        return found
+
+
+def made_of(name: str, scores: Mapping[str, Sequence[float]], base: Sequence[str], source: str = "") -> Normaliser:
+    """A normaliser from all single scores of each dataset."""
+    ends = {dataset: (float(min(own)), float(max(own))) for dataset, own in sorted(scores.items())}
+    return Normaliser(name, ends, tuple(base), source)
+
+
+def folders(registry: Path | None = None) -> list[Path]:
+    """Where normalisers are: in the registry, and those that came with neuco."""
+    return [*(layer / "normalisers" for layer in layers(registry or registry_dir())), SHIPPED]
+
+
+def read_normaliser(path: Path) -> Normaliser:
+    try:
+        found = msgspec.json.decode(read_limited(path, LARGEST), type=Normaliser)
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        raise DataError(f"not a normaliser: {error}", where=path) from error
+    if found.id != path.stem:
+        raise DataError("bad id", where=path, expected="the name of the file", got=repr(found.id))
+    return found
+
+
+def load_normaliser(name: str, registry: Path | None = None) -> Normaliser:
+    known = {path.stem: path for folder in reversed(folders(registry)) for path in folder.glob("*.json")}
+    if name not in known:
+        raise UnknownIdError("normaliser", name, known)
+    return read_normaliser(known[name])

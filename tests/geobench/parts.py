@@ -1,0 +1,70 @@
+"""A whole, faultless submission to spoil, and the real ones where they are."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
+
+REAL = Path(__file__).parents[3] / "shared/data/geobench2"  # beside a checkout; not needed
+Rows = list[dict[str, str]]
+Info = dict[str, Any]
+
+
+def good_rows(datasets: tuple[str, ...] = CAPABILITIES["Classification"]) -> Rows:
+    """Two backbones on the datasets of one capability, five seeds each."""
+    return [
+        {
+            "dataset": dataset,
+            "Metric": DATASETS[dataset],
+            "experiment_name": f"trial_{backbone}",
+            "partition name": "100%",
+            "backbone": backbone,
+            "decoder": "UNet",
+            "batch_size_selection": "HPO",
+            "frozen_or_full_ft": "frozen",
+            "early_stop_patience": "10.0",
+            "n_trials": "16",
+            "Seed": str(seed),
+            "data_percentages": "100",
+            "batch_size": "32",
+            "weight_decay": "0.01",
+            "lr": "0.0003",
+            "test metric": repr(0.5 + 0.01 * seed + 0.1 * (backbone == "resnet50")),
+        }
+        for backbone in ("resnet50", "terramind_v1_base")
+        for dataset in datasets
+        for seed in range(5)
+    ]
+
+
+def good_info() -> Info:
+    return {
+        "Paper Link": "N/A",
+        "Code Repository Link ": "N/A",
+        "License": "MIT",
+        "Number of HPO trials": "16",
+        "Additional information about submission": "A trial",
+        "Comments on new models in submission": "N/A",
+        "New model info": [{"model_display_name": "", "model_size": "", "unique_backbone_key": ""}],
+    }
+
+
+def write(folder: Path, rows: Rows, info: object, columns: tuple[str, ...] = tuple(COLUMNS)) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / TABLE).open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    (folder / INFO).write_text(json.dumps(info), encoding="utf-8")
+    return folder
+
+
+def spoiled(folder: Path, spoil: Callable[[Rows, Info], object]) -> Path:
+    rows, info = good_rows(), good_info()
+    spoil(rows, info)
+    return write(folder, rows, info)

@@ -1,0 +1,208 @@
+"""The board by capabilities: of the real submissions, of a suite of ours, and of what a contributor brings."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from neuco_core.boards.build import build_board
+from neuco_core.boards.current import current
+from neuco_core.boards.kinds.capabilities import Filter
+from neuco_core.boards.model import Board, Interval
+from neuco_core.boards.published import list_published
+from neuco_core.boards.submitted import of_submissions, parameters, row_id
+from neuco_core.cli.geobench import geobench
+from neuco_core.errors import DataError, UnknownIdError, UsageError
+from neuco_core.geobench.exchange import from_folder
+from neuco_core.geobench.facts import CAPABILITIES
+from neuco_core.geobench.submission import list_submissions
+from neuco_core.records.store import write_record
+from tests.boards.helpers import make_suite, real_record
+from tests.geobench.parts import good_info, good_rows, write
+
+OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="module")
+def board(root: Path) -> Board:
+    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+    return item.board()
+
+
+def section(board: Board, title: str) -> dict[str, tuple[object, ...]]:
+    (found,) = (own for own in board.sections if own.title.startswith(title))
+    return {str(row[0]): row[1:] for row in found.rows}
+
+
+def run(*words: object) -> Result:
+    return CliRunner().invoke(geobench, list(map(str, words)), catch_exceptions=False)
+
+
+def test_the_real_board(board: Board) -> None:
+    assert len(board.rows) == 21
+    assert len(board.ranked) == 17  # four lack the detection datasets
+    assert [column.label for column in board.columns[:2]] == ["P(first)", "Core"]
+    assert {column.label for column in board.columns[1:]} == {*CAPABILITIES, "Overall"}
+    for row in board.rows:
+        for key, value in row.values.items():
+            if key != "best":
+                ends = row.intervals[key]
+                assert ends.low < value < ends.high  # type: ignore[operator]
+    lacking = next(row for row in board.rows if row.method.startswith("dofa_base"))
+    assert "core" not in lacking.values
+    assert "classification" in lacking.values
+    assert sorted(lacking.lacks) == ["everwatch", "nzcattle", "pastis_r", "substation"]
+
+
+def test_cells_are_raw_and_normalised(board: Board) -> None:
+    for name in ("114be1f0", "2ce4a907"):
+        for backbone, cells in OFFICIAL[name]["raw"].items():
+            (row,) = (row for row in board.rows if row.method == row_id(name, backbone))
+            for dataset, (value, _) in cells.items():
+                assert row.cells[dataset].values["score"] == pytest.approx(value, abs=1e-9)
+                normalised = OFFICIAL[name]["normalised"][backbone][dataset][0]
+                assert row.cells[dataset].values["iqm"] == pytest.approx(normalised, abs=1e-4)
+
+
+def test_published_numbers_stand_beside_ours(board: Board) -> None:
+    for method, (official, error, ours, own_error) in section(board, "Core as published").items():
+        backbone, _, name = method.rpartition("-")
+        assert [official, error] == OFFICIAL[name]["capabilities"][backbone]["Core"]
+        assert own_error == pytest.approx(10 * error, rel=0.35)  # type: ignore[operator]
+        assert abs(ours - official) < 4 * error  # type: ignore[operator]
+
+
+def test_runs_that_were_submitted_twice_cancel(root: Path) -> None:
+    """Clay's detection runs are in both submissions: no draw sets one before the other."""
+    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+    ranked = {row.method: row for row in item.board({"by": "detection-object-instance"}).ranked}
+    one, two = (ranked[f"clay_v1_base-{name}"] for name in ("114be1f0", "2ce4a907"))
+    assert one.rank == two.rank
+    assert one.values["best"] == two.values["best"]
+    assert one.intervals["rank"] == two.intervals["rank"]
+
+
+def test_ranks_have_intervals_and_groups(board: Board) -> None:
+    for row in board.ranked:
+        ends = row.intervals["rank"]
+        assert isinstance(ends, Interval)
+        assert ends.low <= row.rank <= ends.high  # type: ignore[operator]
+    assert board.groups
+    assert {"clay_v1_base-2ce4a907", "convnext_xlarge_fb_in22k-114be1f0"} <= set(board.groups[0])
+
+
+def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> None:
+    both = section(board, "Both aggregations of Core")
+    assert [row[1] for row in both.values()] == sorted(row[1] for row in both.values())  # type: ignore[type-var]
+    moved = {method: (row[1], row[3]) for method, row in both.items() if row[1] != row[3]}
+    assert section(board, "Where the two")["Core"][1] == moved
+    assert len(moved) >= 2
+    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+    other = item.board({"aggregation": "mean"})
+    assert other.ranks == {method: row[3] for method, row in both.items()}
+
+
+def test_a_new_submission_moves_nobody(root: Path, tmp_path: Path, board: Board) -> None:
+    """Neither scores nor intervals of the others: normaliser and draws do not depend on who takes part."""
+    rows = good_rows()
+    for row in rows:
+        row["test metric"] = str(float(row["test metric"]) + 0.3)
+    new = from_folder(write(tmp_path, rows, good_info()), "new")
+    published = of_submissions([*list_submissions(root / "registry"), new])
+    assert published is not None
+    longer = published.board()
+    before = {row.method: row for row in board.rows}
+    assert set(longer.ranks) == set(board.ranks)  # it lacks Core
+    for row in longer.rows:
+        if row.method in before:
+            assert {**row.values, "best": 0} == {**before[row.method].values, "best": 0} or "best" not in row.values
+            caps = {key: ends for key, ends in row.intervals.items() if key != "rank"}
+            assert caps == {key: ends for key, ends in before[row.method].intervals.items() if key != "rank"}
+    first = published.board({"by": "classification"})
+    assert first.ranks["resnet50-new"] == 1
+    assert first.rows[0].values["classification"] > 1  # type: ignore[operator]
+
+
+def test_filters(root: Path) -> None:
+    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+    small = item.board({"largest": 100})
+    assert all(row.facts["n_parameters"] <= 100e6 for row in small.rows)  # type: ignore[operator]
+    assert "only at most 100 M parameters" in small.rule
+    assert any("out of range" in note for note in small.notes)
+    assert item.board({"tuning": "frozen"}).rows == ()
+    boxes = item.board({"decoder": "faster-rcnn", "smallest": 300})
+    assert {row.method for row in boxes.rows} <= {row.method for row in item.board({"smallest": 300}).rows}
+    with pytest.raises(UnknownIdError, match="capability"):
+        item.board({"by": "colour"})
+    with pytest.raises(UsageError, match="no such aggregation"):
+        item.board({"aggregation": "median"})
+    with pytest.raises(UsageError, match="at least 100"):
+        item.board({"replicates": 5})
+    with pytest.raises(UsageError, match="geobench-2 or tags"):
+        item.board({"scheme": "mine"})
+    assert Filter().describe() == ""
+
+
+def test_sizes_as_people_write_them() -> None:
+    assert [parameters(text) for text in ("300M", "1.5 B", "25m", "86000000", "TBD", "")] == [
+        300_000_000, 1_500_000_000, 25_000_000, 86_000_000, None, None,
+    ]  # fmt: skip
+    assert row_id("a" * 20, "Vi.T/" * 30) == "vi-t-" * 8 + "vi-" + "-" + "a" * 20
+
+
+def test_a_suite_of_ours_by_the_tags_of_its_tasks() -> None:
+    tasks = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
+    records = [
+        real_record(method, task, [base + 0.01 * i for i in range(4)])
+        for method, base in (("pca", 0.6), ("mosaiks", 0.4))
+        for task in tasks
+    ]
+    board = build_board(records, make_suite(*tasks, kind="capabilities"))
+    assert board.ranks == {"pca": 1, "mosaiks": 2}
+    assert board.columns[1].label == "Overall"
+    assert board.rows[0].values["overall"] == pytest.approx(0.615, abs=0.002)
+    assert "scores as they are" in board.rule
+
+
+def test_the_command_and_where_a_folder_would_stand(tmp_path: Path) -> None:
+    folder = write(tmp_path / "mine", good_rows(), good_info())
+    said = run("board", "--capability", "class", "--with", folder).output
+    assert "Resnet50-ImageNet · yours-1" in said
+    assert "Ranking: Classification" in said
+    assert "Left out" not in said
+    assert json.loads(run("board", "--json").output)["kind"] == "capabilities"
+    with pytest.raises(UnknownIdError, match="no capability 'm'"):
+        run("board", "--capability", "m")
+
+
+def test_a_registry_without_submissions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    assert list_published(tmp_path) == []
+    with pytest.raises(DataError, match="there is no submission"):
+        run("board")
+
+
+def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "registry"
+    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
+    tasks = ("olinda_elevation_mean", "olinda_elevation_std")
+    for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
+        for task in tasks:
+            write_record(real_record(method, task, [base, base + 0.1]), registry)
+    (registry / "suites").mkdir()
+    options = (
+        'kind = "capabilities"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
+    )
+    lines = "".join(f"{task} = 1\n" for task in tasks)
+    (registry / "suites/trial.toml").write_text(f'{options}protocol = "neuco-2025"\n[tasks]\n{lines}')
+    assert "2 tasks, 2 methods" in run("normaliser", "trial", "--id", "trial-v1").output
+    with pytest.raises(DataError, match="there is a normaliser of that name"):
+        run("normaliser", "trial", "--id", "trial-v1")
+    now = current(registry)
+    board = now.board(now.suites["trial"])
+    assert board.ranks == {"pca": 1, "mosaiks": 2}
+    assert board.rows[0].values["overall"] == pytest.approx(2.5 / 3, abs=0.02)  # of 0.4 to 0.7
+    assert [task.values for task in board.tasks] == [{"low": 0.4, "high": 0.7}] * 2

@@ -1,0 +1,121 @@
+"""A submission as a contribution: `neuco check` and CI know it, and the pull request shows where it would stand."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from ci.changed import changed
+from ci.comment import render
+from ci.report import Report
+from ci.score_pr import Scoring
+from ci.submissions import check_submissions
+from neuco_core.cli.check import check
+from neuco_core.geobench.exchange import from_folder
+from neuco_core.geobench.submission import ABOUT, RUNS, write_submission
+from tests.ci.going_live import copy_project
+from tests.ci.helpers import git
+from tests.geobench.parts import good_info, good_rows, write
+
+
+@pytest.fixture
+def trees(root: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Main, and a pull request with a submission on top of it."""
+    base, head = tmp_path / "base", tmp_path / "head"
+    for tree in (base, head):
+        shutil.copytree(root / "registry/geobench", tree / "registry/geobench")
+    rows = good_rows()
+    submission = from_folder(write(tmp_path / "folder", rows, good_info()), "new", source="a trial")
+    write_submission(head / "registry", submission)
+    return base, head
+
+
+def findings(trees: tuple[Path, Path], name: str = "new") -> dict[str, list[tuple[str, str]]]:
+    told: dict[str, list[tuple[str, str]]] = {}
+    for found in check_submissions(*trees, [name]):
+        told.setdefault(found.check, []).append((found.status, found.detail))
+    return told
+
+
+def test_where_it_would_stand(trees: tuple[Path, Path]) -> None:
+    told = findings(trees)
+    assert [status for own in told.values() for status, _ in own] == ["ok"] * 5
+    first, second = told["submission-place"]
+    assert first[1].startswith("resnet50: not ranked by Core, lacks biomassters, burn_scars")
+    assert "Classification 0." in first[1]
+    assert second[1].startswith("terramind_v1_base: ")
+    assert first[1].endswith("nothing here was run: the numbers are the submitter's")
+
+
+def test_a_known_one_that_is_changed_is_placed_with_its_rank(trees: tuple[Path, Path]) -> None:
+    told = findings(trees, "2ce4a907")
+    assert told["submission-place"][0][1].startswith("clay_v1_base: rank 1 (1–2) of 17 by Core; Core 0.786 (")
+
+
+def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
+    folder = trees[1] / "registry/geobench/new"
+    text = (folder / RUNS).read_text()
+    (folder / RUNS).write_text(text.replace("0.0003", "-3.0"))
+    told = findings(trees)
+    assert told["submission-rules"][0][0] == "failed"
+    assert "out of range" in told["submission-rules"][0][1]
+    assert "submission-place" not in told
+    (folder / RUNS).write_text(text)
+    (folder / "run.py").write_text("print(1)")
+    assert findings(trees)["submission-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")
+    (folder / "run.py").unlink()
+    about = json.loads((folder / ABOUT).read_text())
+    (folder / ABOUT).write_text(json.dumps(about | {"license": "", "source": ""}))
+    assert findings(trees)["submission-origin"][0][0] == "failed"
+    (folder / ABOUT).write_text(json.dumps(about | {"code": "", "paper": "", "source": ""}))
+    assert findings(trees)["submission-origin"][0][0] == "warning"
+    shutil.rmtree(folder)
+    assert findings(trees)["submission-removed"][0][0] == "warning"
+
+
+def test_neuco_check(trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    done = CliRunner().invoke(check, ["114be1f0", str(trees[1] / "registry/geobench/new")])
+    assert done.exit_code == 0
+    assert "18 backbones, 1630 runs" in done.output
+    assert "2 backbones, 40 runs" in done.output
+
+
+@pytest.mark.slow
+def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
+    """The whole way: a real repository, what is changed, the report and the comment."""
+    repo = tmp_path / "repo"
+    copy_project(repo)
+    for tree, kept in (("neuco_tasks", "olinda"), ("neuco_methods", "averaging")):  # others would take a minute
+        for folder in (repo / tree).iterdir():
+            if folder.is_dir() and folder.name not in (kept, "__pycache__"):
+                shutil.rmtree(folder)
+    for path in (repo / "registry/suites").glob("*.toml"):
+        if path.stem != "olinda":
+            path.unlink()
+    git(repo, "init", "--quiet", "--initial-branch=main")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Start")
+    git(repo, "switch", "--quiet", "-c", "new")
+    write_submission(
+        repo / "registry", from_folder(write(tmp_path / "folder", good_rows(), good_info()), "new", source="a trial")
+    )
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Submit")
+    changes = changed(repo, "main")
+    assert (changes.submissions, changes.core, changes.unreadable) == (("new",), (), ())
+    report: Report = Scoring(repo, repo, "main", kind="trust").run()
+    places = [finding for finding in report.findings if finding.check == "submission-place"]
+    assert [finding.status for finding in places] == ["ok", "ok"]
+    assert report.green
+    words = render(report, [], repo / "registry")
+    assert "submission&#45;place" in words
+    assert "not ranked by Core" in words
+    assert "changes the code that judges it" not in words
+    (repo / "registry/geobench/new/run.py").write_text("print(1)")
+    git(repo, "add", "--all")
+    git(repo, "commit", "--quiet", "-m", "Code")
+    assert changed(repo, "main").core == ("registry/geobench/new/run.py",)

@@ -1,0 +1,76 @@
+"""docs/geobench.md does what it says: its commands are run, and its figures are those of the code."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from neuco_core.cli.geobench import geobench
+from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
+from neuco_core.geobench.iqm import OURS
+from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_core.geobench.submission import list_submissions
+from neuco_core.geobench.tables import capability_table
+from neuco_core.plugins.catalog import load_board
+from neuco_core.scoring.search import INNER, SHARE, TEST_SIZE
+from tests import console
+from tests.fetch.helpers import own_settings
+from tests.geobench.parts import good_info, good_rows, spoiled, write
+
+
+@pytest.fixture(scope="module")
+def text(root: Path) -> str:
+    return (root / "docs/geobench.md").read_text(encoding="utf-8")
+
+
+def test_every_command_prints_what_the_page_shows(
+    text: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("optuna")
+    own_settings(tmp_path, monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    shutil.copytree(root / "registry/geobench", tmp_path / "registry/geobench")
+    shutil.copytree(root / "registry/suites", tmp_path / "registry/suites")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    write(tmp_path / "mine", good_rows(), good_info())
+
+    def spoil(rows: list[dict[str, str]], info: dict[str, object]) -> None:
+        rows[0]["lr"] = "0,0003"
+        rows[7]["test metric"] = "61.2"
+        info["Code Repository Link"] = info.pop("Code Repository Link ")
+
+    spoiled(tmp_path / "broken", spoil)
+    failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home"), "COLUMNS": "200"}, {})
+    assert not failures, "\n\n".join(failures)
+
+
+def test_every_command_is_run(text: str) -> None:
+    run = [step.command for step in console.steps(text)]
+    assert [name for name in geobench.commands if not any(f"neuco geobench {name}" in line for line in run)] == []
+    assert any("neuco tune" in line for line in run)
+
+
+def test_figures_are_those_of_the_code(text: str, root: Path) -> None:
+    plain = " ".join(text.split())
+    assert f"{len(COLUMNS)} columns" in plain
+    assert all(f"`{column}`" in plain for column in COLUMNS)
+    assert f"{len(KEYS)} keys" in plain
+    assert f"1 − rmse × {RMSE_FACTOR}" in plain
+    assert f"{OURS:,} resamples" in plain
+    assert f"`{GEOBENCH}`" in plain
+    assert f"{len(CAPABILITIES)} capabilities" in plain
+    assert f"{100 * TEST_SIZE:.0f} % of the samples" in plain
+    assert f"{INNER} splits" in plain
+    assert f"{100 * SHARE:.0f} % of the training part" in plain
+    every = [
+        pair
+        for submission in list_submissions(root / "registry")
+        for own in capability_table(submission, load_normaliser(GEOBENCH)).values()
+        for pair in own.values()
+    ]
+    assert f"up to {max(abs(pair.ours.value - pair.official) for pair in every):.3f}." in plain
+    options = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    assert set(load_board("capabilities").options) <= options

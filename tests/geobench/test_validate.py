@@ -1,0 +1,272 @@
+"""A submission's faults: each named with its place, its value and its cure, all of them at once."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from neuco_core.cli.geobench import geobench
+from neuco_core.errors import DataError
+from neuco_core.geobench.exchange import to_folder
+from neuco_core.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
+from neuco_core.geobench.faults import Fault
+from neuco_core.geobench.submission import read_submission
+from neuco_core.geobench.validate import validate
+from tests.geobench.parts import REAL, Info, Rows, good_info, good_rows, spoiled, write
+
+Spoil = Callable[[Rows, Info], object]
+
+
+def cell(column: str, value: str, line: int = 2) -> Spoil:
+    return lambda rows, info: rows[line - 2].__setitem__(column, value)
+
+
+def everywhere(column: str, value: str) -> Spoil:
+    return lambda rows, info: [row.__setitem__(column, value) for row in rows]
+
+
+def key(name: str, value: object) -> Spoil:
+    return lambda rows, info: info.__setitem__(name, value)
+
+
+# (what is spoiled, rule, column, whether the leaderboard itself refuses it, words of the cure)
+SPOILED: dict[str, tuple[Spoil, str, str, bool, str]] = {
+    "score is text": (cell("test metric", "good"), "types", "test metric", True, "Write a number"),
+    "percent sign": (everywhere("data_percentages", "100%"), "types", "data_percentages", True, "Write 100"),
+    "decimal comma": (cell("lr", "0,001"), "types", "lr", True, "Write 0.001"),
+    "half a batch": (everywhere("batch_size", "2.5"), "types", "batch_size", False, "Write a whole number"),
+    "backbones are numbers": (everywhere("decoder", "7"), "types", "decoder", True, "Write names"),
+    "no decoder at all": (everywhere("decoder", ""), "empty", "decoder", True, "Fill it in"),
+    "one empty decoder": (cell("decoder", ""), "empty", "decoder", False, "Fill it in"),
+    "NaN as a learning rate": (cell("lr", "nan"), "empty", "lr", False, "Fill it in"),
+    "infinite score": (cell("test metric", "inf"), "range", "test metric", False, "finite"),
+    "negative learning rate": (everywhere("lr", "-0.1"), "range", "lr", False, "above 0"),
+    "no learning": (everywhere("lr", "0"), "range", "lr", False, "above 0"),
+    "negative decay": (everywhere("weight_decay", "-1"), "range", "weight_decay", False, "at least 0"),
+    "no trials": (everywhere("n_trials", "0"), "range", "n_trials", False, "at least 1"),
+    "too much data": (everywhere("data_percentages", "120"), "range", "data_percentages", False, "at most 100"),
+    "negative seed": (cell("Seed", "-4"), "range", "Seed", False, "at least 0"),
+    "negative patience": (cell("early_stop_patience", "-1"), "range", "early_stop_patience", False, "at least 0"),
+    "percent as a score": (cell("test metric", "61.2"), "score", "test metric", False, "0.612 for 61.2 %"),
+    "negative score": (cell("test metric", "-0.2"), "score", "test metric", False, "between 0 and 1"),
+    "unknown metric": (everywhere("Metric", "accuracy_of_all"), "unknown", "Metric", False, "Known are"),
+    "metric of another dataset": (
+        lambda rows, info: [row.update(Metric="RMSE") for row in rows if row["dataset"] == "so2sat"],
+        "metric", "Metric", False, "Score so2sat by Overall_Accuracy",
+    ),
+    "half tuned": (cell("frozen_or_full_ft", "half"), "tuning", "frozen_or_full_ft", True, "frozen or full_ft"),
+    "no tuning": (cell("frozen_or_full_ft", ""), "tuning", "frozen_or_full_ft", True, "frozen or full_ft"),
+    "frozen and full": (
+        lambda rows, info: [row.update(frozen_or_full_ft="full_ft") for row in rows if row["backbone"] == "resnet50"],
+        "mixed-tuning", "frozen_or_full_ft", False, "two folders",
+    ),
+    "four seeds": (lambda rows, info: rows.pop(), "seeds", "Seed", True, "more seeds"),
+    "six seeds": (lambda rows, info: rows.append({**rows[-1], "Seed": "9"}), "seeds", "Seed", True, "Keep 5"),
+    "a seed twice": (cell("Seed", "1"), "duplicate", "Seed", False, "another seed"),
+    "two learning rates": (cell("lr", "0.5"), "mixed-settings", "lr", False, "Repeat one setting"),
+    "two decoders": (cell("decoder", "UPerNet"), "mixed-settings", "decoder", False, "Repeat one setting"),
+    "a backbone without a capability": (
+        lambda rows, info: rows.__setitem__(slice(None), rows[5:]), "coverage", "dataset", False, "add benv2",
+    ),
+    "no whole capability": (
+        lambda rows, info: rows.__setitem__(slice(None), [row for row in rows if row["dataset"] != "benv2"]),
+        "coverage", "dataset", True, "For Classification add benv2",
+    ),
+    "trials as a number": (key("Number of HPO trials", 16), "key-types", "Number of HPO trials", True, '"16"'),
+    "trials in words": (key("Number of HPO trials", "many"), "trials", "Number of HPO trials", False, "digits"),
+    "model info is no list": (key("New model info", {}), "key-types", "New model info", True, "a list"),
+    "model without a key": (key("New model info", [{}]), "model-info", "New model info", True, "unique_backbone_key"),
+    "model is no object": (key("New model info", ["x"]), "model-info", "New model info", True, "{ … }"),
+    "size is a number": (
+        key("New model info", [{"model_display_name": "", "model_size": 3, "unique_backbone_key": ""}]),
+        "model-info", "New model info", False, "quotes",
+    ),
+    "unknown backbone": (
+        lambda rows, info: [row.update(backbone="mine") for row in rows if row["backbone"] == "resnet50"],
+        "new-model", "New model info", False, "unique_backbone_key 'mine'",
+    ),
+    "no key for the code": (
+        lambda rows, info: info.__setitem__("Code Repository Link", info.pop("Code Repository Link ")),
+        "keys", "Code Repository Link ", True, "with a space at its end",
+    ),
+}  # fmt: skip
+
+
+def test_a_faultless_one_passes(tmp_path: Path) -> None:
+    folder = write(tmp_path, good_rows(), good_info())
+    (folder / ".DS_Store").write_bytes(b"")  # overlooked there, too
+    assert validate(folder) == []
+
+
+@pytest.mark.parametrize("name", SPOILED)
+def test_each_fails_for_its_own_reason(tmp_path: Path, name: str) -> None:
+    spoil, rule, column, official, cure = SPOILED[name]
+    folder = spoiled(tmp_path, spoil)
+    faults = validate(folder)
+    assert {(fault.rule, fault.column) for fault in faults} == {(rule, column)}
+    (own, *_) = [fault for fault in faults if fault.rule == rule and fault.official >= official]
+    assert cure in " ".join(fault.cure for fault in faults if fault.rule == rule)
+    assert own.column == column
+    assert bool(validate(folder, official=True)) == official
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(SPOILED) >= 25
+    assert len({(rule, column, cure) for _, rule, column, _, cure in SPOILED.values()}) >= 25
+
+
+def test_files(tmp_path: Path) -> None:
+    folder = write(tmp_path / "a", good_rows(), good_info())
+    (folder / "notes.txt").write_text("x")
+    (fault,) = validate(folder)
+    assert (fault.rule, fault.file, fault.official, fault.cure) == ("files", "notes.txt", True, "Remove notes.txt")
+    (folder / "notes.txt").unlink()
+    (folder / INFO).rename(folder / INFO.upper())
+    rules = [(fault.file, fault.cure) for fault in validate(folder)]
+    assert (INFO, f"Rename {INFO.upper()} to {INFO}") in rules
+    with pytest.raises(DataError, match="no such folder"):
+        validate(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        (TABLE, b"\xff\xfe\x00", "not UTF-8"),
+        (TABLE, b"", "the table is empty"),
+        (TABLE, b'a,b\n"x,1\n', "not CSV"),
+        (INFO, b"{", "not JSON"),
+        (INFO, b"[]", "not a JSON object"),
+        (INFO, b"\xff", "not UTF-8"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    folder = write(tmp_path, good_rows(), good_info())
+    (folder / name).write_bytes(data)
+    assert words in "; ".join(fault.what for fault in validate(folder, official=True))
+
+
+def test_a_row_of_another_length_and_columns_that_are_there_twice(tmp_path: Path) -> None:
+    folder = write(tmp_path, good_rows(), good_info())
+    lines = (folder / TABLE).read_text().splitlines()
+    (folder / TABLE).write_text("\n".join([*lines[:-1], lines[-1] + ",1"]) + "\n")
+    assert ("fields", (len(lines),), True) in [(f.rule, f.rows, f.official) for f in validate(folder)]
+    (folder / TABLE).write_text("\n".join(line + "," + line.rsplit(",", 1)[1] for line in lines) + "\n")
+    assert [(f.rule, f.column) for f in validate(folder)] == [("columns", "test metric")]
+    text = (folder / INFO).read_text()
+    (folder / INFO).write_text(text[:-1] + ', "License": "MIT"}')
+    assert ("keys", "License") in [(f.rule, f.column) for f in validate(folder)]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_missing_column_is_named_and_a_misspelt_one_is_seen(tmp_path: Path, column: str) -> None:
+    others = tuple(name for name in COLUMNS if name != column)
+    faults = validate(write(tmp_path / "a", good_rows(), good_info(), others), official=True)
+    assert ("columns", column) in [(fault.rule, fault.column) for fault in faults]
+    wrong = column.upper() if column.upper() != column else column.lower()
+    rows = [{**row, wrong: row[column]} for row in good_rows()]
+    faults = validate(write(tmp_path / "b", rows, good_info(), (*others, wrong)), official=True)
+    assert f"Rename {wrong!r} to {column!r}" in [fault.cure for fault in faults]
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_a_missing_key_is_named(tmp_path: Path, name: str) -> None:
+    folder = spoiled(tmp_path, lambda rows, info: info.pop(name))
+    assert [(fault.rule, fault.column) for fault in validate(folder, official=True)] == [("keys", name)]
+
+
+def test_an_error_instead_of_a_score(tmp_path: Path) -> None:
+    rows = good_rows(("biomassters", "dynamic_earthnet", "kuro_siwo", "pastis"))
+    rows[0]["test metric"] = "2.0"
+    (fault,) = validate(write(tmp_path, rows, good_info()))
+    assert fault.cure == "Write 1 - rmse × 0.2537951171398163, which is 0.49241 if this is the rmse"
+
+
+NUMBERS = [column for column, kind in COLUMNS.items() if kind != TEXT]
+NOT_NUMBERS = st.text(st.characters(codec="utf-8", categories=("Lu", "Ll", "Lo", "Po")), min_size=1, max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    column=st.sampled_from(NUMBERS),
+    line=st.integers(2, 41),
+    value=NOT_NUMBERS.filter(lambda text: text.lower() not in {"inf", "infinity", "nan", "na", "null", "none", "n/a"}),
+)
+def test_whatever_is_no_number_is_found_where_it_is(
+    tmp_path_factory: pytest.TempPathFactory, column: str, line: int, value: str
+) -> None:
+    folder = spoiled(tmp_path_factory.mktemp("any"), cell(column, value, line))
+    found = [fault for fault in validate(folder, official=True) if fault.rule == "types"]
+    assert [(fault.rows, fault.column, fault.value) for fault in found] == [((line,), column, value.strip())]
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.binary(max_size=200), st.sampled_from([TABLE, INFO]))
+def test_any_bytes_are_answered_with_faults(tmp_path_factory: pytest.TempPathFactory, data: bytes, name: str) -> None:
+    folder = write(tmp_path_factory.mktemp("bytes"), good_rows(), good_info())
+    (folder / name).write_bytes(data)
+    faults = validate(folder)
+    assert faults
+    assert all(isinstance(fault, Fault) and fault.cure and str(fault) for fault in faults)
+
+
+def test_equal_faults_are_told_once(tmp_path: Path) -> None:
+    (fault,) = validate(spoiled(tmp_path, everywhere("data_percentages", "100%")))
+    assert len(fault.rows) == 40
+    assert str(fault) == (f"{TABLE}, column 'data_percentages', lines 2–41: not an integer (found '100%'). Write 100")
+
+
+def test_the_command(tmp_path: Path) -> None:
+    good = write(tmp_path / "good", good_rows(), good_info())
+    done = CliRunner().invoke(geobench, ["validate", str(good)])
+    assert (done.exit_code, done.output) == (0, "no faults\n")
+    bad = spoiled(tmp_path / "bad", cell("Seed", "1"))
+    done = CliRunner().invoke(geobench, ["validate", str(bad)])
+    assert isinstance(done.exception, DataError)
+    assert done.output == (
+        f"duplicate: {TABLE}, column 'Seed', lines 2, 3: resnet50 on benv2 has a seed twice (found '1'). "
+        "Keep one of the rows, and run another seed\n"
+    )
+    assert CliRunner().invoke(geobench, ["validate", str(bad), "--official"]).exit_code == 0
+
+
+@pytest.mark.skipif(not REAL.is_dir(), reason="the real submissions are not here")
+def test_the_official_example_and_the_real_submissions() -> None:
+    for name in ("114be1f0", "2ce4a907"):
+        assert validate(REAL / name) == []
+    rules = {fault.rule for fault in validate(REAL / "invalid_example", official=True)}
+    assert rules == {"columns", "types", "seeds", "coverage"}
+    every = validate(REAL / "invalid_example")
+    assert {fault.rule for fault in every} == rules | {"unknown", "trials", "new-model"}
+    assert sum(fault.rule == "seeds" for fault in every) == 24
+
+
+def test_the_same_under_the_pandas_of_another_environment(root: Path, tmp_path: Path) -> None:
+    """The real numbers, written as folders, and a spoiled one. pandas has no say in it, whichever is installed."""
+    python = shutil.which("python", path=str(root / ".venv-pandas2/bin"))
+    if python is None:
+        pytest.skip("no .venv-pandas2: run `make test-pandas2`")
+    folders = [
+        to_folder(read_submission(path), tmp_path / path.name) for path in (root / "registry/geobench").iterdir()
+    ]
+    folders.append(spoiled(tmp_path / "bad", everywhere("data_percentages", "100%")))
+    told = []
+    for one in (sys.executable, python):
+        code = (
+            "import sys, pandas; from pathlib import Path; from neuco_core.geobench.validate import validate;"
+            "print(pandas.__version__.split('.')[0]); print([list(map(str, validate(Path(p)))) for p in sys.argv[1:]])"
+        )
+        done = subprocess.run(
+            [one, "-c", code, *map(str, folders)], cwd=root, capture_output=True, text=True, check=True
+        )
+        told.append(done.stdout.splitlines())
+    assert [version for version, _ in told] == ["3", "2"]
+    assert told[0][1] == told[1][1]
+    assert told[0][1].startswith("[[], [], [")
