@@ -109,6 +109,7 @@ class Work:
             cached=not step.fresh or shared is not None,
             run=shared if step.fresh else None,
             known=step.known,
+            batch_size=step.batch_size,
             clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
             threads=step.threads,
         )
