@@ -162,6 +162,11 @@ def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str,
     return labels_from_table({**rest, **marks}, "multilabel", where=source, rows=lines, columns=names, **options)
 
 
+CLASSES_OR_AMOUNTS = (
+    "classification (they are classes) or regression (they are amounts, or grades: then with --metric kappa or mae)"
+)
+
+
 def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> tuple[str, str]:
     """The kind that the file's name says (``x__regr.csv``); without that, names and 0/1 are classes.
 
@@ -190,7 +195,7 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     few = len(numbers) <= FEW and len(found) >= 5 * len(numbers)
     if numbers and few and len(numbers) == len(cells) and all(number.is_integer() for number in numbers):
         got = f"{len(numbers)} different whole numbers from {min(numbers):g} to {max(numbers):g}"
-        raise _which(source, got, "classification (they are classes) or regression (they are amounts)")
+        raise _which(source, got, CLASSES_OR_AMOUNTS)
     return "regression", "the labels"
 
 
