@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -168,6 +169,12 @@ def _words(name: str, given: dict[str, Any], *, cited: bool = True) -> Words:
     return said
 
 
+def _on_path(tree: Path) -> bool:
+    """Whether plugins in this folder, neuco_tasks or neuco_methods, are found."""
+    package = importlib.import_module(tree.name)
+    return any(Path(place).resolve() == tree.resolve() for place in package.__path__)
+
+
 def _told(kind_from: str) -> str:
     return kind_from if kind_from == "given" else f"from {kind_from}"
 
@@ -176,6 +183,8 @@ def _next(said: Words, path: Path, given: Mapping[str, Any]) -> None:
     click.echo("next:")
     if given["as_package"]:
         click.echo(f"  pip install -e {path}")
+    elif not _on_path(path.parent):
+        click.echo(f"  export PYTHONPATH={path.resolve().parent.parent}  # else neuco does not find it")
     if not said.caveats:
         click.echo(f"  edit {path / 'README.md'}: write down the caveats")
     click.echo(f"  neuco check {said.name}")
