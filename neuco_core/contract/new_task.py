@@ -18,6 +18,7 @@ from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import list_tasks, load_method, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Baseline, Remote, Task
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
@@ -96,6 +97,7 @@ def new_task(
             split_column=split_column if remote or not split_column else "split",
             splitter="group" if group_column and not split_column else "",
         )
+        notes = tuple(_odd(task.labels()))
         # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
         baseline = _baseline(task, task_protocol(task))
         address = labels if remote else place.address(file.name)
@@ -105,7 +107,27 @@ def new_task(
         _write(folder, words, task, package)
         if as_package:
             scaffold.write_package(folder, words, ["task"], place.package)
-    return NewTask(place.target, task, package, baseline, found.how, tuple(found.notes))
+    return NewTask(place.target, task, package, baseline, found.how, (*found.notes, *notes))
+
+
+def _odd(labels: Labels) -> Iterator[str]:
+    """What is allowed, and probably not meant."""
+    import numpy as np
+
+    if labels.kind == "classification":
+        counts = np.bincount(labels.values.astype(np.int64))
+        alone = [labels.classes[place] for place in np.flatnonzero(counts == 1)]
+        if alone:
+            yield f"classes of one sample, which cannot be learned and judged: {join_names(alone)}"
+    if labels.groups is None:
+        return
+    groups, members = np.unique(labels.groups, return_inverse=True)
+    if len(groups) == len(labels):
+        yield "each group has one sample: splits are as random as without groups"
+    if labels.split is not None:
+        sides = [set(members[labels.split == part]) for part in ("train", "test")]
+        if both := sides[0] & sides[1]:
+            yield f"{len(both)} of {counted(len(groups), 'group')} are on both sides of the fixed split"
 
 
 def _shorten(path: Path, rows: int = 20) -> None:
