@@ -68,6 +68,7 @@ def method_embeddings(
     progress: Progress = None,
     cached: bool = True,
     run: Path | None = None,
+    spare: Path | None = None,
     known: Collection[str] = (),
     clock: Clock | None = None,
     threads: int | None = None,
@@ -76,11 +77,12 @@ def method_embeddings(
 ) -> Embeddings:
     """The embeddings of a dataset. ``cached=False`` makes them anew; a ``run`` makes them once in its own folder.
 
-    ``progress=None`` shows a bar on a terminal and a line a minute elsewhere; a function is called with the numbers of
-    samples done and to do. ``known`` are content hashes on record: what a cache holds is believed only if it has one of
-    them. ``clock`` counts the samples that were encoded, and the seconds. ``threads`` is how many batches are encoded
-    side by side on the processor (None: one per core); ``device`` is for networks (see ``choose_device``). Samples that
-    cannot be read are an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
+    ``spare`` is a folder of a run that is used where the cache cannot be written. ``progress=None`` shows a bar on a
+    terminal and a line a minute elsewhere; a function is called with the numbers of samples done and to do. ``known``
+    are content hashes on record: what a cache holds is believed only if it has one of them. ``clock`` counts the
+    samples that were encoded, and the seconds. ``threads`` is how many batches are encoded side by side on the
+    processor (None: one per core); ``device`` is for networks (see ``choose_device``). Samples that cannot be read are
+    an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
     """
     if method.files:
         return _from_file(method, dataset_id, params, keep=cached and run is None)
@@ -88,7 +90,7 @@ def method_embeddings(
 
     dataset = load_dataset(dataset_id)
     choice: dict[str, Any] = {"progress": progress, "cached": cached, "run": run, "known": known, "clock": clock}
-    choice |= {"threads": threads, "device": device, "left_out": left_out}
+    choice |= {"threads": threads, "device": device, "left_out": left_out, "spare": spare}
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
@@ -116,6 +118,7 @@ def encode_dataset(
     progress: Progress = None,
     cached: bool = True,
     run: Path | None = None,
+    spare: Path | None = None,
     known: Collection[str] = (),
     learn: CubeSource | None = None,
     only: Collection[str] = (),
@@ -137,7 +140,7 @@ def encode_dataset(
     ids = tuple(source.ids())
     own = learn and chosen(method, learn)
     task = Encoding(method, source, params, batch_size, threads or available_cores(), device, own, left_out)
-    cache = open_cache(method, dataset, source, params, run, task.device) if cached and not only else None
+    cache = open_cache(method, dataset, source, params, run, task.device, spare) if cached and not only else None
     values = cache.load(ids) if cache else None
     if values is None:
         values = _run(task, ids, cache, progress, clock)
