@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -170,9 +170,8 @@ def _words(name: str, given: dict[str, Any], *, cited: bool = True) -> Words:
 
 
 def _on_path(tree: Path) -> bool:
-    """Whether plugins in this folder, neuco_tasks or neuco_methods, are found."""
-    package = importlib.import_module(tree.name)
-    return any(Path(place).resolve() == tree.resolve() for place in package.__path__)
+    """Whether plugins in this folder, neuco_tasks or neuco_methods, are found by the next command."""
+    return any(Path(place).resolve() == tree.resolve().parent for place in sys.path)
 
 
 def _told(kind_from: str) -> str:

@@ -111,7 +111,9 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     for state, method, task, reason in cells:
         if reason:
             # Where a method has nothing, the method says more than the dataset's name in the reason.
-            what = method if state == "not-applicable" else reason
+            # What begins with an address, and names its task, is the same of all tasks of a dataset.
+            what = method if state == "not-applicable" else reason.rpartition("://")[2].partition(": ")[2] or reason
+            what = what.replace(task, "")
             alike.setdefault((state, what), []).append((method, task, reason))
     lines = []
     for (state, _), ((method, task, reason), *others) in alike.items():
