@@ -34,7 +34,7 @@ def plain(markdown: str, width: int = 0) -> str:
 
 def _words(text: str) -> str:
     text = TAGS.sub("", re.sub(r"^#+ ", "", text.replace("<br>", " ")).replace("**", ""))
-    text = clean(html.unescape(text)).replace("`", "").strip()
+    text = clean(html.unescape(text)).replace("`", "").replace("marked ❌", "marked FAILED").strip()
     return WORDS.get(text, text)  # a sign is wider than it is long
 
 

@@ -31,6 +31,7 @@ def test_tables_are_columns_and_no_markup_is_left(tmp_path: Path) -> None:
     text = plain(render(report(), [], tmp_path), 90)
     lines = text.splitlines()
     assert lines[0] == "❌ 1 check failed"
+    assert "fix what is marked FAILED" in text
     starts = [line.index("ink") for line in lines if line.startswith(("ok ", "warning ", "FAILED "))]
     assert len(starts) == 3
     assert len(set(starts)) == 1, "columns stand below each other"
