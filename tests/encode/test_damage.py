@@ -12,6 +12,7 @@ from neuco_core.cubes.folder import ImageFolder
 from neuco_core.encode.run import CHUNK, encode_dataset
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset, Method
+from tests.command import neuco_here
 from tests.encode.mean import MEAN
 
 COUNT = CHUNK + 44
@@ -63,6 +64,19 @@ def test_they_are_left_out_on_demand_and_the_rest_is_as_ever(method: Method, dat
     again: dict[str, str] = {}
     assert encode_dataset(method, dataset, {}, progress=False, left_out=again).sha256 == made.sha256
     assert again == left_out, "a cache of some samples is not taken for one of all"
+
+
+def test_the_command_names_what_it_left_out(dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("neuco_core.plugins.catalog.load_dataset", lambda name: dataset)
+    words = ("embed", "--method", "averaging", "--dataset", "pictures", "--out", tmp_path / "a.npz")
+    refused = neuco_here(*words)
+    assert (refused.code, len(refused.err.splitlines())) == (4, 1), refused.err
+    assert not (tmp_path / "a.npz").exists()
+    made = neuco_here(*words, "--leave-out-damaged")
+    assert made.code == 0, made.err
+    assert f"a.npz: {COUNT - 3} rows of " in made.out
+    assert f"left out: 3 of {COUNT} samples, which cannot be read\n  p003: " in made.out
+    assert "the local engine only" in neuco_here(*words, "--leave-out-damaged", "--engine", "dask", "--force").err
 
 
 def test_a_folder_of_which_nothing_can_be_read(tmp_path: Path) -> None:
