@@ -2,8 +2,9 @@
 
     python benchmarks/sparse.py
 
-Two embeddings of ``olinda`` as somebody would make them in an afternoon: histograms of 32 bins for each band, and a
-small random network, two layers of 3 × 3 convolutions with ReLU, whose units fire ever more rarely.
+Embeddings as somebody would make them in an afternoon. Of ``olinda``: histograms of 32 bins for each band, and a small
+random network, two layers of 3 × 3 convolutions with ReLU, whose units fire ever more rarely. Of ``mini``: a network as
+torch makes it, two layers of 128 filters with ReLU and the mean over the image, on the values as they are stored.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from neuco_core.scoring.quality import middle
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 
-DATASET, BINS, UNITS, RAREST = "olinda", 32, 64, 8.0
+BINS, UNITS, RAREST = 32, 64, 8.0
+FILTERS, SEED = 128, 2
 
 
 def histograms(ids: tuple[str, ...], images: np.ndarray) -> Embeddings:
@@ -49,6 +51,18 @@ def _convolved(images: np.ndarray, filters: np.ndarray) -> np.ndarray:
     return np.asarray((found - found.mean(**place)) / found.std(**place))
 
 
+def torch_network(ids: tuple[str, ...], images: np.ndarray) -> Embeddings:
+    """A network with torch's own random weights: of some seeds a unit fires for a handful of samples only."""
+    import torch
+
+    torch.manual_seed(SEED)
+    first = torch.nn.Conv2d(images.shape[1], FILTERS, 3, padding=1)
+    second = torch.nn.Conv2d(FILTERS, FILTERS, 3, padding=1)
+    with torch.no_grad():
+        pooled = torch.nn.functional.max_pool2d(first(torch.tensor(images)).relu(), 2)
+        return make_embeddings(ids, second(pooled).relu().mean(dim=(2, 3)).numpy())
+
+
 @contextmanager
 def version_1() -> Iterator[None]:
     """The probe without its rules about features that few samples carry."""
@@ -60,18 +74,24 @@ def version_1() -> Iterator[None]:
         ridge.CARRIERS, ridge.REACH = now
 
 
-def cases() -> dict[str, Embeddings]:
-    source = source_of(load_dataset(DATASET))
+def cases() -> Iterator[tuple[str, str, Embeddings]]:
+    """The dataset, a name, and the embeddings."""
+    source = source_of(load_dataset("olinda"))
     batch = source.read(source.ids())
     images = batch.values[:, 0].astype(np.float64)
     images = (images - images.mean(axis=(0, 2, 3), keepdims=True)) / images.std(axis=(0, 2, 3), keepdims=True)
-    made = {"histograms": histograms(batch.ids, images), "ReLU network": relu(batch.ids, images)}
-    return {**made, "band_statistics": load_method("band_statistics").embeddings(DATASET)}
+    yield "olinda", "histograms", histograms(batch.ids, images)
+    yield "olinda", "ReLU network", relu(batch.ids, images)
+    yield "olinda", "band_statistics", load_method("band_statistics").embeddings("olinda")
+    source = source_of(load_dataset("mini"))
+    batch = source.read(source.ids())
+    stacked = batch.values.reshape(len(batch.ids), -1, *batch.values.shape[-2:])  # seasons are further bands
+    yield "mini", "torch network", torch_network(batch.ids, stacked)
 
 
-def scores(embeddings: Embeddings) -> Iterator[tuple[str, Score, Score, Score]]:
+def scores(dataset: str, embeddings: Embeddings) -> Iterator[tuple[str, Score, Score, Score]]:
     """By task: ridge 1, ridge 2, and ``neuco-2025``."""
-    for task in list_tasks(dataset=DATASET):
+    for task in list_tasks(dataset=dataset):
         with version_1():
             before = score(embeddings, task, "ridge")
         yield task.id, before, score(embeddings, task, "ridge"), score(embeddings, task, "neuco-2025")
@@ -80,8 +100,8 @@ def scores(embeddings: Embeddings) -> Iterator[tuple[str, Score, Score, Score]]:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__.partition("\n")[0]).parse_args()
     print(f"{'embeddings':16} {'task':22} {'ridge 1: R² (median), Q':>34} {'ridge 2':>30} {'neuco-2025':>30}")
-    for name, embeddings in cases().items():
-        for task, *found in scores(embeddings):
+    for dataset, name, embeddings in cases():
+        for task, *found in scores(dataset, embeddings):
             told = [f"{s.mean:.3f} ± {s.std:.3f} ({middle(s.per_split):.3f}), {s.q:.1f}" for s in found]
             print(f"{name:16} {task:22} {told[0]:>34} {told[1]:>30} {told[2]:>30}")
 

@@ -8,6 +8,7 @@ import re
 import signal
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -69,7 +70,7 @@ def score_pr(
     """
     from ci.comment import summary
     from ci.sandbox import Limits, engine
-    from ci.score_pr import score_pr as run
+    from ci.score_pr import Scoring
     from neuco_core.files import write_atomic
 
     kind = "trust" if trust else "bubblewrap"
@@ -81,7 +82,8 @@ def score_pr(
         kind = engine(trusted=trust)
         say(_about(kind))
         limits = Limits(seconds=seconds, memory=memory << 20)
-        report = run(base, head, since, limits, kind, merged, deadline, lambda text: say(text, err=True))
+        tell = partial(say, err=True)
+        report = Scoring(base, head, since, limits, kind, merged, deadline, tell).run()
     except Stopped as stopped:
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
         sys.exit(128 + stopped.number)
@@ -198,13 +200,17 @@ def pack(registry: Path) -> None:
 @cli.command()
 @click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
 @click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
-def comment(path: Path, registry: Path) -> None:
-    """Print a report as Markdown for the pull request. The report is not trusted."""
+@click.option("--format", "form", type=click.Choice(["text", "markdown"]), help="[default: text on a terminal]")
+def comment(path: Path, registry: Path, form: str | None) -> None:
+    """Print a report: for you on a terminal, else as Markdown for the pull request. The report is not trusted."""
     from ci.comment import render
+    from ci.plain import plain
     from ci.report import parse
 
     report, records = parse(_read(path))
-    click.echo(render(report, records, registry), nl=False)
+    markdown = render(report, records, registry)
+    text = form == "text" if form else sys.stdout.isatty()
+    click.echo(plain(markdown) if text else markdown, nl=False)
 
 
 @cli.command()

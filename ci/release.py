@@ -12,7 +12,7 @@ from pathlib import Path
 
 from neuco_core.errors import DataError
 
-LARGEST = 5_000_000  # bytes of the wheel: the boards ship with it, the bulk of records and embeddings does not
+LARGEST = 5_000_000  # bytes of the wheel: records ship with it while they fit, embeddings do not
 # What whoever hosts the project has to fill in; each says so with this word.
 UNSET = re.compile(r"\bPLACEHOLDER\b")
 TO_FILL_IN = (".github/CODEOWNERS", "mkdocs.yml")
@@ -43,7 +43,7 @@ def the_wheel(dist: Path) -> Wheel:
     size = wheels[0].stat().st_size
     if size >= LARGEST:
         named = ", ".join(f"{item.filename} ({item.compress_size:,})" for item in largest)
-        hint = f"The largest files in it: {named}"
+        hint = f"The largest files in it: {named}. If it is the records, publish them (docs/results.md)"
         raise DataError("the wheel is too large", where=wheels[0], expected=f"< {LARGEST:,} bytes", got=size, hint=hint)
     return Wheel(wheels[0], metadata)
 

@@ -46,7 +46,10 @@ IMAGES = "dataset-images"  # as `neuco check` calls it; here they are read in th
 
 
 class Scoring:
-    """One pull request: ``base`` is the trusted checkout that this code belongs to, ``head`` the stranger's."""
+    """One pull request: ``base`` is the trusted checkout that this code belongs to, ``head`` the stranger's.
+
+    ``merged``: it is on main now. ``tell`` is given a line for each step.
+    """
 
     def __init__(
         self,
@@ -283,17 +286,3 @@ def only_datasets(plugin: PluginData) -> bool:
 def _same(plugin: PluginData, folder: str, main: dict[str, list[dict[str, Any]]]) -> bool:
     """Whether it is the plugin in a folder and registers what it does on main, with the same code and data."""
     return plugin.touched.folder == folder and bool(plugin.rows) and plugin.rows == main.get(folder)
-
-
-def score_pr(
-    base: Path,
-    head: Path,
-    since: str,
-    limits: Limits | None = None,
-    kind: str = "",
-    merged: bool = False,
-    minutes: float = MINUTES,
-    tell: Callable[[str], None] = lambda text: None,
-) -> Report:
-    """The report of a pull request, or of one that is ``merged``; ``tell`` is given a line for each step."""
-    return Scoring(base, head, since, limits, kind, merged, minutes, tell).run()

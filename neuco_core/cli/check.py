@@ -115,9 +115,11 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
     for problem in catalog().problems():
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
-    if folder is not None:
+    if folder is not None and (folder / "__init__.py").is_file():
         raise PluginError("no task or method is registered from this directory", where=folder, hint=_PATH_HINT)
-    raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=_NAME_HINT)
+    away = [tree for tree in ("neuco_tasks", "neuco_methods") if Path(tree, name, "__init__.py").is_file()]
+    hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else _NAME_HINT
+    raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=hint)
 
 
 _NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"

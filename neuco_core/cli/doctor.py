@@ -36,6 +36,7 @@ USES = {
     "test": "neuco's own tests",
     "torch": "encoders and MLP probes",
 }
+DEVELOPERS = ("ci", "dev", "docs", "release", "test")
 Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 
 
@@ -114,11 +115,9 @@ def _extras() -> Iterator[Row]:
         use = USES.get(extra, "")
         lacking = [f"{need.name}{need.specifier}" for need in wanted if not _satisfied(need)]
         if lacking:
-            yield (
-                f"extra {extra}",
-                "missing",
-                f"{', '.join(lacking)} for {use}: pip install {' '.join(map(repr, lacking))}",
-            )
+            developers = extra in DEVELOPERS  # theirs is a checkout, and a list of thirty packages helps nobody
+            how = f"-e '.[{extra}]'" if developers else " ".join(map(repr, lacking))
+            yield f"extra {extra}", "missing", f"{use}: pip install {how}" + ", in a checkout" * developers
         else:
             names = ", ".join(f"{need.name} {metadata.version(need.name)}" for need in wanted)
             yield f"extra {extra}", "ok", f"{shorten(names, 60, placeholder=' …')}: {use}"

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import echo_json, json_option
+from neuco_core.cli.options import param_option, parse_params
+from neuco_core.cli.output import clean, echo_json, json_option
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method
@@ -26,7 +27,7 @@ SUFFIXES = (".csv", ".parquet", ".npz")
     type=click.Path(dir_okay=False, path_type=Path),
     help="The file to write: .csv, .parquet or .npz; needed unless --dry-run.",
 )
-@click.option("--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable.")
+@param_option
 @click.option(
     "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Samples encoded at once, at most."
 )
@@ -35,6 +36,7 @@ SUFFIXES = (".csv", ".parquet", ".npz")
 @click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes of --engine dask. [default: one per core]")
 @click.option("--dry-run", is_flag=True, help="Only try a few samples, and say how long all of them would take.")
+@click.option("--leave-out-damaged", is_flag=True, help="Leave samples out that cannot be read; each is named.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 @click.option("--fresh", is_flag=True, help="Make the embeddings anew, without the cache.")
 @json_option
@@ -56,21 +58,38 @@ def embed(method_id: str, dataset_id: str, out: Path | None, params: Sequence[st
     check_target(out, given["force"])
     from neuco_core.tables.embeddings import write_embeddings
 
-    embeddings = _embeddings(load_method(method_id), dataset_id, parse_params(params), given)
+    left_out: dict[str, str] = {}
+    embeddings = _embeddings(load_method(method_id), dataset_id, parse_params(params), given, left_out)
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
     if given["as_json"]:
-        echo_json({"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256})
+        told = {"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256}
+        echo_json(told | ({"left_out": left_out} if given["leave_out_damaged"] else {}))
     else:
         click.echo(f"{out}: {rows} rows of {dim} values, sha256 of the content {embeddings.sha256}")
+        if left_out:
+            click.echo(f"left out: {len(left_out)} of {rows + len(left_out)} samples, which cannot be read")
+        for name, reason in left_out.items():
+            click.echo(clean(f"  {name}: {reason}"))
 
 
-def _embeddings(method: Method, dataset_id: str, params: Mapping[str, Any], given: Mapping[str, Any]) -> Embeddings:
+def _embeddings(
+    method: Method,
+    dataset_id: str,
+    params: Mapping[str, Any],
+    given: Mapping[str, Any],
+    left_out: dict[str, str],
+) -> Embeddings:
     options = {"batch_size": given["batch_size"], "device": given["device"], "cached": not given["fresh"]}
     if given["engine"] == "local":
         from neuco_core.encode.run import method_embeddings
 
-        return method_embeddings(method, dataset_id, params, threads=given["threads"], **options)
+        options |= {"threads": given["threads"], "left_out": left_out if given["leave_out_damaged"] else None}
+        return method_embeddings(method, dataset_id, params, **options)
+    if given["leave_out_damaged"]:
+        from neuco_core.errors import UsageError
+
+        raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {given['engine']}")
     from neuco_core.env import available_cores
     from neuco_core.runs.engines import open_engine
     from neuco_core.runs.run import default_limits
@@ -132,29 +151,3 @@ def check_target(path: Path, force: bool) -> None:
         raise UsageError("no such folder", where=path.parent)
     if path.exists() and not force:
         raise UsageError("the file already exists", where=path, hint="Use --force to replace it")
-
-
-def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
-    """``NAME=VALUE`` pairs; a value that looks like an integer, a number, true or false becomes one."""
-    from neuco_core.errors import UsageError
-
-    params: dict[str, str | int | float | bool] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals or not name.isidentifier():
-            raise UsageError("bad --param", expected="NAME=VALUE", got=repr(text))
-        if name in params:
-            raise UsageError(f"--param {name} is given twice")
-        params[name] = parse_value(value)
-    return params
-
-
-def parse_value(text: str) -> str | int | float | bool:
-    if text in ("true", "false"):
-        return text == "true"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +17,7 @@ from neuco_core.text import counted, join_names
 if TYPE_CHECKING:
     from neuco_core.contract.scaffold import Words
 
+WORDS = ("title", "description", "license", "citation", "caveats")
 words = together(
     click.option("--title", required=True, help="A few words."),
     click.option("--description", required=True, help="One sentence: what it is."),
@@ -43,17 +46,7 @@ def _list(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, 
 @click.option("--seasons", callback=_list, default="", help="Names of the first axis of arrays with four.")
 @click.option("--protocol", default="ridge", show_default=True, help="How its tasks are scored.")
 @click.option("--leave-out-damaged", is_flag=True, help="Pack without damaged images; each is named.")
-def dataset(
-    name: str,
-    images: str,
-    title: str,
-    description: str,
-    license: str,
-    citation: str,
-    caveats: str,
-    as_package: bool,
-    **given: Any,
-) -> None:
+def dataset(name: str, images: str, **given: Any) -> None:
     """Make a dataset from a folder of images: GeoTIFF, PNG, JPEG or NumPy arrays, at any depth.
 
     Or of a published set: a Parquet file of Hugging Face (hf://datasets/OWNER/NAME@REVISION/PATH), whose other columns
@@ -66,10 +59,10 @@ def dataset(
     from neuco_core.cli.options import progress_bar
     from neuco_core.contract.new_dataset import new_dataset
 
-    said = _words(name, title, description, license, citation, caveats, cited=bool(citation))
+    said = _words(name, given, cited=False)
     with progress_bar() as progress:
         step = (lambda done, total: progress(done / total, "packing")) if progress else None
-        made = new_dataset(said, images, as_package=as_package, progress=step, **given)
+        made = new_dataset(said, images, progress=step, **given)
     height, width = made.index.size
     click.echo(f"{made.path}: {len(made.index.samples)} images of {height} × {width} pixels")
     click.echo(f"  bands     {', '.join(made.index.bands)}")
@@ -86,7 +79,7 @@ def dataset(
 
         labels = str(write_new(Path(f"{name}.csv"), made.table))
         click.echo(f"  table     {labels}: {made.table.partition(chr(10))[0]}")
-    _next(name, made.path, as_package, caveats)
+    _next(said, made.path, given)
     click.echo(f"  neuco new task TASK --labels {labels} --dataset {name} …")
 
 
@@ -103,17 +96,7 @@ def dataset(
 @click.option("--kind", type=click.Choice(KINDS), help="Told by the labels if not given; asked for if unclear.")
 @click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae.  [default: the kind's]")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="Told by the ids if not given.")
-def task(
-    name: str,
-    labels: str,
-    title: str,
-    description: str,
-    license: str,
-    citation: str,
-    caveats: str,
-    as_package: bool,
-    **given: Any,
-) -> None:
+def task(name: str, labels: str, **given: Any) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test.
 
     Kinds: regression (several columns are several outputs), classification (one column of names, or of the numbers 0,
@@ -123,8 +106,8 @@ def task(
     from neuco_core.contract.baselines import NO_HEADROOM
     from neuco_core.contract.new_task import new_task
 
-    said = _words(name, title, description, license, citation, caveats)
-    made = new_task(said, labels, as_package=as_package, **given)
+    said = _words(name, given)
+    made = new_task(said, labels, **given)
     click.echo(f"{made.path}: {made.package.rows} labels")
     for reason, count in made.package.dropped.items():
         click.echo(f"  dropped   {counted(count, 'row')}: {reason.replace('_', ' ')}")
@@ -140,7 +123,7 @@ def task(
     click.echo(f"  baseline  {base.method} reaches {base.score} ± {base.tolerance} under {base.protocol}")
     if base.source.endswith(NO_HEADROOM):
         click.echo(f"            {NO_HEADROOM}: it proves nothing about the labels")
-    _next(name, made.path, as_package, caveats)
+    _next(said, made.path, given)
 
 
 @new.command()
@@ -152,18 +135,7 @@ def task(
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="The dataset of the embeddings.")
 @click.option("--requires", multiple=True, metavar="PACKAGE[==VERSION]", help="Lock this package for the encoder.")
 @click.option("--weights", multiple=True, metavar="NAME=URL", help="A file that the encoder is given, verified.")
-def method(
-    name: str,
-    embeddings: str | None,
-    encoder: bool,
-    title: str,
-    description: str,
-    license: str,
-    citation: str,
-    caveats: str,
-    as_package: bool,
-    **given: Any,
-) -> None:
+def method(name: str, embeddings: str | None, encoder: bool, **given: Any) -> None:
     """Make a method from a file of embeddings, or a working encoder to be made your own.
 
     What is at an address is fetched, checked and declared by its sha256, and stays where it is. --requires writes a
@@ -174,37 +146,44 @@ def method(
 
     if (embeddings is None) != encoder:
         raise UsageError("what kind of method?", expected="either --embeddings FILE|URL or --encoder")
-    said = _words(name, title, description, license, citation, caveats, cited=bool(citation))
-    made = new_method(said, embeddings=embeddings, as_package=as_package, **given)
+    said = _words(name, given, cited=False)
+    made = new_method(said, embeddings=embeddings, **given)
     click.echo("\n".join([str(made.path), *(f"  {note}" for note in made.notes)]))
-    if given["requires"] and not as_package:
+    if given["requires"] and not given["as_package"]:
         from neuco_core.encode.lock import FILE as LOCK
         from neuco_core.encode.lock import command
 
         click.echo(f"for your own machine: {command(made.path / LOCK)}")
-    _next(name, made.path, as_package, caveats)
+    _next(said, made.path, given)
 
 
-def _words(
-    name: str, title: str, description: str, license: str, citation: str, caveats: str, cited: bool = True
-) -> Words:
+def _words(name: str, given: dict[str, Any], *, cited: bool = True) -> Words:
+    """What the plugin says of itself, taken out of the options."""
     from neuco_core.contract.metadata import check_citation, check_license
     from neuco_core.contract.scaffold import Words
 
-    check_license(license)
-    if cited:
-        check_citation(citation)
-    return Words(name, title, description, license, citation, caveats)
+    said = Words(name, **{field: given.pop(field) for field in WORDS})
+    check_license(said.license)
+    if cited or said.citation:
+        check_citation(said.citation)
+    return said
+
+
+def _on_path(tree: Path) -> bool:
+    """Whether plugins in this folder, neuco_tasks or neuco_methods, are found by the next command."""
+    return any(Path(place).resolve() == tree.resolve().parent for place in sys.path)
 
 
 def _told(kind_from: str) -> str:
     return kind_from if kind_from == "given" else f"from {kind_from}"
 
 
-def _next(name: str, path: Path, package: bool, caveats: str) -> None:
+def _next(said: Words, path: Path, given: Mapping[str, Any]) -> None:
     click.echo("next:")
-    if package:
+    if given["as_package"]:
         click.echo(f"  pip install -e {path}")
-    if not caveats:
+    elif not _on_path(path.parent):
+        click.echo(f"  export PYTHONPATH={path.resolve().parent.parent}  # else neuco does not find it")
+    if not said.caveats:
         click.echo(f"  edit {path / 'README.md'}: write down the caveats")
-    click.echo(f"  neuco check {name}")
+    click.echo(f"  neuco check {said.name}")

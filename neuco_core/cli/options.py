@@ -62,6 +62,35 @@ protocol_options = together(
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
     click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
 )
+param_option = click.option(
+    "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable."
+)
+
+
+def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
+    """``NAME=VALUE`` pairs; a value that looks like an integer, a number, true or false becomes one."""
+    from neuco_core.errors import UsageError
+
+    params: dict[str, str | int | float | bool] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.isidentifier():
+            raise UsageError("bad --param", expected="NAME=VALUE", got=repr(text))
+        if name in params:
+            raise UsageError(f"--param {name} is given twice")
+        params[name] = parse_value(value)
+    return params
+
+
+def parse_value(text: str) -> str | int | float | bool:
+    if text in ("true", "false"):
+        return text == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
 
 
 def choose_tasks(

@@ -29,18 +29,29 @@ def json_option(command: F) -> F:
 
 
 def _only_json(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:
-    """With ``--json``, leave stdout to ``echo_json``: loaders, encoders and kinds of boards may print when they run."""
     if as_json:
-        ctx.meta[__name__] = sys.stdout
-        ctx.with_resource(redirect_stdout(sys.stderr))
+        only_data(ctx)
     return as_json
 
 
+def only_data(ctx: click.Context) -> None:
+    """Leave stdout to ``echo_data``: loaders, encoders and kinds of boards may print when they run."""
+    ctx.meta[__name__] = sys.stdout
+    ctx.with_resource(redirect_stdout(sys.stderr))
+
+
+def echo_data(text: str) -> None:
+    click.echo(text, nl=False, file=click.get_current_context().meta.get(__name__))
+
+
 def echo_json(value: object) -> None:
-    """Print a value as JSON, the same every time; NaN is refused because JSON has none."""
+    echo_data(json_text(value))
+
+
+def json_text(value: object) -> str:
+    """A value as JSON, the same every time; NaN is refused because JSON has none."""
     lines = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
-    text = "\n".join(line if line.isprintable() else _escaped(line) for line in lines)
-    click.echo(text, file=click.get_current_context().meta.get(__name__))
+    return "\n".join(line if line.isprintable() else _escaped(line) for line in lines) + "\n"
 
 
 def warn_of_suites() -> None:

@@ -16,19 +16,22 @@ from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import (
     choose_tasks,
     exact_ids,
+    param_option,
+    parse_params,
     progress_bar,
     protocol_options,
     split_commas,
     task_options,
 )
-from neuco_core.cli.output import json_option
-from neuco_core.cli.score_show import describe, describe_plans, show, tell_columns
+from neuco_core.cli.score_answer import Answer, answer_options, choose_form
+from neuco_core.cli.score_show import describe, describe_plans, tell_columns
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.records.model import Record
     from neuco_core.runs.files import EmbeddingsFile
+    from neuco_core.runs.look import Look
     from neuco_core.runs.outcomes import Outcome
     from neuco_core.runs.plan import Plan
     from neuco_core.runs.steps import EngineLike, Step, StepLimits
@@ -58,6 +61,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
 
 SECONDS: dict[str, Any] = {"type": float, "metavar": "SECONDS", "callback": _seconds}
 STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
+BATCH = "Samples encoded at once, at most; the numbers are the same."
 OPTIONS = (
     click.option("--retry", is_flag=True, help="Also run again what failed before."),
     click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
@@ -65,6 +69,7 @@ OPTIONS = (
     click.option("--name", metavar="ID", help="What to call the --embeddings file. [default: from its name]"),
     click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port."),
     click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]"),
+    click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help=BATCH),
     click.option("--time-limit", help=STEP, **SECONDS),
     click.option("--embed-time-limit", help="Time for a method's embeddings. [default: --time-limit]", **SECONDS),
     click.option(
@@ -106,14 +111,22 @@ def run_options(command: F) -> F:
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@param_option
+@click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="A quick look at N samples of each task: no scores to compare, never recorded.",
+)
 @run_options
-@json_option
+@answer_options
 def score(**given: Any) -> None:
     """Score methods or files on tasks; without conditions, on every task, each as its dataset says.
 
     What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
     when it is made, so that a run that was stopped goes on where it was. A file is scored on the tasks whose ids it
-    holds, and not recorded unless you say --save. The exit code is 1 if a score failed, if a task given by its id has
+    holds, and not recorded unless you say --save. A method with other parameters (--param) would be another method, so
+    that is never recorded. The exit code is 1 if a score failed, if a task given by its id has
     no score, or if nothing was scored.
     """
     from neuco_core._validate import ID
@@ -131,17 +144,36 @@ def score(**given: Any) -> None:
         raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(given["name"]))
     if given["name"] and len(given["files"]) != 1:
         raise UsageError("--name is for one --embeddings file", got=counted(len(given["files"]), "file"))
+    look, given["form"] = _look(given), choose_form(given)
     tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
     settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
     with shared_folder() as shared:
-        _score(given, by_protocol(tasks, given["protocol"], given["suite"], **settings), shared)
+        _score(given, by_protocol(tasks, given["protocol"], given["suite"], **settings), shared, look)
 
 
-def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str) -> None:
+def _look(given: Given) -> Look:
+    """What departs from what records are of; refused where it could not be had, or is to be recorded."""
+    from neuco_core.errors import UsageError
+    from neuco_core.runs.look import Look
+
+    look = Look(parse_params(given["params"]), given["limit"], given["batch_size"], given["fresh"])
+    if look.params and given["files"]:
+        raise UsageError("--param is for methods with an encoder", got="--embeddings")
+    if look and given["dry_run"]:
+        raise UsageError("--dry-run tells what records there are, and a look has none", got=str(look))
+    if look and given["save"]:
+        own = "Write the embeddings with `neuco embed --param …`, and score that file with --save"
+        hint = own if look.limit is None else "Leave out --limit"
+        raise UsageError(f"a look at {look} is never recorded", got="--save", hint=hint)
+    return look
+
+
+def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str, look: Look) -> None:
     from neuco_core.env import available_cores
     from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_methods
     from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.look import check_params, plan_look
     from neuco_core.runs.outcomes import outcomes
     from neuco_core.runs.plan import make_plan
     from neuco_core.runs.run import default_limits
@@ -153,23 +185,30 @@ def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: 
     files = _files(given, [task for _, own in chosen for task in own], shared)
     methods = list_methods(*given["methods"]) if given["methods"] or given["everything"] else []
     choice = {"retry": given["retry"], "fresh": given["fresh"], "files": files, "save": given["save"]}
-    plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
+    if look:
+        check_params(methods, look)
+        plans = plan_look(look, methods, files, chosen, shared)
+    else:
+        plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
     if given["dry_run"]:
-        describe_plans(plans, as_json=given["as_json"])
+        describe_plans(plans, as_json=given["form"] == "json")
         return
     # The last of few cells would leave cores idle; the numbers are the same for any number of threads.
     work = sum(len(plan.work) for plan in plans)
     threads = given["threads"] or (available_cores() if work < 4 * jobs else 1)
     made: list[Record] = []
     try:
-        _run(plans, engine, limits, made, threads=threads, shared=shared, save=given["save"])
+        _run(
+            plans, engine, limits, made, threads=threads, shared=shared, save=given["save"], batch_size=look.batch_size
+        )
     except EngineError as error:
         go_on = f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
         error.hint += go_on
         raise
     results = [outcome for plan in plans for outcome in outcomes(plan, made, registry_dir())]
-    show(plans, results, made, save=given["save"], as_json=given["as_json"])
-    if given["files"] and given["suite"] and not given["as_json"]:
+    answer = Answer(plans, results, made, look, save=given["save"])
+    answer.give(given["form"], given["out"])
+    if given["files"] and given["suite"] and given["form"] == "table":
         words = shlex.join(["neuco", "leaderboard", "show", given["suite"], "--with", str(given["files"][0])])
         click.echo(f"where it would stand: {words}")
     _end(results, given)
@@ -239,12 +278,14 @@ def _end(results: Sequence[Outcome], given: Given) -> None:
     from neuco_core.runs.outcomes import verdict
 
     lost = [outcome for outcome in results if outcome.status == "failed"]
-    failed = [(o.cell.method.label, o.cell.task.label, str(o.record and o.record.failure)) for o in lost]
+    kinds = [o.record.failure if o.record else o.reason for o in lost]
+    failed = [(o.cell.method.label, o.cell.task.label, str(kind)) for o, kind in zip(lost, kinds, strict=True)]
     if failed:
         names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
         shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         crashed = any(kind == "method" for _, _, kind in failed)
-        hint = "`neuco --debug …` shows a method's own traceback. " * crashed + f"Try again: {_again('--retry')}"
+        hint = "`neuco --debug …` shows a method's own traceback. " * crashed
+        hint += "" if all(o.cell.file for o in lost) else f"Try again: {_again('--retry')}"
         raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {shown}", hint=hint)
     problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
     if problem:

@@ -24,10 +24,10 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
     cells = [cell for plan in plans for cell in plan.cells]
     if as_json:
         names = [plan.protocol.name for plan in plans]
-        echo_json({"protocols": names, "counts": _by_state(plans), "cells": [cell.to_json() for cell in cells]})
+        echo_json({"protocols": names, "counts": counts_by_state(plans), "cells": [cell.to_json() for cell in cells]})
         return
     click.echo(_counts(plans))
-    for state, count in _by_state(plans).items():
+    for state, count in counts_by_state(plans).items():
         click.echo(f"  {count:6} {state:15} {STATES[state]}")
     for line in grouped((cell.state, cell.method.label, cell.task.label, cell.reason) for cell in cells):
         click.echo(line)
@@ -50,18 +50,10 @@ def describe(record: Record) -> str:
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
-def show(
-    plans: Sequence[Plan], results: Sequence[Outcome], made: Sequence[Record], *, save: bool, as_json: bool
-) -> None:
+def show(plans: Sequence[Plan], results: Sequence[Outcome], made: Sequence[Record], *, save: bool) -> None:
     """The scores as a table, then what has none and why, then where the numbers come from."""
     from neuco_core.paths import registry_dir
-    from neuco_core.specs import to_json
 
-    if as_json:
-        cells = [outcome.to_json() for outcome in results]
-        protocols = [to_json(plan.protocol) for plan in plans]
-        echo_json({"protocols": protocols, "counts": _by_state(plans), "cells": cells})
-        return
     scored = [(o, o.record) for o in results if o.record is not None and o.record.ok]
     used = {record.protocol for _, record in scored}
     # A column that says the same in every row says nothing.
@@ -96,14 +88,14 @@ def show(
 
 def _sources(plans: Sequence[Plan], made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:
     yield _counts(plans)
-    if _by_state(plans).get("cached"):
+    if counts_by_state(plans).get("cached"):
         yield f"cached: served from {folder}, no change found since; --fresh runs them again"
     if made:
         kept = save or any(record.registered for record in made)
         yield f"{sum(record.ok for record in made)} of {len(made)} scored now" + f", records in {folder}" * kept
 
 
-def _by_state(plans: Sequence[Plan]) -> dict[str, int]:
+def counts_by_state(plans: Sequence[Plan]) -> dict[str, int]:
     from neuco_core.runs.plan import STATES
 
     counts = {state: sum(plan.counts.get(state, 0) for plan in plans) for state in STATES}
@@ -111,7 +103,7 @@ def _by_state(plans: Sequence[Plan]) -> dict[str, int]:
 
 
 def _counts(plans: Sequence[Plan]) -> str:
-    counts = ", ".join(f"{count} {state}" for state, count in _by_state(plans).items())
+    counts = ", ".join(f"{count} {state}" for state, count in counts_by_state(plans).items())
     names = " and ".join(plan.protocol.name for plan in plans)
     return f"{counted(sum(len(plan.cells) for plan in plans), 'cell')} under {names}: {counts}"
 
@@ -122,7 +114,9 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
     for state, method, task, reason in cells:
         if reason:
             # Where a method has nothing, the method says more than the dataset's name in the reason.
-            what = method if state == "not-applicable" else reason
+            # What begins with an address, and names its task, is the same of all tasks of a dataset.
+            what = method if state == "not-applicable" else reason.rpartition("://")[2].partition(": ")[2] or reason
+            what = what.replace(task, "")
             alike.setdefault((state, what), []).append((method, task, reason))
     lines = []
     for (state, _), ((method, task, reason), *others) in alike.items():

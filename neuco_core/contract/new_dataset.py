@@ -10,21 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.contract.scaffold import (
-    CAVEATS,
-    ENDINGS,
-    Place,
-    Words,
-    bring,
-    building,
-    choose_place,
-    declare,
-    fill,
-    names_literal,
-    refuse_large,
-    remote_of,
-    write_package,
-)
+from neuco_core.contract import scaffold
+from neuco_core.contract.scaffold import Place, Words
 from neuco_core.errors import UsageError
 from neuco_core.plugins.catalog import load_protocol
 
@@ -62,10 +49,10 @@ def new_dataset(
     from neuco_core.cubes.folder import ImageFolder
 
     load_protocol(protocol)
-    place = choose_place(words.name, "neuco_tasks", into, as_package)
+    place = scaffold.choose_place(words.name, "neuco_tasks", into, as_package)
     left_out: Mapping[str, str] = {}
     others: Mapping[str, int] = {}
-    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
+    with tempfile.TemporaryDirectory() as scratch, scaffold.building(place) as folder:
         path, table, origin = brought(images, Path(scratch))
         packed = path.is_dir()
         if packed:
@@ -76,17 +63,17 @@ def new_dataset(
             raise UsageError("an archive has its names already", expected="these options with a folder", got=images)
         archive, index = open_archive(path)
         archive.close()
-        address = place.address(FILE) if packed or not images.startswith(ENDINGS) else images
+        address = place.address(FILE) if packed or not images.startswith(scaffold.ENDINGS) else images
         if address != images:
             _refuse_large(path, place, images, words.name)
             shutil.copyfile(path, folder / FILE)
         fields = _fields(words, index, address, left_out, protocol)
         fields["source_words"] = f"{fields['source_words']}{origin}"
-        fields["images"] = declare(remote_of(address, path), 0)
+        fields["images"] = scaffold.declare(scaffold.remote_of(address, path), 0)
         for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
-            (folder / name).write_text(fill(f"dataset_{template}", fields), encoding="utf-8")
+            (folder / name).write_text(scaffold.fill(f"dataset_{template}", fields), encoding="utf-8")
         if as_package:
-            write_package(folder, words, ["dataset"], place.package)
+            scaffold.write_package(folder, words, ["dataset"], place.package)
     return NewDataset(place.target, index, left_out, others, table)
 
 
@@ -96,10 +83,10 @@ def brought(images: str, scratch: Path) -> tuple[Path, str, str]:
 
     if Path(images).is_dir():
         return Path(images), "", ""
-    path = bring(images, scratch)
+    path = scaffold.bring(images, scratch)
     if not is_published_set(path):
         return path, "", ""
-    origin = f", packed from {images} (sha256 {remote_of('file:///x', path).sha256})"
+    origin = f", packed from {images} (sha256 {scaffold.remote_of('file:///x', path).sha256})"
     return scratch / "set", unpack_set(path, scratch / "set"), origin
 
 
@@ -109,7 +96,7 @@ def _refuse_large(path: Path, place: Place, images: str, name: str) -> None:
         "s3://BUCKET/PREFIX/` (or Hugging Face, a release on GitHub), then `neuco new dataset "
         f"{name} --images ADDRESS`; to try it on this machine alone, the address may be file:///…/{name}.zip"
     )
-    refuse_large(path, place, hint)
+    scaffold.refuse_large(path, place, hint)
 
 
 def _fields(words: Words, index: Index, address: str, left_out: Mapping[str, str], protocol: str) -> dict[str, object]:
@@ -120,15 +107,15 @@ def _fields(words: Words, index: Index, address: str, left_out: Mapping[str, str
     gone = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
     return {
         **words.fields(),
-        "caveats": words.caveats or CAVEATS["dataset"],
+        "caveats": words.caveats or scaffold.CAVEATS["dataset"],
         "citation_words": words.citation or "None yet.",
         "protocol": protocol,
         "count": len(index.samples),
         "height": height,
         "width": width,
         "shape": ", ".join(map(str, (len(index.seasons), len(index.bands), height, width))),
-        "bands": names_literal(index.bands, 0),
-        "seasons": names_literal(index.seasons, 0),
+        "bands": scaffold.names_literal(index.bands, 0),
+        "seasons": scaffold.names_literal(index.seasons, 0),
         "bands_words": ", ".join(f"`{band}`" for band in index.bands),
         "place_words": places,
         "source_words": f"`{FILE}`" if address.startswith("pkg:") else address,

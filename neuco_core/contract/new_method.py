@@ -9,20 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.contract.scaffold import (
-    CAVEATS,
-    ENDINGS,
-    Place,
-    Words,
-    bring,
-    building,
-    choose_place,
-    declare,
-    fill,
-    refuse_large,
-    remote_of,
-    write_package,
-)
+from neuco_core.contract import scaffold
+from neuco_core.contract.scaffold import Place, Words
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.plugins.catalog import load_dataset
 
@@ -81,26 +69,26 @@ def new_method(
         raise UsageError("embeddings of which dataset?", expected="--dataset", hint="See `neuco datasets`")
     if embeddings is not None and (requires or weights):
         raise UsageError("packages and weights are for an encoder", expected="--encoder", got="--embeddings")
-    place = choose_place(words.name, "neuco_methods", into, as_package)
+    place = scaffold.choose_place(words.name, "neuco_methods", into, as_package)
     made = NewMethod(place.target)
-    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
+    with tempfile.TemporaryDirectory() as scratch, scaffold.building(place) as folder:
         if embeddings and dataset:
             fields = _file(folder, place, words, embeddings, dataset, Path(scratch), made)
         else:
             fields = _encoder(folder, place, words, requires, weights, Path(scratch))
-        (folder / "__init__.py").write_text(fill("method_init.py", fields), encoding="utf-8")
-        (folder / "README.md").write_text(fill("method_card.md", fields), encoding="utf-8")
-        (folder / "test.py").write_text(fill("method_test.py", fields), encoding="utf-8")
+        (folder / "__init__.py").write_text(scaffold.fill("method_init.py", fields), encoding="utf-8")
+        (folder / "README.md").write_text(scaffold.fill("method_card.md", fields), encoding="utf-8")
+        (folder / "test.py").write_text(scaffold.fill("method_test.py", fields), encoding="utf-8")
         if embeddings is None:
             template = "method_encoder_weights.py" if weights else "method_encoder.py"
-            (folder / "encoder.py").write_text(fill(template, fields), encoding="utf-8")
+            (folder / "encoder.py").write_text(scaffold.fill(template, fields), encoding="utf-8")
         if as_package:
-            write_package(folder, words, ["method"], place.package)
+            scaffold.write_package(folder, words, ["method"], place.package)
     return made
 
 
 def _common(words: Words) -> dict[str, object]:
-    caveats = words.caveats or CAVEATS["method"]
+    caveats = words.caveats or scaffold.CAVEATS["method"]
     return {**words.fields(), "citation_words": words.citation or "None yet.", "caveats": caveats}
 
 
@@ -109,16 +97,16 @@ def _file(
 ) -> dict[str, object]:
     from neuco_core.tables.embeddings import read_embeddings
 
-    path = bring(source, scratch)
+    path = scaffold.bring(source, scratch)
     embeddings = read_embeddings(path, strict=True, dim=1024)
     made.notes += _compare(embeddings, dataset)
     address = source
-    if not source.startswith(ENDINGS):
-        refuse_large(path, place, _published(path))
+    if not source.startswith(scaffold.ENDINGS):
+        scaffold.refuse_large(path, place, _published(path))
         name = f"embeddings{path.suffix.lower()}"
         shutil.copyfile(path, folder / name)
         address = place.address(name)
-    remote = declare(remote_of(address, path), 12)
+    remote = scaffold.declare(scaffold.remote_of(address, path), 12)
     body = FILE_TEST.format(name=words.name, dataset=load_dataset(dataset).id, rows=len(embeddings), dim=embeddings.dim)
     return {
         **_common(words),
@@ -174,7 +162,9 @@ def _encoder(
         names = sorted({item.partition("==")[0] for item in requires})
         lines.append("requires=(" + " ".join(f'"{name}",' for name in names) + ")")
     if named:
-        remotes = [(name, declare(remote_of(url, bring(url, scratch)), 12)) for name, url in named]
+        remotes = [
+            (name, scaffold.declare(scaffold.remote_of(url, scaffold.bring(url, scratch)), 12)) for name, url in named
+        ]
         lines.append(
             "weights={\n" + "".join(f'            "{name}": {text},\n' for name, text in remotes) + "        }"
         )
@@ -199,7 +189,7 @@ def _encoder(
 
 def _named(text: str) -> tuple[str, str]:
     name, equals, url = text.partition("=")
-    if not equals or not name.isidentifier() or not url.startswith(ENDINGS):
+    if not equals or not name.isidentifier() or not url.startswith(scaffold.ENDINGS):
         expected = "NAME=ADDRESS, e.g. backbone=https://…/model.safetensors"
         raise UsageError("bad weights", expected=expected, got=text)
     return name, url

@@ -10,23 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from neuco_core.contract import scaffold
 from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline
 from neuco_core.contract.match import Matcher
-from neuco_core.contract.scaffold import (
-    CAVEATS,
-    ENDINGS,
-    Words,
-    building,
-    choose_place,
-    fill,
-    literal,
-    names_literal,
-    write_package,
-)
+from neuco_core.contract.scaffold import Words
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import list_tasks, load_method, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.specs import Baseline, Remote, Task
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
@@ -69,9 +61,9 @@ def new_task(
     from neuco_core.fetch.fetch import fetch_unverified
     from neuco_core.tables.package import package_labels
 
-    place = choose_place(words.name, "neuco_tasks", into, as_package)
-    with tempfile.TemporaryDirectory() as scratch, building(place) as folder:
-        remote = labels.startswith(ENDINGS)
+    place = scaffold.choose_place(words.name, "neuco_tasks", into, as_package)
+    with tempfile.TemporaryDirectory() as scratch, scaffold.building(place) as folder:
+        remote = labels.startswith(scaffold.ENDINGS)
         source = fetch_unverified(Remote(labels), Path(scratch)) if remote else Path(labels)
         file, found = folder / "labels.csv", Matcher(dataset, renames=not remote)
         package = package_labels(
@@ -105,6 +97,7 @@ def new_task(
             split_column=split_column if remote or not split_column else "split",
             splitter="group" if group_column and not split_column else "",
         )
+        notes = tuple(_odd(task.labels()))
         # Measured on the file here: the address inside the plugin is not valid before the plugin is in its place.
         baseline = _baseline(task, task_protocol(task))
         address = labels if remote else place.address(file.name)
@@ -113,8 +106,28 @@ def new_task(
             _shorten(file.rename(folder / "sample.csv"))
         _write(folder, words, task, package)
         if as_package:
-            write_package(folder, words, ["task"], place.package)
-    return NewTask(place.target, task, package, baseline, found.how, tuple(found.notes))
+            scaffold.write_package(folder, words, ["task"], place.package)
+    return NewTask(place.target, task, package, baseline, found.how, (*found.notes, *notes))
+
+
+def _odd(labels: Labels) -> Iterator[str]:
+    """What is allowed, and probably not meant."""
+    import numpy as np
+
+    if labels.kind == "classification":
+        counts = np.bincount(labels.values.astype(np.int64))
+        alone = [labels.classes[place] for place in np.flatnonzero(counts == 1)]
+        if alone:
+            yield f"classes of one sample, which cannot be learned and judged: {join_names(alone)}"
+    if labels.groups is None:
+        return
+    groups, members = np.unique(labels.groups, return_inverse=True)
+    if len(groups) == len(labels):
+        yield "each group has one sample: splits are as random as without groups"
+    if labels.split is not None:
+        sides = [set(members[labels.split == part]) for part in ("train", "test")]
+        if both := sides[0] & sides[1]:
+            yield f"{len(both)} of {counted(len(groups), 'group')} are on both sides of the fixed split"
 
 
 def _shorten(path: Path, rows: int = 20) -> None:
@@ -173,11 +186,11 @@ def _write(folder: Path, words: Words, task: Task, package: Package) -> None:
     inside = task.source.url.startswith("pkg:")
     fields: dict[str, object] = {
         **words.fields(),
-        "caveats": words.caveats or CAVEATS["task"],
+        "caveats": words.caveats or scaffold.CAVEATS["task"],
         "dataset": task.dataset,
         "kind": task.kind,
         "kind_words": task.kind.capitalize() + (f", {task.unit}" if task.unit else ""),
-        "unit_literal": literal(task.unit),
+        "unit_literal": scaffold.literal(task.unit),
         "url": task.source.url,
         "sha256": task.source.sha256,
         "size": task.source.size,
@@ -193,18 +206,18 @@ def _write(folder: Path, words: Words, task: Task, package: Package) -> None:
             for key in ("method", "score", "tolerance", "protocol", "source")
         },
     }
-    (folder / "__init__.py").write_text(fill("task_init.py", fields), encoding="utf-8")
-    (folder / "README.md").write_text(fill("task_card.md", fields), encoding="utf-8")
-    (folder / "test.py").write_text(fill("task_test.py", fields), encoding="utf-8")
+    (folder / "__init__.py").write_text(scaffold.fill("task_init.py", fields), encoding="utf-8")
+    (folder / "README.md").write_text(scaffold.fill("task_card.md", fields), encoding="utf-8")
+    (folder / "test.py").write_text(scaffold.fill("task_test.py", fields), encoding="utf-8")
 
 
 def _options(task: Task) -> Iterator[str]:
     """The fields that not every task has."""
     if task.columns != ("label",):
-        yield f"columns={names_literal(task.columns, 8)}"
+        yield f"columns={scaffold.names_literal(task.columns, 8)}"
     for name in ("group_column", "split_column", "splitter"):
         if getattr(task, name) and (name, task.splitter) != ("splitter", "fixed"):
-            yield f"{name}={literal(getattr(task, name))}"
+            yield f"{name}={scaffold.literal(getattr(task, name))}"
 
 
 def _split_words(task: Task) -> str:

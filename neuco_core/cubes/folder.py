@@ -24,8 +24,8 @@ FEW = 9  # files that are looked at to know what the images of a folder are
 class ImageFolder:
     """Images below a folder, at any depth, each read when it is asked for.
 
-    All must have the same bands, seasons and size. ``bands`` and ``seasons`` give them other names. Files with other
-    suffixes are not looked at; ``others`` counts them.
+    All must have the same bands, seasons, size and type of numbers. ``bands`` and ``seasons`` give them other names.
+    Files with other suffixes are not looked at; ``others`` counts them.
     """
 
     def __init__(self, root: str | Path, bands: Sequence[str] = (), seasons: Sequence[str] = ()) -> None:
@@ -39,7 +39,11 @@ class ImageFolder:
         """The file of each sample, in the order of their ids."""
         found: dict[str, Path] = {}
         for path in sorted(self.root.rglob("*")):
-            if path.suffix.lower() in SUFFIXES and path.is_file():
+            if path.suffix.lower() in SUFFIXES and not path.is_dir():
+                if not path.is_file():
+                    raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
+                if not path.stem.isprintable():
+                    raise DataError("not a name for a sample", where=self.root, got=repr(path.name), hint="Rename it")
                 other = found.setdefault(path.stem, path)
                 if other != path:
                     got, hint = f"{other} and {path}", "Give each image a name of its own"
@@ -68,8 +72,8 @@ class ImageFolder:
                 problem = error
         if not found:
             raise problem
-        counts = Counter((image.bands, image.values.shape) for image in found)
-        return max(found, key=lambda image: counts[image.bands, image.values.shape])
+        counts = Counter(map(_form, found))
+        return max(found, key=lambda image: counts[_form(image)])
 
     @cached_property
     def bands(self) -> tuple[str, ...]:
@@ -109,7 +113,7 @@ class ImageFolder:
         if sample not in self.files:
             raise DataError(f"no image {shown([sample])}", where=self.root)
         image, usual = read_image(self.files[sample]), self._usual
-        if image.bands != usual.bands or image.values.shape != usual.values.shape:
+        if _form(image) != _form(usual):
             what = "not like the other images"
             raise DataError(what, where=self.files[sample], expected=_words(usual), got=_words(image))
         return image
@@ -125,9 +129,15 @@ class ImageFolder:
                 yield path, ""
 
 
+def _form(image: Image) -> tuple[object, ...]:
+    """What all images of a folder share. 8 bits beside 16 would be two scales of one band."""
+    return image.bands, image.values.shape, image.values.dtype.kind, image.values.dtype.itemsize
+
+
 def _words(image: Image) -> str:
     seasons, bands, height, width = image.values.shape
-    return f"{bands} bands ({shown(image.bands)}) of {height} × {width} pixels, {seasons} in time"
+    kind = image.values.dtype.name
+    return f"{bands} bands ({shown(image.bands)}) of {height} × {width} pixels, {seasons} in time, {kind}"
 
 
 def _names(what: str, given: tuple[str, ...], found: tuple[str, ...]) -> tuple[str, ...]:

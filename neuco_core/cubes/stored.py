@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -89,10 +89,14 @@ def _fill(target: np.ndarray, cube: Sequence[np.ndarray]) -> None:
 
 
 class Selection:
-    """Some bands and seasons of a source, in its order. Its version is that of the whole: a part is no other data."""
+    """Some bands, seasons and samples of a source, in its order. Its version is that of the whole: a part is no other
+    data.
+    """
 
-    def __init__(self, source: CubeSource, bands: Sequence[str], seasons: Sequence[str] = ()) -> None:
-        self.source = source
+    def __init__(
+        self, source: CubeSource, bands: Sequence[str] = (), seasons: Sequence[str] = (), ids: Collection[str] = ()
+    ) -> None:
+        self.source, self._only = source, ids
         self.bands = tuple(
             band for band in source.bands if not bands or band in bands or band.partition("/")[0] in bands
         )
@@ -104,7 +108,8 @@ class Selection:
         return self.source.version
 
     def ids(self) -> tuple[str, ...]:
-        return self.source.ids()
+        ids = self.source.ids()
+        return tuple(name for name in ids if name in self._only) if self._only else ids
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
         some = getattr(self.source, "read_some", None)

@@ -34,18 +34,23 @@ log = logging.getLogger(__name__)
 
 
 class EncodeCache:
-    """The finished embeddings ``<key>.npz`` of one run, and beside it a folder with the chunks done so far."""
+    """The finished embeddings ``<key>.npz`` of one run, and beside it a folder with the chunks done so far.
 
-    def __init__(self, folder: Path, key: str) -> None:
+    If they cannot be written, a ``spare`` folder takes them: the workers of a run share it, so that what one of them
+    made is not made again by the others.
+    """
+
+    def __init__(self, folder: Path, key: str, spare: Path | None = None) -> None:
         self.key = key
         self.path = folder / f"{key}.npz"
-        self.chunks = folder / key
         self.was_read = False
-        self._writable = True
+        self._spare = spare
+        self._folders = [folder, *([spare / "encoded" / folder.parent.name / folder.name] if spare else [])]
+        self._targets = list(self._folders)
 
     def load(self, ids: tuple[str, ...]) -> np.ndarray | None:
         """The finished values; a damaged file counts as none and is made again."""
-        return self._read(self.path, ids)
+        return self._read(self.path.name, ids)
 
     def load_chunk(self, start: int, ids: tuple[str, ...]) -> np.ndarray | None:
         return self._read(self._chunk(start), ids)
@@ -54,30 +59,46 @@ class EncodeCache:
         self._write(self._chunk(start), ids, values)
 
     def finish(self, ids: tuple[str, ...], values: np.ndarray) -> None:
-        self._write(self.path, ids, values)
-        shutil.rmtree(self.chunks, ignore_errors=True)
+        self._write(self.path.name, ids, values)
+        for folder in self._folders:
+            shutil.rmtree(folder / self.key, ignore_errors=True)
 
-    def _chunk(self, start: int) -> Path:
-        return self.chunks / f"{start:07d}.npz"
+    def _chunk(self, start: int) -> str:
+        return f"{self.key}/{start:07d}.npz"
 
     def _seal(self, ids: tuple[str, ...], values: np.ndarray) -> str:
         return hashlib.sha256(f"{self.key} {content_hash(ids, values)}".encode()).hexdigest()
 
-    def _write(self, path: Path, ids: tuple[str, ...], values: np.ndarray) -> None:
+    def _write(self, name: str, ids: tuple[str, ...], values: np.ndarray) -> None:
         """Keep some rows. A full or read-only disk is no fault of the method: the run goes on without a cache."""
-        if not self._writable:
-            return
         values = np.ascontiguousarray(values, dtype=np.float32)
         buffer = io.BytesIO()
         np.savez(buffer, seal=np.array(self._seal(ids, values)), values=values)
-        try:
-            write_atomic(path, buffer.getvalue())
-        except OSError as error:
-            self._writable = False
-            reason = error.strerror or str(error)
-            log.warning("embeddings cannot be kept in %s: %s. Going on without", path.parent, reason)
+        for folder in list(self._targets):
+            try:
+                write_atomic(folder / name, buffer.getvalue())
+            except OSError as error:
+                self._targets.remove(folder)
+                if self._first_to_tell():
+                    reason = error.strerror or str(error)
+                    log.warning("embeddings cannot be kept in %s: %s. Going on without", cache_dir(), reason)
+            else:
+                break
 
-    def _read(self, path: Path, ids: tuple[str, ...]) -> np.ndarray | None:
+    def _first_to_tell(self) -> bool:
+        """Whether no other worker has told of this yet."""
+        try:
+            if self._spare:
+                (self._spare / "cache-told").touch(exist_ok=False)
+        except OSError as error:
+            return not isinstance(error, FileExistsError)
+        return True
+
+    def _read(self, name: str, ids: tuple[str, ...]) -> np.ndarray | None:
+        found = (self._read_file(folder / name, ids) for folder in self._folders)
+        return next((values for values in found if values is not None), None)
+
+    def _read_file(self, path: Path, ids: tuple[str, ...]) -> np.ndarray | None:
         try:
             # Opened here: numpy leaves a file open that it cannot read.
             with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
@@ -101,10 +122,12 @@ def open_cache(
     params: Mapping[str, Any],
     run: Path | None = None,
     device: str = "cpu",
+    spare: Path | None = None,
 ) -> EncodeCache | None:
     """The place for these embeddings, or None if code that makes them cannot be found, e.g. typed into a session.
 
     ``run`` is a folder of one run that starts empty: its workers share what one of them made, and nobody else does.
+    ``spare`` is such a folder for the case that the cache cannot be written.
     """
     place = Path("encoded", method.id, dataset.id)
     if run is not None:
@@ -124,4 +147,4 @@ def open_cache(
         **({"device": device} if device != "cpu" else {}),
     }
     text = json.dumps(identity, sort_keys=True, allow_nan=False)
-    return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32])
+    return EncodeCache(cache_dir() / place, hashlib.sha256(text.encode()).hexdigest()[:32], spare)

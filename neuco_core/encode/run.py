@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import select
+from neuco_core.cubes.stored import Selection, select
 from neuco_core.encode.cache import EncodeCache, open_cache
+from neuco_core.encode.damage import readable
 from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.lock import check_lock
 from neuco_core.encode.pipeline import Pipeline
@@ -67,17 +68,21 @@ def method_embeddings(
     progress: Progress = None,
     cached: bool = True,
     run: Path | None = None,
+    spare: Path | None = None,
     known: Collection[str] = (),
     clock: Clock | None = None,
     threads: int | None = None,
     device: str = "",
+    left_out: dict[str, str] | None = None,
 ) -> Embeddings:
     """The embeddings of a dataset. ``cached=False`` makes them anew; a ``run`` makes them once in its own folder.
 
-    ``progress=None`` shows a bar on a terminal and a line a minute elsewhere; a function is called with the numbers of
-    samples done and to do. ``known`` are content hashes on record: what a cache holds is believed only if it has one of
-    them. ``clock`` counts the samples that were encoded, and the seconds. ``threads`` is how many batches are encoded
-    side by side on the processor (None: one per core); ``device`` is for networks (see ``choose_device``).
+    ``spare`` is a folder of a run that is used where the cache cannot be written. ``progress=None`` shows a bar on a
+    terminal and a line a minute elsewhere; a function is called with the numbers of samples done and to do. ``known``
+    are content hashes on record: what a cache holds is believed only if it has one of them. ``clock`` counts the
+    samples that were encoded, and the seconds. ``threads`` is how many batches are encoded side by side on the
+    processor (None: one per core); ``device`` is for networks (see ``choose_device``). Samples that cannot be read are
+    an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
     """
     if method.files:
         return _from_file(method, dataset_id, params, keep=cached and run is None)
@@ -85,7 +90,7 @@ def method_embeddings(
 
     dataset = load_dataset(dataset_id)
     choice: dict[str, Any] = {"progress": progress, "cached": cached, "run": run, "known": known, "clock": clock}
-    choice |= {"threads": threads, "device": device}
+    choice |= {"threads": threads, "device": device, "left_out": left_out, "spare": spare}
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
@@ -113,28 +118,34 @@ def encode_dataset(
     progress: Progress = None,
     cached: bool = True,
     run: Path | None = None,
+    spare: Path | None = None,
     known: Collection[str] = (),
     learn: CubeSource | None = None,
+    only: Collection[str] = (),
     clock: Clock | None = None,
     threads: int | None = None,
     device: str = "",
+    left_out: dict[str, str] | None = None,
 ) -> Embeddings:
     """Run a method's encoder on all samples of a dataset, or take what an earlier run has left.
 
-    ``learn`` is what it learns from, if that is not the dataset itself.
+    ``learn`` is what it learns from, if that is not the dataset itself. With ``only`` the dataset is these samples and
+    no others, also for what is learned; nothing of that is kept.
     """
     if batch_size < 1:
         raise UsageError("bad batch size", expected="at least 1", got=batch_size)
     params = full_params(method, params)
     source = open_cubes(method, dataset)
+    source = Selection(source, ids=only) if only else source
     ids = tuple(source.ids())
-    task = Encoding(
-        method, source, params, batch_size, threads or available_cores(), device, learn and chosen(method, learn)
-    )
-    cache = open_cache(method, dataset, source, params, run, task.device) if cached else None
+    own = learn and chosen(method, learn)
+    task = Encoding(method, source, params, batch_size, threads or available_cores(), device, own, left_out)
+    cache = open_cache(method, dataset, source, params, run, task.device, spare) if cached and not only else None
     values = cache.load(ids) if cache else None
     if values is None:
         values = _run(task, ids, cache, progress, clock)
+        if left_out:
+            ids, cache = tuple(name for name in ids if name not in left_out), None
         if cache:
             cache.finish(ids, values)
     elif clock is not None:
@@ -160,8 +171,10 @@ class Encoding:
         threads: int = 1,
         device: str = "",
         learn: CubeSource | None = None,
+        left_out: dict[str, str] | None = None,
     ) -> None:
         self.method, self.source, self.params, self.learn = method, source, params, learn or source
+        self.left_out = left_out
         self.batch_size, self.threads, self._asked = batch_size, threads, device
         self.device = choose_device(method, device)
         self._pipeline: Pipeline | None = None
@@ -174,7 +187,7 @@ class Encoding:
     def pipeline(self, clock: Clock | None = None) -> Pipeline:
         if self._pipeline is None:
             start = time.perf_counter()
-            encoder = _ready(self.method, self.learn, self.params)
+            encoder = self._learned()
             self.device = move(self.method, encoder, self.device, asked=bool(self._asked))
             place = self.batch_size, self.threads, self.device
             self._pipeline = Pipeline(self.method, encoder, self.source, *place)
@@ -183,8 +196,36 @@ class Encoding:
                 clock.made_with = self.made_with()
         return self._pipeline
 
+    def _learned(self) -> Any:
+        """The encoder; if it cannot learn because of damaged samples, and these are left out, from the others."""
+        try:
+            return _ready(self.method, self.learn, self.params)
+        except DataError as error:
+            good = readable(self.learn.ids(), self.learn, error, self.left_out)
+            self.learn = Selection(self.learn, ids=frozenset(good))
+            return _ready(self.method, self.learn, self.params)
+
     def encode(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None = None) -> np.ndarray:
-        """The rows of some samples."""
+        """The rows of some samples, but for those that are left out."""
+        ids = tuple(name for name in ids if name not in (self.left_out or ()))
+        done = 0
+
+        def step(samples: int, size: int = 0) -> None:
+            nonlocal done
+            done += samples
+            advance(samples, size)
+
+        try:
+            return self._rows(ids, step, clock)
+        except DataError as error:
+            good = readable(ids, self.source, error, self.left_out)
+            rows = self._rows(good, lambda *again: None, clock)
+            advance(len(ids) - done)
+            return rows
+
+    def _rows(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None) -> np.ndarray:
+        if not ids:
+            return np.empty((0, 0), np.float32)
         pipeline, rows = self.pipeline(clock), []
         with clock.measure(len(ids)) if clock else nullcontext(), _blame(self.method):
             for part, values, size in pipeline.rows(ids):
@@ -300,11 +341,13 @@ def _run(
             values = cache.load_chunk(start, part) if cache else None
             if values is None:
                 values = task.encode(part, advance, clock)
-                if cache:
+                if cache and len(values) == len(part):
                     cache.save_chunk(start, part, values)
             else:
                 advance(len(part), made=False)  # an earlier run was interrupted after this chunk
-            done.append(values)
+            done += [values] if len(values) else []
+    if not done:
+        raise DataError(f"no sample for method {task.method.id!r} can be read", got=f"{len(ids)} damaged ones")
     return np.concatenate(done)
 
 

@@ -130,7 +130,7 @@ def locate(registry: Path, pack: Pack, urls: tuple[str, ...]) -> Path:
     addresses = [own.rstrip("/") + "/{file}"] * bool(own) + list(urls)
     what = f"the records of {pack.method!r} are not on this machine"
     if not addresses:
-        hint = "Set NEUCO_RECORDS to an address or a folder (file://…) that has them"
+        hint = "Set NEUCO_RECORDS to an address or a folder (file://…) that has them, as registry/records of a checkout"
         raise PacksAwayError(what, where=path, hint=hint)
     from neuco_core.fetch.fetch import fetch
 

@@ -69,7 +69,7 @@ def open_file(
     if labelled and not datasets:  # then nothing will be scored, and the reason is the same for all
         told = examples(found.ids, run_labels(tasks[0], shared).ids)
         left_out = dict.fromkeys(left_out, f"no id of {path.name} has a label in it: {told}")
-    method = _method(path, name or method_id(path), [*datasets] or [tasks[0].dataset])
+    method = file_method(path, name or method_id(path), [*datasets] or [tasks[0].dataset])
     warnings = tuple(_leaks(found, [task for task in tasks if labelled.get(task.label)], shared))
     return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns_used(found), warnings)
 
@@ -135,7 +135,8 @@ def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = (
     return names
 
 
-def _method(path: Path, name: str, datasets: Sequence[str]) -> Method:
+def file_method(path: Path, name: str, datasets: Sequence[str]) -> Method:
+    """A file as a method of this run, by a name that no registered one has."""
     taken = catalog().plugins.find_alike("method", name)
     if taken is not None:
         raise UsageError(f"there is a method {taken.id!r} already", where=taken.origin, hint="Choose another --name")

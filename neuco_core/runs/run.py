@@ -50,6 +50,7 @@ def run_plan(
     threads: int = 1,
     shared: str = "",
     save: bool = False,
+    batch_size: int = Step.batch_size,
 ) -> Generator[Record, None, None]:
     """Run what the plan says is to be run, and yield each record after it was written.
 
@@ -67,7 +68,7 @@ def run_plan(
         for cell in kept:
             if _says_why_not(cell):
                 save_record(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
-        for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh), limits):
+        for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh, batch_size), limits):
             cell = cells[step.method, step.task]
             if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
                 result = failure("data", CHANGED)
@@ -87,13 +88,19 @@ def _says_why_not(cell: PlannedCell) -> bool:
     return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
 
 
-def groups_of(cells: Iterable[PlannedCell], threads: int = 1, shared: str = "", fresh: bool = False) -> list[Group]:
+def groups_of(
+    cells: Iterable[PlannedCell],
+    threads: int = 1,
+    shared: str = "",
+    fresh: bool = False,
+    batch_size: int = Step.batch_size,
+) -> list[Group]:
     """Cells that share embeddings, in the order of the plan."""
     steps: dict[tuple[str, str], list[Step]] = {}
     for cell in cells:
         place, file = (cell.method.label, cell.task.dataset), cell.file
         step = Step(*place, cell.task.label, str(cell.inputs["protocol"]), known=cell.known)
-        step = replace(step, shared=shared, threads=threads, fresh=fresh)
+        step = replace(step, shared=shared, threads=threads, fresh=fresh, batch_size=batch_size)
         if file is not None:
             sha256 = str(cell.method.files[cell.task.dataset].sha256)
             step = replace(step, file=str(file.path), sha256=sha256, strict=file.strict)

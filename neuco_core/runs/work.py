@@ -138,7 +138,9 @@ class Work:
             progress=self._shown() or False,
             cached=not step.fresh or shared is not None,
             run=shared if step.fresh else None,
+            spare=shared,
             known=step.known,
+            batch_size=step.batch_size,
             clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
             threads=step.threads,
         )

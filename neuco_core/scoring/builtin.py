@@ -31,6 +31,8 @@ def neuco_metrics() -> Iterator[Metric]:
     for name, title in (("mse", "mean squared error"), ("mae", "mean absolute error")):
         function = _later("metrics", name)
         yield Metric(id=name, title=title, kinds=REGRESSION, function=function, greater_is_better=False, lower=0.0)
+    kappa, title = _later("metrics", "kappa"), "quadratic-weighted kappa of grades"
+    yield Metric(id="kappa", title=title, kinds=REGRESSION, function=kappa, lower=-1.0, upper=1.0)
     for name, title in (
         ("f1", "F1, macro if there are more than two classes"),
         ("accuracy", "accuracy"),
@@ -51,10 +53,12 @@ def neuco_metrics() -> Iterator[Metric]:
 
 @hookimpl
 def neuco_probes() -> Iterator[Probe]:
-    yield Probe(id="linear", title="linear, AdamW", factory=_later("probes.linear", "LinearProbe"))
+    yield Probe(id="linear", title="linear, AdamW", factory=_later("probes.linear", "LinearProbe"), kinds=KINDS)
     yield Probe(id="ridge", title="ridge, closed form", factory=_later("probes.ridge", "RidgeProbe"), kinds=KINDS)
-    yield Probe(id="mlp", title="perceptron", factory=_later("probes.mlp", "MLPProbe"), requires=("torch",))
-    yield Probe(id="svm", title="support vectors", factory=_later("probes.svm", "svm_probe"))
+    yield Probe(
+        id="mlp", title="perceptron", factory=_later("probes.mlp", "MLPProbe"), kinds=KINDS, requires=("torch",)
+    )
+    yield Probe(id="svm", title="support vectors", factory=_later("probes.svm", "svm_probe"), kinds=KINDS)
 
 
 @hookimpl

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from neuco_core.errors import ScoreError
 from neuco_core.versions import versioned
 
 # As in torchmetrics: sums of squares up to this size count as nothing.
@@ -86,6 +87,20 @@ def mse(truth: np.ndarray, prediction: np.ndarray) -> float:
 @versioned(1)
 def mae(truth: np.ndarray, prediction: np.ndarray) -> float:
     return float(np.abs(np.subtract(prediction, truth, dtype=np.float64)).mean())
+
+
+@versioned(1)
+def kappa(truth: np.ndarray, prediction: np.ndarray) -> float:
+    """How well rounded predictions agree with grades such as 1 to 5, by Cohen's kappa with quadratic weights.
+
+    1 − Σ (p − y)² / (the same for pairs drawn at random); several outputs are averaged. For whole numbers only.
+    """
+    grades, said = np.asarray(truth, np.float64), np.rint(prediction)
+    if (grades != np.rint(grades)).any():
+        raise ScoreError("kappa is for grades", expected="labels that are whole numbers", got=f"{grades.flat[0]:g}")
+    with np.errstate(all="ignore"):
+        by_chance = grades.var(axis=0) + said.var(axis=0) + np.square(grades.mean(axis=0) - said.mean(axis=0))
+        return float(np.mean(1 - np.square(said - grades).mean(axis=0) / by_chance))
 
 
 def decide(prediction: np.ndarray) -> np.ndarray:

@@ -148,9 +148,9 @@ def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np
         flat = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
         if flat.size and not allow_constant:
             hint = "Nothing can be learned from them; check the label file and the join"
-            raise DataError(
-                f"the {len(kept)} joined labels are all {values[0, flat[0]]:g}", where=labels.task, hint=hint
-            )
+            of = f" of column {labels.columns[flat[0]]!r}" if len(labels.columns) > 1 else ""
+            same = f"the {len(kept)} joined labels{of} are all {values[0, flat[0]]:g}"
+            raise DataError(same, where=labels.task, hint=hint)
         return values, ()
     if values.shape[1] != 1:
         raise ScoreError("a classification with several labels per sample", where=labels.task, expected="one label")

@@ -20,7 +20,7 @@ from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
-from neuco_core.text import Brief
+from neuco_core.text import Brief, counted
 from neuco_core.versions import versioned
 
 if TYPE_CHECKING:
@@ -159,8 +159,9 @@ def _assemble(
 ) -> Score:
     per_split = tuple(outcome.score for outcome in outcomes)
     if all(map(math.isnan, per_split)):
-        sizes = f"{counts['used']} samples in {len(outcomes)} splits, {outcomes[0].test} in the test part"
-        raise ScoreError(f"{metric.id} is defined for none of the splits", where=task, got=sizes)
+        sizes = f"{counted(counts['used'], 'sample')}, {outcomes[0].test} in the test part"
+        hint = "A test part of one sample has no score, nor has one whose labels are all the same"
+        raise ScoreError(f"{metric.id} is defined for none of the splits", where=task, got=sizes, hint=hint)
     flat = "one_class" if kind == "classification" else "no_variance"
     splits = {flat: sum(o.flat for o in outcomes), "undefined": sum(map(math.isnan, per_split))}
     tables = [o.confusion for o in outcomes if o.confusion is not None]

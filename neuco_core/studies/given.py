@@ -32,6 +32,8 @@ YOURS = "yours"
 
 def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *, quiet: bool = False) -> Source:
     """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
+    if not isinstance(name, str):
+        raise UsageError("bad name", expected="text", got=_kind(name))
     shown: dict[str, Any] = {"progress": False} if quiet else {}
     if ids is not None:
         return _made(_rows(ids, what), name)
@@ -47,7 +49,7 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
         return _made(_rows(*what), name)
     if isinstance(what, Mapping):
         return _made(_rows(what.keys(), list(what.values())), name)
-    if hasattr(what, "__array__"):
+    if hasattr(what, "__array__") and not isinstance(what, type):
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
     if callable(what) or hasattr(what, "encode"):
@@ -79,7 +81,7 @@ def _rows(ids: Any, values: Any) -> Embeddings:
         raise UsageError("bad ids", expected="strings", got=f"{numbers!r} ({type(numbers).__name__})", hint=hint)
     try:
         array = np.asarray(values.detach().cpu() if hasattr(values, "detach") else values)
-    except (TypeError, ValueError) as error:  # rows of different lengths, tensors of some device
+    except Exception as error:  # rows of different lengths, tensors of some device, whatever a class of theirs raises
         raise UsageError(f"not an array: {error}", expected="one row of numbers for each id") from error
     return make_embeddings(names, array, where="embeddings")
 
@@ -92,6 +94,9 @@ def _is_frame(what: object) -> bool:
 def _from_frame(frame: pandas.DataFrame) -> Embeddings:
     from neuco_core.tables.embeddings_csv import value_columns
 
+    if frame.index.nlevels > 1 or frame.columns.nlevels > 1:
+        hint = "Bring it to one level: frame.reset_index(), or frame.columns = [...]"
+        raise UsageError("an index of several levels", where="DataFrame", expected="ids in one level", hint=hint)
     table = frame if "id" in frame.columns else frame.rename_axis("id").reset_index()
     names = [str(name) for name in table.columns]
     columns = value_columns(names, "DataFrame", None)

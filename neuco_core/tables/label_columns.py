@@ -88,7 +88,8 @@ class Column:
         for number, n in zip(numbers, kept, strict=True):
             if number is None or not math.isfinite(number):
                 what = "label is not a number" if number is None else "label is not finite"
-                raise self.error(what, n, got=_csv.shown([str(self.cells[n])]))
+                hint = "Leave the cell empty where there is no label: such rows are dropped and counted"
+                raise self.error(what, n, got=_csv.shown([str(self.cells[n])]), hint=hint)
         return np.array(numbers, dtype=np.float64)
 
     def _named_classes(self, kept: Sequence[int]) -> tuple[np.ndarray, tuple[str, ...]]:

@@ -37,6 +37,7 @@ KIND_BY_ENDING |= {"classification": "classification", "multi": "multilabel", "m
 ENDING = {"regression": "regr", "classification": "cls", "multilabel": "multi"}
 FEW = 20  # different whole numbers, which may be classes
 LIST = re.compile(r"\s*[;|]\s*")  # between the labels of one sample
+BRACKETS = re.compile(r"\[(.*)\]", re.DOTALL)  # the same as JSON or as Python prints it: ["forest", "water"]
 Match = Callable[[Labels], Labels]
 
 
@@ -151,7 +152,7 @@ def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str,
     """Labels of which a sample has several in one cell, ``forest; water``: a column of 0 and 1 for each."""
     own = wanted_columns((column,), options["group_column"], options["split_column"])
     table, lines = read_columns(source, own, id_column)
-    rows = [[part for part in LIST.split(cell.strip()) if part] for cell in table[column]]
+    rows = [_labels_in(str(cell).strip()) for cell in table[column]]
     names = sorted({name for row in rows for name in row})
     clash = [name for name in names if name in own or name in ("group", "split")]
     if clash:
@@ -160,6 +161,18 @@ def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str,
     marks = {name: [str(int(name in row)) if row else "" for row in rows] for name in names}
     rest = {name: cells for name, cells in table.items() if name != column}
     return labels_from_table({**rest, **marks}, "multilabel", where=source, rows=lines, columns=names, **options)
+
+
+def _labels_in(cell: str) -> list[str]:
+    """The labels of one sample."""
+    inner = BRACKETS.fullmatch(cell)
+    parts = inner[1].split(",") if inner else LIST.split(cell)
+    return [part for part in (part.strip(" \t\n'\"") if inner else part for part in parts) if part]
+
+
+CLASSES_OR_AMOUNTS = (
+    "classification (they are classes) or regression (they are amounts, or grades: then with --metric kappa or mae)"
+)
 
 
 def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> tuple[str, str]:
@@ -182,15 +195,18 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     if marks:
         return "classification", "the labels"
     if cells and not any(map(_is_number, cells)):
-        if any(LIST.search(cell) for cell in cells):
-            example = next(cell for cell in found if LIST.search(cell))
+        example = next((cell for cell in found if len(_labels_in(cell)) > 1), "")
+        if example:
             raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
+        if len(cells) > max(FEW, len(found) // 2):
+            got = f"{len(cells)} different words in {len(found)} rows, such as {found[0]!r}"
+            raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
         return "classification", "the labels"
     numbers = {float(cell) for cell in cells if _is_number(cell)}
     few = len(numbers) <= FEW and len(found) >= 5 * len(numbers)
     if numbers and few and len(numbers) == len(cells) and all(number.is_integer() for number in numbers):
         got = f"{len(numbers)} different whole numbers from {min(numbers):g} to {max(numbers):g}"
-        raise _which(source, got, "classification (they are classes) or regression (they are amounts)")
+        raise _which(source, got, CLASSES_OR_AMOUNTS)
     return "regression", "the labels"
 
 

@@ -17,7 +17,7 @@ from ci.boxes import Boxes
 from ci.embeddings import Entry, Store, made_from, read_index, write_index
 from ci.report import parse
 from ci.sandbox import Limits
-from ci.score_pr import score_pr
+from ci.score_pr import Scoring
 from tests.ci.helpers import ROOT, Upstream, ci, fresh_cache, git
 from tests.ci.prs import write_file
 from tests.ci.test_sandbox import need_bubblewrap
@@ -87,7 +87,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
     fork = own_upstream.pull_request("parity", parity)
-    before = score_pr(base, fork, "origin/main", Limits(), "bubblewrap")
+    before = Scoring(base, fork, "origin/main", Limits(), "bubblewrap").run()
     assert [finding for finding in before.findings if finding.status == "failed"] == []
     encoded = sorted(step for step in steps if step.startswith("encode"))
     assert encoded == [f"encode-{name}-digits-64" for name in METHODS]
@@ -101,7 +101,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
     assert {entry.content for entry in index.values()} == {row[2] for row in numbers(before).values()}
 
     steps.clear()
-    after = score_pr(base, fork, "origin/main", Limits(), "bubblewrap")
+    after = Scoring(base, fork, "origin/main", Limits(), "bubblewrap").run()
     assert (before.green, after.green) == (True, True)
     assert [step for step in steps if step.startswith(("encode", "cubes"))] == []
     assert numbers(after) == numbers(before)

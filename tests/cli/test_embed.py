@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.cli.embed import parse_params
+from neuco_core.cli.options import parse_params
 from neuco_core.errors import UsageError
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from tests.command import neuco_here as neuco

@@ -9,11 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.linear_model import Ridge
-from sklearn.metrics import average_precision_score, f1_score, r2_score
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import average_precision_score, cohen_kappa_score, f1_score, r2_score
 from sklearn.preprocessing import StandardScaler
 
-from neuco_core import load_method, load_task, score
+from neuco_core import Probe, load_method, load_task, score
+from neuco_core.errors import ScoreError
+from neuco_core.plugins.catalog import load_probe
 from neuco_core.records.store import read_all
 from neuco_core.scoring.probes.ridge import STRENGTHS
 from neuco_core.tables.labels import Labels, read_labels
@@ -214,7 +216,59 @@ def test_what_is_not_supported_is_refused_at_the_first_step(
     assert not (world / "none").exists()
 
 
-def test_a_probe_that_is_not_for_multilabel_says_so(world: Path) -> None:
-    embeddings = load_method("averaging").embeddings("olinda")
+@pytest.mark.parametrize("protocol", ["neuco-2025+k=2,epochs=30", "neuco-strict+k=2,epochs=30", "mlp-1+k=2,epochs=5"])
+def test_trained_probes_learn_several_labels_about_as_scikit_learn_does(protocol: str, world: Path) -> None:
+    if protocol.startswith("mlp"):
+        pytest.importorskip("torch")
+    labels, embeddings = labels_of(world, "cover"), load_method("band_statistics").embeddings("olinda")
+    found = score(embeddings, labels, protocol, metric="average_precision", keep_models=True)
+    place = {name: row for row, name in enumerate(embeddings.ids)}
+    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
+    for split, model in enumerate(found.models):
+        test, chances = model["test"], model["prediction"]
+        train = np.setdiff1d(np.arange(len(labels)), test)
+        truth, scaler = labels.values[test], StandardScaler().fit(x[train])
+        assert chances.shape == truth.shape
+        assert ((chances >= 0) & (chances <= 1)).all()
+        expected = average_precision_score(truth, chances, average="macro")
+        assert found.per_split[split] == pytest.approx(expected, abs=1e-6)
+        each = [
+            LogisticRegression(max_iter=500).fit(scaler.transform(x[train]), column[train])
+            for column in labels.values.T
+        ]
+        one_by_one = np.stack([own.predict_proba(scaler.transform(x[test]))[:, 1] for own in each], axis=1)
+        assert expected > average_precision_score(truth, one_by_one, average="macro") - 0.1
+        assert expected > truth.mean() + 0.1, "better than a guess"
+
+
+def test_support_vectors_learn_each_label_by_itself(world: Path) -> None:
+    """The first label of several gets what it gets alone, from scikit-learn's own machine."""
+    labels, embeddings = labels_of(world, "cover"), load_method("averaging").embeddings("olinda")
+    some = np.random.default_rng(1).permutation(len(labels))[:200]
+    few = replace(labels, ids=tuple(labels.ids[i] for i in some), values=labels.values[some], groups=None)
+    alone = replace(few, kind="classification", values=few.values[:, 0], columns=("high",))
+    both = score(embeddings, few, "svm+k=1", metric="f1_macro", keep_models=True)
+    one = score(embeddings, alone, "svm+k=1", metric="f1", keep_models=True)
+    assert np.array_equal(both.models[0]["prediction"][:, 0], one.models[0]["prediction"][:, 1])
+    assert both.settings["C.0"] == one.settings["C"]
+
+
+def test_a_probe_that_is_not_for_multilabel_says_so(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a plugin's may be, which does not say that it is."""
+    own = Probe(id="linear", factory=load_probe("linear").factory)
+    monkeypatch.setattr("neuco_core.plugins.catalog.load_probe", lambda name: own)
     with pytest.raises(Exception, match=r"probe 'linear' is not for multilabel; .*--protocol ridge"):
-        score(embeddings, labels_of(world, "cover"), "neuco-2025", metric="average_precision")
+        score(load_method("averaging").embeddings("olinda"), labels_of(world, "cover"), "neuco-2025")
+
+
+def test_grades_are_judged_by_a_kappa_with_scikit_learns_value(world: Path) -> None:
+    stars = read_labels(world / "neuco_tasks" / "stars" / "labels.csv", "regression", columns=("stars",))
+    embeddings = load_method("band_statistics").embeddings("olinda")
+    found = score(embeddings, stars, "ridge+k=2", metric="kappa", keep_models=True)
+    for split, model in enumerate(found.models):
+        said = np.rint(model["prediction"]).astype(int)
+        grades = list(range(min(said.min(), 1), max(said.max(), 5) + 1))
+        expected = cohen_kappa_score(model["truth"].astype(int), said, weights="quadratic", labels=grades)
+        assert found.per_split[split] == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ScoreError, match="kappa is for grades; expected labels that are whole numbers"):
+        score(embeddings, labels_of(world, "halves"), "ridge+k=2", metric="kappa")

@@ -95,6 +95,9 @@ def _metric(name: str) -> list[float]:
             getattr(metrics, name)(truth, truth + 0.5 * random.standard_normal(40)),
             getattr(metrics, name)(truth, truth),
         ]
+    if name == "kappa":
+        grades = random.randint(1, 6, 40)
+        return [metrics.kappa(grades, grades + random.standard_normal(40)), metrics.kappa(grades, grades)]
     if name in ("average_precision", "f1_macro", "f1_micro"):
         marks = (random.rand(60, 5) < 0.3).astype(float)
         return [getattr(metrics, name)(marks, np.round(0.4 * marks + 0.6 * random.rand(60, 5), 1))]

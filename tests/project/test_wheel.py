@@ -9,6 +9,8 @@ import subprocess
 import sys
 import threading
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -72,14 +74,33 @@ def test_the_wheel_holds_plugins_cards_data_and_the_registry(installed: Installe
         "neuco_methods/averaging/__init__.py",
     } <= names
     assert not [name for name in names if name.startswith(("tests/", "ci/", "examples/", "registry/"))]
-    assert not [name for name in names if name.startswith("neuco_core/_registry/") and name.endswith(".xz")]
+    assert "neuco_core/_registry/records.json" in names
+    assert [name for name in names if name.startswith("neuco_core/_registry/records/averaging/")], (
+        "boards rank with them"
+    )
     assert wheel.stat().st_size < LARGEST_WHEEL
 
 
-def test_boards_show_offline_as_they_were_published(installed: Installed, root: Path) -> None:
-    for suite in ("mini", "olinda"):
-        shown = installed.run("neuco", "leaderboard", "show", suite, "--json", NEUCO_OFFLINE="1")
-        assert json.loads(shown.stdout) == json.loads((root / "registry/leaderboards" / f"{suite}.json").read_text())
+@contextmanager
+def without_records(installed: Installed) -> Iterator[None]:
+    """As the wheel will be when its records are more than fits into one."""
+    (records,) = installed.folder.glob("venv/lib/python*/site-packages/neuco_core/_registry/records")
+    away = records.rename(records.with_name("away"))
+    try:
+        yield
+    finally:
+        away.rename(records)
+
+
+def test_boards_show_offline(installed: Installed, root: Path) -> None:
+    show = ("leaderboard", "show", "olinda", "--json")
+    published = json.loads((root / "registry/leaderboards/olinda.json").read_text())
+    from_records = installed.run("neuco", *show, NEUCO_OFFLINE="1")
+    assert json.loads(from_records.stdout) == published
+    assert "as it was published" not in from_records.stderr
+    with without_records(installed):
+        shown = installed.run("neuco", *show, NEUCO_OFFLINE="1")
+        assert json.loads(shown.stdout) == published
         assert "This is the board as it was published" in shown.stderr
     rows = json.loads(installed.run("neuco", "leaderboard", "list", "--json", NEUCO_OFFLINE="1").stdout)
     assert {row["id"]: row["methods"] for row in rows}["mini"] == 12
@@ -89,6 +110,19 @@ def test_the_wheel_is_small_enough_to_be_released(installed: Installed, tmp_path
     (wheel,) = (installed.folder / "wheels").glob("neuco-*.whl")
     shutil.copy(wheel, tmp_path)
     assert the_wheel(tmp_path).version == neuco_core.__version__
+
+
+def test_a_file_has_a_place_among_the_shipped_methods(installed: Installed) -> None:
+    """The three lines of the README, and the same in Python, after a plain ``pip install``."""
+    installed.run("neuco", "embed", "--method", "averaging", "--dataset", "olinda", "--out", "mine.npz")
+    ranked = ("leaderboard", "show", "olinda", "--with", "mine.npz")
+    assert "mine.npz (yours) would have rank" in installed.run("neuco", *ranked, NEUCO_OFFLINE="1").stdout
+    code = "import neuco_core; print(neuco_core.evaluate('mine.npz', 'olinda', progress=False).rank_on('olinda'))"
+    assert "mine.npz (yours) would have rank" in installed.run("python", "-c", code, NEUCO_OFFLINE="1").stdout
+    with without_records(installed):
+        away = installed.run("neuco", *ranked, check=False)
+        assert (away.returncode, away.stderr.count("neuco: error")) == (7, 1)
+        assert "are not on this machine. Set NEUCO_RECORDS to an address or a folder" in away.stderr
 
 
 def test_what_is_tried_before_a_release(installed: Installed, root: Path) -> None:
@@ -116,7 +150,7 @@ def test_the_installed_wheel_works_outside_the_repository(installed: Installed, 
 def test_records_are_fetched_when_they_are_needed(installed: Installed, root: Path) -> None:
     handler = partial(SimpleHTTPRequestHandler, directory=str(root / "registry" / "records"))
     shipped = ("score", "--method", "averaging", "--suite", "olinda")
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with without_records(installed), ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:
@@ -125,7 +159,7 @@ def test_records_are_fetched_when_they_are_needed(installed: Installed, root: Pa
         finally:
             server.shutdown()
             thread.join()
-    assert "3 cached" in installed.run("neuco", *shipped, NEUCO_RECORDS=address).stdout, "now they are in the cache"
+        assert "3 cached" in installed.run("neuco", *shipped, NEUCO_RECORDS=address).stdout, "now they are in the cache"
 
 
 def test_records_go_to_the_users_registry_which_lies_over_the_shipped_one(installed: Installed) -> None:

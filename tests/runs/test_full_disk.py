@@ -12,26 +12,34 @@ from neuco_core.errors import DataError, PluginError
 from neuco_core.runs.work import explain_error
 from tests.runs.helpers import PROTOCOL, World
 
-# How a folder is laid over the cache, really: a disk of one page, and one that can only be read.
-DISKS = {"full": ("--size", "4096", "--tmpfs"), "read-only": ("--ro-bind", "empty")}
+# How a folder is laid over the cache, really: a disk of one page, one that can only be read, one that is another's.
+DISKS = {
+    "full": (("--size", "4096", "--tmpfs", "CACHE"), "No space left"),
+    "read-only": (("--ro-bind", "EMPTY", "CACHE"), "Read-only file system"),
+    "denied": (("--unshare-user", "--cap-drop", "ALL", "--bind", "EMPTY", "CACHE"), "Permission denied"),
+}
 needs_bubblewrap = pytest.mark.skipif(shutil.which("bwrap") is None, reason="bubblewrap makes the small disks")
 
 
 @needs_bubblewrap
 @pytest.mark.parametrize("disk", DISKS)
-def test_a_run_goes_on_without_a_cache_and_says_so(world: World, disk: str) -> None:
-    empty, cache = world.folder / "empty", world.folder / "cache"
-    for folder in (empty, cache):
+def test_a_run_goes_on_without_a_cache_and_says_so_once(world: World, disk: str) -> None:
+    places = {"EMPTY": world.folder / "empty", "CACHE": world.folder / "cache"}
+    for folder in places.values():
         folder.mkdir()
-    words = [str(empty) if word == "empty" else word for word in DISKS[disk]]
-    line = world.command("score", "--method", "toy_one", "--task", "toy_a", "--protocol", PROTOCOL)
-    inside = ["bwrap", "--dev-bind", "/", "/", *words, str(cache), "--", *line]
+    places["EMPTY"].chmod(0o555)
+    options, words = DISKS[disk]
+    chosen = ("--method", "toy_one,toy_two", "--task", "toy_a,toy_b,toy_c")
+    line = world.command("score", *chosen, "--protocol", PROTOCOL, "--jobs", "2")
+    inside = ["bwrap", "--dev-bind", "/", "/", *(str(places.get(word, word)) for word in options), "--", *line]
     done = subprocess.run(inside, env=world.env(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
-    assert "embeddings cannot be kept in" in done.stderr
-    assert {"full": "No space left", "read-only": "Read-only file system"}[disk] in done.stderr
-    (record,) = world.records().values()
-    assert '"status": "ok"' in record
+    assert done.stderr.count("embeddings cannot be kept in") == 1, "not by each worker, of each method"
+    assert words in done.stderr
+    assert len(world.records()) == 6
+    assert all('"status": "ok"' in record for record in world.records().values())
+    embedded = [line for line in world.logged() if line.startswith("embed")]
+    assert len(embedded) == 2 * embedded.count("embed 2"), "workers share what one of them made"
 
 
 def caused(error: Exception, cause: OSError) -> Exception:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from neuco_core.cli.score_show import grouped
 from tests.compat.helpers import neuco
 
 FAST = ("--k", 3, "--epochs", 2)
@@ -55,6 +56,16 @@ def test_splits_that_have_no_score_are_told_beside_the_mean() -> None:
     assert f"mini_random_reg: {8 - len(scores)} of 8 test parts have no score: their labels are all the same" in shown
     flat = neuco("score", "--method", "random", "--task", "mini_random_reg", "--protocol", "neuco-2025+k=8").out
     assert f"{8 - len(scores)} of 8 test parts are scored even so: their labels are all the same" in flat
+
+
+def test_reasons_that_differ_in_an_address_and_a_task_are_one_line() -> None:
+    """Else a file of one's own images is followed by a line for each task of a dataset that is not here."""
+    reason = "hf://datasets/x/labels/{0}__regr.csv: unpinned: nobody has verified it. Run `neuco data pin {0}`"
+    cells = [("skipped", "mine", task, reason.format(task)) for task in ("clouds", "crops", "nodata")]
+    cells.append(("failed", "mine", "crops", "method: it broke"))
+    lines = grouped(cells)
+    assert lines[0].startswith("skipped mine on clouds and 2 more: hf://datasets/x/labels/clouds__regr.csv: unpinned")
+    assert lines[1:] == ["failed mine on crops: method: it broke"]
 
 
 def test_conditions_are_and_ed(parity_tasks: Path, case: Path) -> None:

@@ -122,11 +122,11 @@ def test_ridge_finds_what_a_short_training_does_not() -> None:
 
 
 def test_logits_between_0_and_1_are_probabilities_only_in_parity() -> None:
-    from neuco_core.scoring.probes.linear import two_classes
+    from neuco_core.scoring.probes.linear import probabilities
 
     logits = np.array([[[0.2], [0.6]], [[-0.2], [0.6]]], np.float32)
-    np.testing.assert_allclose(two_classes(logits, always=False)[..., 1], [[0.2, 0.6], [0.45, 0.65]], atol=5e-3)
-    np.testing.assert_allclose(two_classes(logits, always=True)[..., 1], [[0.55, 0.65], [0.45, 0.65]], atol=5e-3)
+    np.testing.assert_allclose(probabilities(logits, always=False)[..., 0], [[0.2, 0.6], [0.45, 0.65]], atol=5e-3)
+    np.testing.assert_allclose(probabilities(logits, always=True)[..., 0], [[0.55, 0.65], [0.45, 0.65]], atol=5e-3)
 
 
 def test_splits_by_group_keep_groups_together() -> None:

@@ -44,6 +44,13 @@ def means(batch: Any) -> np.ndarray:
     return np.asarray(batch.values.mean(axis=(1, 3, 4)))
 
 
+class Stubborn:
+    """As a lazy array or a tensor on some device may be."""
+
+    def __array__(self, *options: object) -> np.ndarray:
+        raise RuntimeError("no")
+
+
 def write(known: Embeddings, folder: Path, name: str) -> Path:
     write_embeddings(known, folder / name)
     return folder / name
@@ -160,6 +167,16 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
     [
         (np.zeros((3, 2)), TASK, {}, UsageError, "expected evaluate(array, on, ids=ids)"),
         (3, TASK, {}, UsageError, "expected a method or its id, a path"),
+        (pd.DataFrame({"0": [1.0]}, index=[["a"], ["b"]]), TASK, {}, UsageError, "expected ids in one level"),
+        (Stubborn(), TASK, {"ids": ["a"]}, UsageError, "not an array: no"),
+        ("averaging", TASK, {"name": 5}, UsageError, "bad name; expected text, got int"),
+        (
+            "averaging",
+            TASK,
+            {"splits": 5},
+            UsageError,
+            "has 'splits'; expected no parameters. Fields of a protocol are k",
+        ),
         (
             "averagin",
             TASK,

@@ -197,6 +197,7 @@ def test_the_command_refuses_in_one_line(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,1\nb,x\n")
     failed = neuco_here("data", "package", "ph.csv", "--kind", "regression")
     assert (failed.code, failed.out) == (4, "")
-    assert failed.err == "neuco: error: ph.csv, row 3, column 'label': label is not a number; got 'x'\n"
+    (line,) = failed.err.splitlines()
+    assert line.startswith("neuco: error: ph.csv, row 3, column 'label': label is not a number; got 'x'. Leave")
     assert neuco_here("data", "package", "ph.csv", "--kind", "guess").code == 2
     assert neuco_here("data", "package", "nowhere.csv").code == 4

@@ -78,7 +78,9 @@ def parameters(protocol: Rules, **defaults: Any) -> dict[str, Any]:
     for name, value in protocol.params.items():
         if name not in defaults:
             known = ", ".join(sorted(defaults)) or "no parameters"
-            raise UsageError(f"probe {protocol.probe!r} has no parameter {name!r}", where=protocol.name, expected=known)
+            what = f"neither the protocol nor its probe {protocol.probe!r} has {name!r}"
+            hint = "Fields of a protocol are k, seed, test_size, splitter, epochs, lr and others: see docs/protocols.md"
+            raise UsageError(what, where=protocol.name, expected=known, hint=hint)
         if type(value) is not type(defaults[name]) and not (isinstance(defaults[name], float) and type(value) is int):
             expected = f"{type(defaults[name]).__name__}, as in {name}={defaults[name]}"
             raise UsageError(f"bad parameter {name!r}", where=protocol.name, expected=expected, got=repr(value))

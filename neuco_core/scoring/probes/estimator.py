@@ -20,14 +20,15 @@ class EstimatorProbe:
     """Makes a new estimator for every split. Both makers take no arguments; one of them may be missing.
 
     If the estimator has ``settings_`` after its fit, what it found for itself, they are kept with the score. A training
-    part of one class only needs no estimator: that class gets 1.
+    part of one class only needs no estimator: that class gets 1. Of several labels each has a classifier of its own,
+    which tells it from all others; its settings have the label's number behind the name.
     """
 
     def __init__(self, regressor: Callable[[], Any] | None = None, classifier: Callable[[], Any] | None = None) -> None:
         self._make = {"regression": regressor, "classification": classifier}
 
     def fit(self, split: Split) -> Fit:
-        make = self._make[split.kind]
+        make = self._make["classification" if split.kind == "multilabel" else split.kind]
         if make is None:
             raise ScoreError(f"this probe has no estimator for {split.kind}")
         x, y, unseen = split.x[split.train], split.y[split.train], split.x[split.test]
@@ -35,11 +36,26 @@ class EstimatorProbe:
             model = make().fit(x, y[:, 0] if y.shape[1] == 1 else y)
             out = np.asarray(model.predict(unseen), np.float64).reshape(1, len(unseen), -1)
             return Fit(out, settings=getattr(model, "settings_", {}))
-        classes = y[:, 0].astype(np.int64)
-        if (classes == classes[0]).all():
-            return Fit(np.eye(split.classes)[np.full(len(unseen), classes[0])][None])
-        model = make().fit(x, classes)
-        return Fit(_probabilities(model, unseen, split.classes)[None], settings=getattr(model, "settings_", {}))
+        if split.kind == "classification":
+            chances, settings = _learned(make, x, y[:, 0], unseen, split.classes)
+            return Fit(chances[None], settings=settings)
+        found = []
+        for label in y.T:
+            split.check()
+            found.append(_learned(make, x, label, unseen, 2))
+        each = {f"{name}.{place}": value for place, (_, own) in enumerate(found) for name, value in own.items()}
+        return Fit(np.stack([chances[:, 1] for chances, _ in found], axis=1)[None], settings=each)
+
+
+def _learned(
+    make: Callable[[], Any], x: np.ndarray, y: np.ndarray, unseen: np.ndarray, count: int
+) -> tuple[np.ndarray, dict[str, float]]:
+    """The probabilities of ``count`` classes, and what the estimator found for itself."""
+    classes = y.astype(np.int64)
+    if (classes == classes[0]).all():
+        return np.eye(count)[np.full(len(unseen), classes[0])], {}
+    model = make().fit(x, classes)
+    return _probabilities(model, unseen, count), getattr(model, "settings_", {})
 
 
 def _probabilities(model: Any, unseen: np.ndarray, classes: int) -> np.ndarray:

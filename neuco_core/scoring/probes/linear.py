@@ -37,7 +37,9 @@ class LinearProbe:
     def fit(self, split: Split) -> Fit:
         rules, dim = self.protocol, split.x.shape[1]
         outputs = split.classes if split.classes > 2 else split.y.shape[1]
-        loss = MSE if split.kind == "regression" else BCE if outputs == 1 else SOFTMAX
+        # Each of several labels has a loss of its own, and the sum is that of so many probes of one label each.
+        binary = outputs == 1 or split.kind == "multilabel"
+        loss = MSE if split.kind == "regression" else BCE if binary else SOFTMAX
         weights = np.empty((rules.epochs, outputs, dim), np.float32)
         biases = np.empty((rules.epochs, outputs), np.float32)
         out = np.empty((rules.epochs, len(split.test), outputs), np.float32)
@@ -47,14 +49,15 @@ class LinearProbe:
         scratch = lined_up((4, outputs, dim))
         self._fit(split.x, split.y, train, test, split.words, *settings, scratch, weights, biases, out, losses)
         if loss == BCE:
-            out = two_classes(out, always=self._always)
+            out = probabilities(out, always=self._always)
+            out = out if split.kind == "multilabel" else np.concatenate([1 - out, out], axis=2)
         elif loss == SOFTMAX:
             out = softmax(out)
         return Fit(out, losses[0], losses[1], {"weight": weights, "bias": biases})
 
 
-def two_classes(logits: np.ndarray, *, always: bool) -> np.ndarray:
-    """Probabilities from the logits (steps, n, 1) of the positive class.
+def probabilities(logits: np.ndarray, *, always: bool) -> np.ndarray:
+    """From the logits (steps, n, labels) of what is there, or of the positive class.
 
     torchmetrics takes logits that all lie in [0, 1] as probabilities; ``always`` applies the sigmoid even then.
     """
@@ -63,7 +66,7 @@ def two_classes(logits: np.ndarray, *, always: bool) -> np.ndarray:
         if not always:
             inside = ((logits >= 0) & (logits <= 1)).all(axis=(1, 2), keepdims=True)
             positive = np.where(inside, logits, positive)
-    return np.concatenate([1 - positive, positive], axis=2)
+    return np.asarray(positive)
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

@@ -79,13 +79,15 @@ class MLPProbe:
         functional = self.torch.nn.functional
         if split.kind == "regression":
             loss: torch.Tensor = functional.mse_loss(out, y)
-        elif split.classes == 2:
+        elif split.classes == 2 or split.kind == "multilabel":
             loss = functional.binary_cross_entropy_with_logits(out, y)
         else:
             loss = functional.cross_entropy(out, y[:, 0].long())
         return loss
 
     def _predicted(self, out: torch.Tensor, split: Split) -> np.ndarray:
-        if split.kind == "classification":
+        if split.kind == "multilabel":
+            out = out.sigmoid()
+        elif split.kind == "classification":
             out = out.softmax(1) if split.classes > 2 else self.torch.cat([-out, out], 1).sigmoid()
         return out.numpy()
