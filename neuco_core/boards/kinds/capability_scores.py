@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
-from neuco_core.boards.stats.ranges import plausible, rank_ranges
+from neuco_core.boards.stats.ranges import rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
-from neuco_core.boards.stats.separation import pairs_apart
+from neuco_core.boards.stats.separation import judge_pairs
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
 from neuco_core.geobench.iqm import Score, score
 from neuco_core.geobench.normaliser import Normaliser
@@ -86,10 +86,7 @@ def certainty(scores: Sequence[Score]) -> Certainty | None:
     replicates = np.stack([own.replicates for own in scores], axis=1)
     if any(own.error <= 0 for own in scores):
         return None
-    freedom = np.array([np.median([own.freedom for own in scores])])
-    drawn = plausible(observed[None], replicates[:, None, :], freedom + 1)[:, 0]
-    final = positions(-np.round(drawn, DIGITS))
-    low, high = rank_ranges(final, LEVEL)
-    shown = positions(-np.round(observed, DIGITS))
-    apart = pairs_apart(-replicates, -replicates, LEVEL) if len(scores) > 1 else np.zeros((1, 1), dtype=bool)
-    return Certainty(np.minimum(low, shown), np.maximum(high, shown), chance_of_first(final), apart)
+    ranks = positions(-np.round(replicates, DIGITS))
+    pairs = judge_pairs(-replicates, -replicates, LEVEL)
+    low, high = rank_ranges(positions(-np.round(observed, DIGITS)), ranks, pairs, LEVEL)
+    return Certainty(low, high, chance_of_first(ranks), pairs.apart)
