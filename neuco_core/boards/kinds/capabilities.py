@@ -32,7 +32,8 @@ AGGREGATIONS = {
 HOW = (
     "bootstrap over the runs of each task, 2000 resamples in which every run is drawn equally often; the interval of a "
     "score is Student's with Satterthwaite's degrees of freedom, its spread corrected for the few runs and, of splits, "
-    "for what they share; ranks are those of plausible boards, groups judge all pairs at once"
+    "for what they share; an interval of ranks unites those of the resamples with the places that pairs leave open; "
+    "groups judge all pairs at once"
 )
 
 
