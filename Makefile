@@ -10,7 +10,7 @@ KERNELS := neuco_core/scoring/kernel.py neuco_core/tables/csv_kernel.py neuco_co
 MODELS ?= .venv-models
 
 .DEFAULT_GOAL := help
-.PHONY: help score test test-models lint format docs clean
+.PHONY: help score test test-models test-axe lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -25,6 +25,9 @@ test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
 
 test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
 	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)
+
+test-axe: $(COMPILED) .venv/parts build/axe/package.json  ## check that everybody can use the pages: axe-core, which needs npm
+	@$(BIN)/python -m pytest -q tests/boards/test_axe.py $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -53,6 +56,9 @@ $(READY): pyproject.toml constraints.txt
 $(COMPILED): $(READY) $(KERNELS)
 	@$(BIN)/python -m neuco_core.scoring.warm
 	@touch $@
+
+build/axe/package.json:
+	@npm install --silent --ignore-scripts --prefix build/axe axe-core@4.14.0
 
 .venv/parts: $(READY) ci/parts.sh
 	@sh ci/parts.sh

@@ -200,7 +200,10 @@ def scatter(board: Board) -> Safe:
         return Safe("")
     title = _scatter_title(board)
     return section(
-        title, _figure("scatter", f"{title}.", "With its interval where one is known."), id_="size", note=POINT
+        title,
+        _figure("scatter", f"{title}.", "With its interval; methods of one value stand side by side, by rank."),
+        id_="size",
+        note=POINT,
     )
 
 

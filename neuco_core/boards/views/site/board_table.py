@@ -19,7 +19,8 @@ from neuco_core.text import counted
 LEVELS = 10
 SHADES = "0123456789a"  # a level as one character, for the scripts
 AXIS = "place"
-LONGEST_TAIL, LONGEST_WORD = 30, 14  # characters: of the end of a name, of a word in the head of a column
+SHORTEST_HEAD, LONGEST_TAIL = 9, 30  # characters, of a name that is cut
+LONGEST_WORD = 14  # in the head of a column
 Heat = Callable[[float], int]
 
 
@@ -50,8 +51,8 @@ def layout(board: Board) -> Layout:
 
 def one_line(title: str) -> Safe:
     """A name for one line. Variants of a method mostly differ after the last comma: what is before that is cut."""
-    head, comma, tail = title.rpartition(", ")
-    if not comma or len(tail) > LONGEST_TAIL:
+    head, _, tail = title.rpartition(", ")
+    if len(head) < SHORTEST_HEAD or len(tail) > LONGEST_TAIL:
         return tag("span", title, class_="head")
     return join((tag("span", head, class_="head"), tag("span", f", {tail}", class_="tail")))
 
@@ -254,8 +255,6 @@ def _score_cell(source: BoardSource, row: BoardRow, task: str, shade: str) -> Sa
     if value is None:
         return tag("td", tag("abbr", NONE, title=words, aria_label=words), class_="cell none")
     marked = cell.status != "ok"
-    # What is behind the number is on the page of the method; scripts show it here.
-    href = f"method/{row.method}.html#on-{task}"
-    link = tag("a", f"{MARK * marked}{shown(column, value)}", href=href, tabindex="-1")
+    # What is behind the number is on the page of the method; scripts show it here, too.
     class_ = "cell marked" if marked else "cell" if shade == "-" else f"cell h{SHADES.index(shade)}"
-    return tag("td", link, class_=class_, title=words if marked else None)
+    return tag("td", f"{MARK * marked}{shown(column, value)}", class_=class_, title=words if marked else None)

@@ -28,8 +28,8 @@ def _share(value: float, low: float, high: float) -> str:
 
 
 def _wide(label: str, *children: object, class_: str) -> Safe:
-    """A drawing of one line of a table, as wide as its cell."""
-    return tag("svg", tag("title", label), *children, role="img", aria_label=label, class_=class_)
+    """A drawing of one line of a table, as wide as its cell; in few elements, since a board may have many lines."""
+    return tag("svg", *children, role="img", aria_label=label, class_=class_)
 
 
 def rank_axis(place: int, interval: Interval | None, methods: int) -> Safe:
@@ -37,14 +37,13 @@ def rank_axis(place: int, interval: Interval | None, methods: int) -> Safe:
 
     A rank of which no interval is known is drawn hollow on a dashed line: nobody should take it for a certain one.
     """
-    track = tag("line", x1="3%", x2="97%", y1="50%", y2="50%", class_="track")
     dot = tag("circle", cx=_share(place, 1, methods), cy="50%", r="5", class_="dot")
     if interval is None or interval.low is None or interval.high is None:
-        return _wide(f"rank {place} of {methods}, interval unknown", track, dot, class_="ranks unknown")
+        return _wide(f"rank {place} of {methods}, interval unknown", dot, class_="ranks unknown")
     low, high = interval.low, interval.high
     ends = {"x1": _share(low, 1, methods), "x2": _share(high, 1, methods)}
     bar = tag("line", **ends, y1="50%", y2="50%", class_="bar")
-    return _wide(f"rank {place}, between {low} and {high}", track, bar, dot, class_="ranks")
+    return _wide(f"rank {place}, between {low} and {high}", bar, dot, class_="ranks")
 
 
 def rank_ticks(methods: int) -> Safe:

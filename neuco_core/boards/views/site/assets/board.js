@@ -87,7 +87,7 @@
         const shown = line.cells[firstTask + i], marked = shown.classList.contains("marked");
         const level = ranked ? "-" : row.heat[at][i];
         const text = ranked ? (own.cell[row.id] || {})[tasks[i].id] : cell[at];
-        shown.firstChild.textContent = (marked ? "~" : "") + neuco.text(column, text);
+        shown.textContent = (marked ? "~" : "") + neuco.text(column, text);
         if (!marked) { shown.className = level === "-" ? "cell" : "cell h" + parseInt(level, 16); }
       });
     });
@@ -235,11 +235,14 @@
     cell.title = tasks[i].title + ": " + cellColumns.map((column, k) => column.label + " " + neuco.text(column, own[k])).join(", ")
       + (overlap ? ". The method was " + overlap : "");
   });
+  function open(cell) {
+    const row = rowOf(cell.parentNode), i = cell.cellIndex - firstTask;
+    cell.tabIndex = -1; // so that the focus can come back to it
+    if (row.cells[i]) { neuco.open(row, i, cell); }
+  }
   body.addEventListener("click", (event) => {
     const cell = event.target.closest("td.cell");
-    if (!cell || event.ctrlKey || event.metaKey || !rowOf(cell.parentNode).cells[cell.cellIndex - firstTask]) { return; }
-    event.preventDefault();
-    neuco.open(rowOf(cell.parentNode), cell.cellIndex - firstTask, cell.querySelector("a"));
+    if (cell && !getSelection().toString()) { open(cell); }
   });
   // "/" goes to the search, Escape empties it, arrows go from method to method and from cell to cell.
   document.addEventListener("keydown", (event) => {
@@ -255,12 +258,12 @@
   });
   body.addEventListener("keydown", (event) => {
     const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] || [0, 0];
-    if (event.target.tagName !== "A" || !(down || right)) { return; }
-    const open = lines.filter((line) => !line.hidden), own = event.target.closest("tr");
-    const across = (line) => [line.querySelector(".name a"), ...[...line.querySelectorAll("td.cell a")].filter((link) => link.offsetParent)];
-    const at = across(own).indexOf(event.target) + right, line = open[open.indexOf(own) + down];
-    const next = line && (across(line)[at] || (down && across(line)[0]));
-    if (next) { event.preventDefault(); next.focus(); }
+    const here = event.target.closest(".name a, td.cell"), shown = lines.filter((line) => !line.hidden);
+    if (here && event.key === "Enter" && here.tagName === "TD") { open(here); }
+    if (!here || !(down || right)) { return; }
+    const across = (line) => [line.querySelector(".name a"), ...[...line.querySelectorAll("td.cell")].filter((cell) => !cell.hidden)];
+    const own = here.closest("tr"), next = (across(shown[shown.indexOf(own) + down] || own) || [])[across(own).indexOf(here) + right];
+    if (next) { event.preventDefault(); next.tabIndex = next.tagName === "TD" ? -1 : 0; next.focus(); }
   });
 
   byId("toolbar").hidden = false;

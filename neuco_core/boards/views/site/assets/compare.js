@@ -71,9 +71,9 @@
       const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((found) => found === side).length;
       return neuco.data.splits ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", not separated on " + count(0) + ". " : "";
     });
-    const caption = node("caption", {}, sums.join("") || "Only means are known: differences have no intervals.");
-    const inner = node("table", { "class": "plain" }, caption, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
-    return node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner);
+    const told = node("p", {}, sums.join("") || "Only means are known: differences have no intervals.");
+    const inner = node("table", { "class": "plain" }, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
+    return [told, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner)];
   }
 
   let shown = "";
@@ -84,7 +84,7 @@
     const choices = node("div", { "class": "controls" }, ...Array.from({ length: Math.min(MOST, ids.length + 1, rows.length) }, (_, k) => choice(ids, k)));
     box.replaceChildren(choices);
     box.hidden = false;
-    neuco.need(neuco.data.splits ? ids : [], (details) => { if (shown === ids.join()) { box.replaceChildren(choices, table(ids, neuco.data.splits ? details : ids.map(() => ({})))); } });
+    neuco.need(neuco.data.splits ? ids : [], (details) => { if (shown === ids.join()) { box.replaceChildren(choices, ...table(ids, neuco.data.splits ? details : ids.map(() => ({})))); } });
   }
   neuco.listen(update);
 })();

@@ -150,7 +150,7 @@
   const figures = { parallel, scatter }, present = Object.keys(figures).filter(byId), drawn = {};
   // A drawing is made when its tab is open, as wide as it is then.
   function draw() {
-    present.filter((id) => !byId(id).closest("section").hidden).forEach((id) => { figures[id](); drawn[id] = byId(id).clientWidth; });
+    present.filter((id) => byId(id).closest("[data-open]")).forEach((id) => { figures[id](); drawn[id] = byId(id).clientWidth; });
   }
   present.forEach((id) => {
     byId(id).closest("figure").hidden = false;

@@ -57,7 +57,7 @@ const neuco = (() => {
   function tell() {
     document.querySelectorAll("#tabs a").forEach((link) => {
       const open = link.hash.slice(1) === state.tab;
-      document.getElementById(link.hash.slice(1)).hidden = !open;
+      document.getElementById(link.hash.slice(1)).toggleAttribute("data-open", open);
       if (open) { link.setAttribute("aria-current", "true"); } else { link.removeAttribute("aria-current"); }
     });
     listeners.forEach((listener) => listener(state));
