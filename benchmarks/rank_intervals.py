@@ -1,74 +1,234 @@
 """How often do intervals of ranks hold the true rank? ``python benchmarks/rank_intervals.py [--boards 200]``.
 
-Boards are simulated as in the tests, from one where noise decides to one where nothing is in doubt; and, against the
-assumption that true Q is normal, with two methods far below the others, or with methods in two clusters. ``length`` is
-the mean number of ranks in an interval.
+Worlds are boards whose truth is known, and each is drawn many times:
+
+- as shipped: the truth is a board of the registry, with the real deviations of its splits. Drawn anew, each split has
+  a deviation that is resampled from these, and all splits of a data set share another one, with the variance that
+  Nadeau and Bengio assume; tasks of one dataset share the draws. "Pulled" has the means nearer to the task's median;
+- as published: the means of Table 4 of the paper, and, with ``--geobench FOLDER``, those of a GEO-Bench-2 submission
+  with the spread of its seeds;
+- simulated: as in the tests, from one where noise decides to one where nothing is in doubt, also with two methods far
+  below the others, methods in two clusters, and tasks that have nothing to do with each other.
+
+``held`` is the mean over methods, ``worst`` that of the method whose intervals hold least often (of simulated worlds,
+where a method is a new one on each board: of the worst true place). ``plain`` is what percentiles of the replicates'
+ranks alone would give, ``before`` what boards had before (``shrunken.py``). Ranks: the mean number of them in an
+interval.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import sys
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.shrunken import shrunken
+from neuco_core.boards.cells import from_records, pool
+from neuco_core.boards.current import Current, current
+from neuco_core.boards.kinds.neuco import task_scores
+from neuco_core.boards.published import read_published
+from neuco_core.boards.stats.ranges import Intervals, percentiles
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.uncertainty import assess
+from neuco_core.boards.stats.uncertainty import LEVEL, TaskScores, assess, observed_q, replicate_board
 from tests.boards.helpers import simulate
 from tests.boards.test_uncertainty import NOISE, expected_q
 
-# Methods, tasks, splits, and the spread of true scores; the noise of a split is 0.05.
-BOARDS = (
-    (20, 6, 40, 0.003, "normal"),
-    (12, 6, 40, 0.01, "normal"),
-    (12, 11, 40, 0.02, "normal"),
-    (30, 11, 40, 0.02, "normal"),
-    (100, 11, 40, 0.05, "normal"),
-    (8, 4, 40, 0.05, "normal"),
-    (30, 11, 40, 0.1, "normal"),
-    (12, 11, 40, 0.5, "normal"),
-    (12, 11, 10, 0.03, "normal"),
-    (4, 4, 40, 0.02, "normal"),
-    (12, 11, 40, 0.02, "outliers"),
-    (30, 8, 40, 0.01, "outliers"),
-    (12, 11, 40, 0.02, "clusters"),
-    (30, 8, 40, 0.01, "clusters"),
-)
+REGISTRY = Path(__file__).parents[1] / "registry"
+REPLICATES = 300
+# The true final ranks of a board, and what is seen of it.
+Drawn = tuple[np.ndarray, list[TaskScores]]
 
 
-def lifts(shape: str, methods: int) -> np.ndarray:
-    """What is added to the true scores of each method, in units of their spread."""
-    found = np.zeros(methods)
-    if shape == "outliers":
-        found[:2] = -12, -6
-    elif shape == "clusters":
-        found[::2] = 3
+@dataclass(frozen=True)
+class World:
+    """``draw`` makes one board; ``fixed`` if the truth is the same on all of them."""
+
+    name: str
+    draw: Callable[[np.random.Generator], Drawn]
+    fixed: bool = True
+
+
+def redrawn(tasks: list[TaskScores], resample: bool = True) -> Callable[[np.random.Generator], Drawn]:
+    """Boards around the means of these tasks: real deviations if ``resample``, else normal ones of the same size."""
+    final = rank(np.stack([observed_q(task) for task in tasks])).final
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        seeds: dict[str, int] = {}
+        boards = []
+        for t, task in enumerate(tasks):
+            own = np.random.default_rng(seeds.setdefault(task.dataset or str(t), int(rng.integers(2**60))))
+            boards.append(replace(task, splits=_again(task, own, resample)))
+        return final, boards
+
+    return draw
+
+
+def _again(task: TaskScores, rng: np.random.Generator, resample: bool) -> np.ndarray:
+    mean, k = np.nanmean(task.splits, axis=1, keepdims=True), task.splits.shape[1]
+    deviation = np.nan_to_num(task.splits - mean) * np.sqrt(k / (k - 1))
+    if resample:
+        own = deviation[:, rng.integers(k, size=k)]
+        shared = deviation @ rng.standard_normal((k, 1)) / np.sqrt(k)
+    else:  # too few of them to tell how methods depend on each other
+        spread = deviation.std(axis=1, keepdims=True)
+        own, shared = spread * rng.standard_normal((len(mean), k)), spread * rng.standard_normal((len(mean), 1))
+    found: np.ndarray = mean + own + shared * np.sqrt(np.reshape(task.overlap, (-1, 1)))
     return found
 
 
+@cache
+def registry() -> Current:
+    return current(REGISTRY)
+
+
+def shipped(suite: str, *, folded: bool = True, pulled: float = 0.0) -> list[TaskScores]:
+    """The scores behind a board of the registry, without ends, which deviations would cross."""
+    now = registry()
+    chosen = pool(from_records(now.records, now.suites[suite], now.why_stale))
+    tasks = [replace(task_scores(chosen, task), lower=None, upper=None) for task in chosen.tasks]
+    if folded:
+        whole = np.nan_to_num(np.concatenate([task.splits for task in tasks], axis=1))
+        kept = np.sort(np.unique(whole, axis=0, return_index=True)[1])
+        tasks = [replace(t, splits=t.splits[kept], factors=_of(t.factors, kept), trials=1.0) for t in tasks]
+    return [replace(task, splits=task.splits + pulled * _to_median(task.splits)) for task in tasks]
+
+
+def _of(values: np.ndarray | float, kept: np.ndarray) -> np.ndarray | float:
+    return values[kept] if isinstance(values, np.ndarray) else values
+
+
+def _to_median(splits: np.ndarray) -> np.ndarray:
+    means = np.nanmean(splits, axis=1, keepdims=True)
+    distance: np.ndarray = np.median(means) - means
+    return distance
+
+
+def table_4() -> Callable[[np.random.Generator], Drawn]:
+    """The printed means; the table has no spread over splits, so it is that of the simulated worlds."""
+    truth = read_published(REGISTRY / "published/neuco-paper-table-4.json").cells().numbers("mean")
+    final = rank(expected_q(truth, 50)).final
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        _, noise = simulate(rng, truth.shape[1], truth.shape[0], 50, 0.0, NOISE)  # around 0.4
+        around = [mean[:, None] - 0.4 for mean in truth]
+        return final, [replace(own, splits=own.splits + lift) for own, lift in zip(noise, around, strict=True)]
+
+    return draw
+
+
+def geobench(folder: Path) -> list[TaskScores]:
+    """The first complete board of a submission: backbones × datasets, with five seeds as splits."""
+    with (folder / "results_and_parameters.csv").open(encoding="utf-8") as file:
+        lines = [row for row in csv.DictReader(file) if row["test metric"]]
+    cells: dict[tuple[str, str], list[float]] = {}
+    for row in lines:
+        cells.setdefault((row["dataset"], row["backbone"]), []).append(float(row["test metric"]))
+    datasets, backbones = (sorted({key[i] for key in cells}) for i in (0, 1))
+    whole = [b for b in backbones if all(len(cells.get((d, b), ())) >= 5 for d in datasets)]
+    lower = {row["dataset"] for row in lines if "rmse" in row["Metric"].lower()}
+    return [
+        TaskScores(np.array([cells[d, b][:5] for b in whole]), greater_is_better=d not in lower, dataset=d)
+        for d in datasets
+    ]
+
+
+def simulated(
+    methods: int, tasks: int, splits: int, gap: float, shape: str = "", *, related: bool = True
+) -> Callable[[np.random.Generator], Drawn]:
+    lift = np.zeros(methods)
+    if shape == "outliers":
+        lift[:2] = -12 * gap, -6 * gap
+    elif shape == "clusters":
+        lift[::2] = 3 * gap
+    elif shape == "weak":
+        lift[0] = -1.0
+
+    def draw(rng: np.random.Generator) -> Drawn:
+        truth, scores = simulate(rng, methods, tasks, splits, gap if related else 0.0, NOISE)
+        moved = lift + (0.0 if related else gap * rng.standard_normal((tasks, methods)))
+        around = np.broadcast_to(moved, truth.shape)
+        scores = [replace(task, splits=task.splits + own[:, None]) for task, own in zip(scores, around, strict=True)]
+        return rank(expected_q(truth + around, splits)).final, scores
+
+    return draw
+
+
+def worlds(submission: Path | None) -> Iterator[World]:
+    yield World("olinda-blocks, copies ranked", redrawn(shipped("olinda-blocks", folded=False)))
+    yield World("olinda-blocks, folded", redrawn(shipped("olinda-blocks")))
+    yield World("olinda, folded", redrawn(shipped("olinda")))
+    yield World("mini", redrawn(shipped("mini")))
+    yield World("embedded", redrawn(shipped("embedded")))
+    yield World("embedded, pulled 30 %", redrawn(shipped("embedded", pulled=0.3)))
+    yield World("Table 4", table_4())
+    if submission:
+        yield World("GEO-Bench-2", redrawn(geobench(submission), resample=False))
+    yield World("unrelated tasks", simulated(12, 8, 40, 0.03, related=False), False)
+    yield World("… and a weak method", simulated(13, 8, 40, 0.03, "weak", related=False), False)
+    yield World("noise decides", simulated(20, 6, 40, 0.003), False)
+    for methods, tasks, splits, gap, shape in (
+        (12, 6, 40, 0.01, ""),
+        (12, 11, 40, 0.02, ""),
+        (30, 11, 40, 0.02, ""),
+        (8, 4, 40, 0.05, ""),
+        (12, 11, 40, 0.5, ""),
+        (12, 11, 10, 0.03, ""),
+        (4, 4, 40, 0.02, ""),
+        (12, 11, 40, 0.02, "outliers"),
+        (30, 8, 40, 0.01, "outliers"),
+        (30, 8, 40, 0.01, "clusters"),
+    ):
+        name = f"{methods} × {tasks}, {splits} splits, {gap} {shape}".rstrip()
+        yield World(name, simulated(methods, tasks, splits, gap, shape), False)
+
+
+def measure(world: World, count: int) -> dict[str, tuple[float, float, float]]:
+    """By way of making intervals: how often they hold, the worst method, and the mean number of ranks in them."""
+    rng = np.random.default_rng(7)
+    held: dict[str, list[np.ndarray]] = {}
+    width: dict[str, list[float]] = {}
+    for board in range(count):
+        truth, scores = world.draw(rng)
+        for name, ends in _ways(scores, board):
+            inside = (ends.low <= truth) & (truth <= ends.high)
+            held.setdefault(name, []).append(inside if world.fixed else inside[np.argsort(truth, kind="stable")])
+            width.setdefault(name, []).append(float((ends.high - ends.low + 1).mean()))
+    return {
+        name: (100 * float(np.mean(own)), 100 * float(np.mean(own, axis=0).min()), float(np.mean(width[name])))
+        for name, own in held.items()
+    }
+
+
+def _ways(scores: list[TaskScores], seed: int) -> Iterator[tuple[str, Intervals]]:
+    """The intervals of a board, and others from the same replicates."""
+    sure = assess(scores, Rule(), seed=seed, replicates=REPLICATES)
+    if sure is None:  # cannot be: every task has its splits
+        raise RuntimeError("no uncertainty")
+    q = replicate_board(scores, seed=seed, replicates=REPLICATES)
+    yield "held", sure.rank
+    yield "plain", percentiles(rank(q).final, LEVEL, "inverted_cdf")
+    yield "before", shrunken(scores, q, LEVEL)
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--boards", type=int, default=200)
-    count = parser.parse_args().boards
-    print("methods  tasks  splits  spread  shape     covered  length")
-    for methods, tasks, splits, gap, shape in BOARDS:
-        rng, lift = np.random.default_rng(7), gap * lifts(shape, methods)
-        inside, length = [], []
-        for board in range(count):
-            truth, scores = simulate(rng, methods, tasks, splits, gap, NOISE)
-            scores = [replace(task, splits=task.splits + lift[:, None]) for task in scores]
-            sure = assess(scores, Rule(), seed=board, replicates=300)
-            if sure is None:  # cannot be: every task has its splits
-                raise RuntimeError("no uncertainty")
-            final = rank(expected_q(truth + lift, splits)).final
-            inside.append((sure.rank.low <= final) & (final <= sure.rank.high))
-            length.append(sure.rank.high - sure.rank.low + 1)
-        board_of = f"{methods:7}  {tasks:5}  {splits:6}  {gap:6}  {shape:8}"
-        print(f"{board_of}  {np.mean(inside):7.3f}  {np.mean(length):6.1f}", flush=True)
+    parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
+    args = parser.parse_args()
+    heads = "".join(f" {name:>8}   worst  ranks" for name in ("held", "plain", "before"))
+    print(f"{'world':34}{heads}")
+    for world in worlds(args.geobench):
+        found = measure(world, args.boards).values()
+        figures = "".join(f"   {held:6.1f}  {worst:6.1f} {ranks:6.1f}" for held, worst, ranks in found)
+        print(f"{world.name:34}{figures}", flush=True)
 
 
 if __name__ == "__main__":

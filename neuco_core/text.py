@@ -40,6 +40,13 @@ def join_names(names: Sequence[str], most: int = 5) -> str:
     return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
+def common_prefix(names: Sequence[str]) -> str:
+    """What all names begin with, up to an underscore or a dash: ``mini_`` of ``mini_clouds`` and ``mini_crops``."""
+    low, high = min(names, default=""), max(names, default="")
+    shared = low[: next((i for i, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), len(low))]
+    return "" if low == high else shared[: max(shared.rfind("_"), shared.rfind("-")) + 1]
+
+
 LONGEST_REPR, LONGEST_VALUE = 320, 70
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from neuco_core.boards.cells import Cells, from_records
+from neuco_core.boards.cells import Cells, fold, from_records
 from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
 from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
 from neuco_core.jsonio import digest
@@ -48,13 +48,18 @@ def build_board(
 
 
 def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None, **about: Any) -> Board:
-    """The board of cells; what a kind gives is checked like a file, since a kind may be anybody's."""
+    """The board of cells; what a kind gives is checked like a file, since a kind may be anybody's.
+
+    A kind never sees copies of methods: their rows come last, and say whose copies they are.
+    """
     spec = load_board(kind)
     chosen = _options(spec, options or {})
     found = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
+    distinct, copies = fold(cells)
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a kind prints must not end up in our JSON
-            values = rounded(_plain(spec.rank(cells, **chosen)))
+            values = rounded(_plain(spec.rank(distinct, **chosen)))
+        values["rows"] = [*values["rows"], *_folded(cells, copies, values["rows"])]
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
         more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})
         return msgspec.convert(values | more, Board)
@@ -63,6 +68,17 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     except (Exception, SystemExit) as error:
         what = f"board kind {kind!r} failed: {type(error).__name__}: {error}"
         raise PluginError(what, where=spec.origin) from error
+
+
+def _folded(cells: Cells, copies: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The rows of copies: what stands in the cells of the method that they are copies of, with their own records."""
+    known = {row["method"]: row["cells"] for row in rows}
+    for method in cells.methods:
+        if method.id in copies:
+            row = msgspec.to_builtins(method.row(None, {}, same_as=copies[method.id]))
+            own = known.get(copies[method.id], {})
+            marks = {task: cells.cell(method.id, task).fingerprint[:16] for task in own}
+            yield row | {"cells": {task: cell | {"fingerprint": marks[task]} for task, cell in own.items()}}
 
 
 def _plain(ranked: object) -> Any:

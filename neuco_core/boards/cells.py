@@ -31,6 +31,7 @@ class Cell:
     """One method on one task: a score, or the reason why there is none. ``splits`` are the scores it is the mean of.
 
     ``lower`` and ``upper`` are the ends of the metric; ``trained`` is what further metrics tell of the score's error.
+    ``embeddings`` is the hash of what was scored, if it is known.
     """
 
     q: float | None = None
@@ -45,6 +46,7 @@ class Cell:
     status: Status = "ok"
     reason: str = ""
     fingerprint: str = ""
+    embeddings: str = ""
 
     @property
     def scored(self) -> bool:
@@ -189,6 +191,7 @@ def _cell(record: Record) -> Cell:
         status=cast(Status, record.status),
         reason=f"{record.failure}: {record.reason}" if record.failure else record.reason,
         fingerprint=record.fingerprint,
+        embeddings=str(record.inputs.get("embeddings") or ""),
     )
 
 
@@ -222,6 +225,24 @@ def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str
     own = [record for record in records if record.method_version == version]
     dims = [record.dim for record in own if record.dim is not None]
     return BoardMethod(method, version, any(record.baseline for record in own), max(dims, default=None))
+
+
+def fold(cells: Cells) -> tuple[Cells, dict[str, str]]:
+    """The cells without copies, and by copy the method whose embeddings it has on every task on which it has any.
+
+    With one season, variants by season are one method: ranked, each copy would push others down and add to weights.
+    A baseline is never the copy of what is none.
+    """
+    seen: dict[tuple[object, ...], str] = {}
+    copies = {}
+    for method in sorted(cells.methods, key=lambda m: (not m.baseline, m.id)):
+        own = [cells.cell(method.id, task.id) for task in cells.tasks]
+        mark = tuple((cell.embeddings, cell.splits) if cell.scored else () for cell in own)
+        if any(mark) and all(embeddings for embeddings, _ in filter(None, mark)):
+            first = seen.setdefault(mark, method.id)
+            if first != method.id:
+                copies[method.id] = first
+    return replace(cells, methods=tuple(m for m in cells.methods if m.id not in copies)), copies
 
 
 def pool(cells: Cells, coverage: str = "complete") -> Cells:

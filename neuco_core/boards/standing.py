@@ -187,6 +187,9 @@ def _board(
 
 
 def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") -> str:
+    if row.same_as:
+        first = next(other for other in board.rows if other.method == row.same_as)
+        return f"{name} has the same embeddings as {row.same_as}. {_sentence(board, row.same_as, first, 'has')}"
     if row.rank is None:
         lacks = f"it has no score on {len(row.lacks)} of {counted(len(row.cells), 'task')} ({join_names([*row.lacks])})"
         return f"{name} is not ranked: {row.note or lacks}."

@@ -66,4 +66,6 @@ def reasons(row: BoardRow) -> list[tuple[str, str, str]]:
 
 
 def why_unranked(row: BoardRow) -> str:
+    if row.same_as:
+        return f"the same embeddings as {row.same_as}"
     return row.note or "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
-from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.text import counted, join_names
+from neuco_core.cli.output import clean, echo_json, json_option, say, table
+from neuco_core.text import common_prefix, counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -84,8 +84,9 @@ def _show(
     if rows:
         percent = f"{100 * confidence:g} %"
         columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
-        click.echo(f"A = {names[0]}, B = {names[1]}")
-        click.echo(table(columns, rows, right=range(2, 9)))
+        say(f"A = {names[0]}, B = {names[1]}")
+        prefix = common_prefix([pair.task for pair in pairs])
+        click.echo(table(columns, rows, right=range(2, 9), drop=(6, 1, 7, 3, 2), prefix=prefix))
         test = "corrected resampled t-test (Nadeau and Bengio 2003)"
         for protocol in protocols:
             own = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]
@@ -93,20 +94,18 @@ def _show(
             names_of = f" ({join_names([pair.task for pair in own])})" if len(protocols) > 1 else ""
             if own:
                 splits = " or ".join(counted(n, "split") for n in counts)
-                click.echo(f"protocol {protocol.name}{names_of}: {splits}; {test}")
+                say(f"protocol {protocol.name}{names_of}: {splits}; {test}")
         for pair in pairs:
             for warning in pair.warnings:
                 click.echo(clean(f"neuco: warning: {warning}"), err=True)
             for name, one in zip(names, (pair.a, pair.b), strict=True):
                 if one and (words := ruled(one.per_split)):
-                    click.echo(f"{pair.task}, {name}: a few splits rule the mean: {words}")
+                    say(f"{pair.task}, {name}: a few splits rule the mean: {words}")
             if pair.test and pair.test.left_out:
                 whole = pair.test.splits + pair.test.left_out
-                click.echo(
-                    f"{pair.task}: {pair.test.left_out} of {whole} splits have no score of both and are left out"
-                )
+                say(f"{pair.task}: {pair.test.left_out} of {whole} splits have no score of both and are left out")
     for line in grouped((pair.status, pair.task, pair.reason) for pair in pairs):
-        click.echo(line)
+        say(line)
 
 
 def _row(pair: Pair, confidence: float) -> list[str]:

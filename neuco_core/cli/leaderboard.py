@@ -43,7 +43,7 @@ def list_boards(as_json: bool) -> None:
         echo_json([dict(zip(names, row, strict=True)) for row in rows])
         return
     cells = [[str(value) if value is not None else "not built" for value in row] for row in rows]
-    click.echo(table(("board", *names[1:]), cells, right={3, 4}))
+    click.echo(table(("board", *names[1:]), cells, right={3, 4}, drop=(2, 1, 3)))
 
 
 def _ranked(registry: Path, suite: str) -> int | str | None:
@@ -112,7 +112,7 @@ def check(suites: Sequence[str]) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
 )
-@click.option("--details", is_flag=True, help="Below the table: other rules, groups, who changes places, the tasks.")
+@click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
 def show(
     words: Sequence[str],
@@ -129,6 +129,8 @@ def show(
     """
     from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
+    from neuco_core.boards.views.markup import to_latex, to_markdown
+    from neuco_core.cli.board_show import print_board
 
     form = "json" if as_json else form
     if details and form != "table":
@@ -141,17 +143,9 @@ def show(
         return
     grid = report.grid(board, values, standing.notes if standing else ())
     if form == "table":
-        click.echo(table(grid.headers, grid.rows, right=set(range(len(grid.headers))) - {1}))
-        for note in grid.notes:
-            click.echo(note)
-        for section in report.details(board) if details else ():
-            click.echo(f"\n{clean(section.title)}")
-            headers = [column.label for column in section.columns]
-            numbers = {i for i, column in enumerate(section.columns) if column.format not in report.TEXT}
-            shown = table(headers, report.lines(board, section), right=numbers)
-            click.echo(shown if section.rows else section.empty)
+        print_board(board, grid, details=details)
         return
-    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
+    write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
     click.echo(write(grid), nl=False)
 
 

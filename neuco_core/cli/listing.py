@@ -35,7 +35,7 @@ def tasks(
 
     specs = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
     rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in specs]
-    _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json)
+    _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json, (4, 3, 5, 2))
 
 
 @click.command()
@@ -51,7 +51,7 @@ def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None
         (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), _words(m))
         for m in specs
     ]
-    _print(specs, ("method", "by", "dim", "v", "needs", "title"), rows, as_json)
+    _print(specs, ("method", "by", "dim", "v", "needs", "title"), rows, as_json, (3, 1, 4))
 
 
 @click.command()
@@ -65,7 +65,7 @@ def datasets(as_json: bool) -> None:
         (d.id, str(d.version), str(len(d.bands)), str(len(d.seasons)), "yes" if d.synthetic else "no", d.title)
         for d in specs
     ]
-    _print(specs, ("dataset", "v", "bands", "seasons", "synthetic", "title"), rows, as_json)
+    _print(specs, ("dataset", "v", "bands", "seasons", "synthetic", "title"), rows, as_json, (1, 4, 3))
 
 
 @click.command()
@@ -80,7 +80,7 @@ def suites(as_json: bool) -> None:
         catalog().suites()
     specs = list(good.values())
     rows = [(s.id, str(s.version), str(len(s.tasks)), s.protocol, s.title) for s in specs]
-    _print(specs, ("suite", "v", "tasks", "protocol", "title"), rows, as_json)
+    _print(specs, ("suite", "v", "tasks", "protocol", "title"), rows, as_json, (1, 3))
     warn_of_suites()
 
 
@@ -92,7 +92,7 @@ def protocols(as_json: bool) -> None:
 
     specs = list_protocols()
     rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in specs]
-    _print(specs, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json)
+    _print(specs, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json, (4, 3))
 
 
 @click.command()
@@ -134,7 +134,13 @@ def plugins(as_json: bool) -> None:
         click.echo(clean(f"broken: {problem}"), err=True)
 
 
-def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Sequence[str]], as_json: bool) -> None:
+def _print(
+    specs: Sequence[object],
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    as_json: bool,
+    drop: Sequence[int],
+) -> None:
     from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import to_json
     from neuco_core.text import counted
@@ -142,7 +148,7 @@ def _print(specs: Sequence[object], headers: Sequence[str], rows: Sequence[Seque
     if as_json:
         echo_json([to_json(spec) for spec in specs])
     else:
-        click.echo(table(headers, rows))
+        click.echo(table(headers, rows, drop=drop))
     problems = catalog().problems()
     if problems:
         click.echo(f"{counted(len(problems), 'broken plugin')} left out: run `neuco plugins`", err=True)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.output import clean, echo_json, table
-from neuco_core.text import counted
+from neuco_core.cli.output import clean, echo_json, say, table
+from neuco_core.text import common_prefix, counted
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
@@ -71,16 +71,19 @@ def show(
         head = [name for name, shown in first.items() if shown]
         numbers = range(len(head) + 2, len(head) + 7)
         columns = ("task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline")
-        click.echo(table([*head, *columns], rows, right=numbers))
+        # The score itself and Q go last.
+        drop = [len(head) + columns.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
+        prefix = common_prefix([outcome.cell.task.label for outcome, _ in scored])
+        click.echo(table([*head, *columns], rows, right=numbers, drop=drop, prefix=prefix))
     for protocol in (plan.protocol for plan in plans):
         if protocol.name in used:
             # As many as there are: a plugin's splitter makes as many as it likes.
             counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
             splits = " or ".join(counted(count, "split") for count in counts)
-            click.echo(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
+            say(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
     records = [record for _, record in scored]
     for line in (*_mean_q(records), *_odd(records), *_replaced(results)):
-        click.echo(line)
+        say(line)
     gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
     told = [
         (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
@@ -88,7 +91,7 @@ def show(
         if o.cell.state in ("stale", "cached")
     ]
     for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "results"), save)):
-        click.echo(line)
+        say(line)
 
 
 def _sources(plans: Sequence[Plan], made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:

@@ -12,6 +12,7 @@ from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.stats.uncertainty import TaskScores
+from neuco_core.jsonio import digest
 from neuco_core.records.model import COMPONENTS, HASHES, Record, fingerprint, summary
 from neuco_core.specs import Suite
 
@@ -69,6 +70,7 @@ def make_record(method: str, task: str, per_split: Sequence[float | None] = (), 
         "protocol": changes.pop("protocol", "neuco-2025"),
     }
     inputs = shared | dict.fromkeys(HASHES, "0" * 64) | dict.fromkeys(COMPONENTS, "v1")
+    inputs["embeddings"] = digest(method)  # methods with the same embeddings would be one
     mean, std, q = summary(per_split, True) or (None, None, None)
     samples = {"train": 90, "test": 10, "used": 100} if per_split else {}
     record = Record(
@@ -112,7 +114,7 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     spec, subject = load_method(method), load_task(task)
     identity = Identity(load_protocol("neuco-2025"))
     inputs = dict(identity.inputs(spec, subject))
-    inputs |= {name: inputs.get(name) or "0" * 64 for name in HASHES}
+    inputs |= {name: inputs.get(name) or digest(method) for name in HASHES}
     own = {"dataset": subject.dataset, "method_version": spec.version, "task_version": subject.version}
     splits = [per_split[i % len(per_split)] for i in range(identity.protocol.k)]
     record = make_record(method, task, splits, **own)

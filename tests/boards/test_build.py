@@ -140,7 +140,7 @@ def test_baselines_can_be_kept_out_of_the_weights() -> None:
     assert "no baselines" in board.rule
     assert board.ranks["base"] == 4
     board = build_board(records, SUITE)
-    assert "Weights without baselines" in [column.label for column in board.sections[0].columns]
+    assert "No baselines" in [column.label for column in board.sections[0].columns]
 
 
 def test_an_empty_board_says_so() -> None:

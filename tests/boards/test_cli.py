@@ -111,7 +111,8 @@ def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
 
 def test_show_in_every_format(registry: Path) -> None:
     table = run("show", "trial").output
-    assert table.splitlines()[2].split()[:3] == ["1", "(1–1)", "pca"]
+    assert table.splitlines()[0] == "A trial (trial)"
+    assert table.splitlines()[3].split()[:3] == ["1", "(1–1)", "pca"]
     rows = list(csv.reader(io.StringIO(run("show", "trial", "--format", "csv", "--values", "rank").output)))
     assert rows[0][:6] == ["method", "baseline", "rank", "rank_low", "rank_high", "best"]
     assert rows[0][-2:] == list(TASKS)

@@ -1,31 +1,92 @@
-"""Rows that are copies of others are named: with one season, variants by season are one method."""
+"""Methods with the same embeddings are ranked once: with one season, variants by season are one method."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
-from msgspec.structs import replace
+import numpy as np
+import pytest
 
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.store import read_board
-from neuco_core.boards.views.report import copies, notes
+from neuco_core.boards.views.report import copies, grid, notes
+from tests.boards.helpers import board_of, cells_of, simulate
+
+
+@pytest.fixture(scope="module")
+def cells() -> Cells:
+    """Five methods with embeddings of their own."""
+    made = cells_of(simulate(np.random.default_rng(3), 5, 3)[1], baselines=[4])
+    return replace(made, cells={key: replace(cell, embeddings=key[0]) for key, cell in made.cells.items()})
+
+
+def with_copy(cells: Cells, name: str, of: str, **others: Cell) -> Cells:
+    """One more method with the cells of another; ``others`` are cells of its own, by task."""
+    method = next(m for m in cells.methods if m.id == of)
+    own = {(name, t): replace(c, fingerprint="f" * 64) for (m, t), c in cells.cells.items() if m == of}
+    added = BoardMethod(name, baseline=method.baseline, dim=method.dim)
+    return replace(
+        cells,
+        methods=(*cells.methods, added),
+        cells={**cells.cells, **own, **{(name, t): cell for t, cell in others.items()}},
+    )
 
 
 def test_the_five_copies_on_olindas_boards(root: Path) -> None:
     for suite in ("olinda", "olinda-blocks"):
         board = read_board(root / "registry" / "leaderboards" / f"{suite}.json")
+        folded = {row.method: row.same_as for row in board.rows if row.same_as}
+        assert len(folded) == 5
+        assert folded["mosaiks_pre"] == "mosaiks"
+        assert folded["autoencoder_post"] == folded["autoencoder_pre"] == "autoencoder"
+        assert not folded.keys() & board.ranks.keys()
         (words,) = copies(board)
-        assert words.startswith(f"5 of {len(board.ranked)} rows are copies")
+        assert words.startswith("5 methods with the same embeddings as another, not ranked: ")
         assert "mosaiks = mosaiks_pre" in words
-        assert "autoencoder = autoencoder_post = autoencoder_pre" in words
         assert words in notes(board)
 
 
 def test_nobody_else_is_called_a_copy(root: Path) -> None:
     board = read_board(root / "registry" / "leaderboards" / "mini.json")
     assert list(copies(board)) == []
-    first = board.ranked[0]
-    twice = SimpleNamespace(ranked=[first, replace(first, method="other")])
-    assert list(copies(twice)) == [  # type: ignore[arg-type]
-        f"1 of 2 rows are copies, with the scores of another row in every task: {first.method} = other."
-    ]
+
+
+def test_a_copy_changes_nothing_for_anybody(cells: Cells) -> None:
+    alone, both = board_of(cells), board_of(with_copy(cells, "zz", "m001"))
+    assert both.rows[:-1] == alone.rows
+    assert (both.tasks, both.sections, both.groups) == (alone.tasks, alone.sections, alone.groups)
+    copy, first = both.rows[-1], next(row for row in both.rows if row.method == "m001")
+    assert (copy.method, copy.same_as, copy.rank, copy.intervals) == ("zz", "m001", None, {})
+    assert {task: cell.values for task, cell in copy.cells.items()} == {t: c.values for t, c in first.cells.items()}
+    assert {cell.fingerprint for cell in copy.cells.values()} == {"f" * 16}
+    table = grid(both)
+    assert len(table.rows) == 5
+    told = dict(zip(table.plain[0], table.plain[-1], strict=True))
+    assert (told["method"], told["reason"]) == ("zz", "the same embeddings as m001")
+
+
+def test_a_baseline_is_never_the_copy(cells: Cells) -> None:
+    own = with_copy(cells, "aa", "m004")
+    own = replace(own, methods=tuple(replace(m, baseline=m.id == "m004") for m in own.methods))
+    assert {row.method: row.same_as for row in board_of(own).rows if row.same_as} == {"aa": "m004"}
+
+
+@pytest.mark.parametrize(
+    ("why", "cell"),
+    [
+        ("one task was not scored", Cell(status="missing")),
+        ("one score differs", Cell(1.0, 0.5, 0.1, (0.4, 0.6) * 20, embeddings="m001")),
+        ("other embeddings with the same score", None),
+    ],
+)
+def test_what_is_no_copy(cells: Cells, why: str, cell: Cell | None) -> None:
+    cell = cell or replace(cells.cell("m001", "t01"), embeddings="other")
+    board = board_of(with_copy(cells, "zz", "m001", t01=cell))
+    assert not any(row.same_as for row in board.rows), why
+
+
+def test_printed_scores_that_happen_to_be_the_same_are_ranked(cells: Cells) -> None:
+    """Nobody knows whether the embeddings were the same."""
+    bare = replace(cells, cells={key: replace(cell, embeddings="") for key, cell in cells.cells.items()})
+    assert len(board_of(with_copy(bare, "zz", "m001")).ranked) == 6

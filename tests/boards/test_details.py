@@ -14,7 +14,8 @@ from neuco_core.boards.model import Board, Section
 from neuco_core.boards.published import list_published
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.store import board_path, read_board, write_board
-from neuco_core.boards.views.report import details, grid, lines, to_latex
+from neuco_core.boards.views.markup import to_latex
+from neuco_core.boards.views.report import details, grid, lines
 from neuco_core.boards.views.site.board_page import board_page
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import UsageError
@@ -41,14 +42,14 @@ def turned(index: int, methods: int, tasks: int, seed: int) -> Cells:
 def test_every_number_is_the_boards() -> None:
     _, scores = simulate(np.random.default_rng(1), 8, 4, gap=0.02)
     board = board_of(cells_of(scores, baselines=[0]))
-    labels = [column.label for column in section(details(board), "Ranks by other rules").columns]
-    for cells, row in zip(texts(board, "Ranks by other rules"), board.rows, strict=True):
+    labels = [column.label for column in section(details(board), "How robust").columns]
+    for cells, row in zip(texts(board, "How robust"), board.rows, strict=True):
         named = dict(zip(labels, cells, strict=True))
         assert named["Method"] == row.method
         better = sum(other.values["borda"] > row.values["borda"] for other in board.rows)  # type: ignore[operator]
         assert int(named["Borda"].rstrip("*")) == 1 + better
         assert named["Borda"].endswith("*") == (1 + better != row.rank)
-        assert "Equal weights (mean rank)" in named
+        assert {"No baselines", "Robust", "Equal weights", "Mean Q", "Without a method", "Without a task"} < {*named}
     assert [line[0] for line in texts(board, "indistinguishable")] == [", ".join(group) for group in board.groups or ()]
     assert [line[0] for line in texts(board, "Task diagnostics")] == [task.id for task in board.tasks]
     assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)
@@ -56,9 +57,47 @@ def test_every_number_is_the_boards() -> None:
 
 def test_the_paper_without_its_averaging_baseline(root: Path) -> None:
     (board,) = (item.board() for item in list_published(root / "registry") if item.kind == "neuco")
-    moves = dict(texts(board, "without one method"))["averaging"]
-    for swap in ("dofa-post 3 → 4", "vit-moco-post 4 → 3", "cnn-dino-post 7 → 6", "vit-moco-pre 6 → 7"):
-        assert swap in moves
+    found = section(details(board), "How robust")
+    assert found.lead.startswith("ibm-post is first in " if board.ranks.get("ibm-post") == 1 else "")
+    assert "leaving out method averaging moves 7 methods" in found.lead
+    column = [column.label for column in found.columns].index("Without a method")
+    moved = {str(row[0]): row[column] for row in found.rows}
+    swapped = {"dofa-post": (3, 4), "vit-moco-post": (4, 3), "cnn-dino-post": (7, 6), "vit-moco-pre": (6, 7)}
+    assert {name: (board.ranks[name], moved[name]) for name in swapped} == swapped
+
+
+def test_the_sentence_on_top_of_the_matrix_is_what_the_matrix_shows() -> None:
+    board = board_of(cells_of(simulate(np.random.default_rng(12), 9, 4, gap=0.02)[1]))
+    found = section(details(board), "How robust")
+    ranks = {str(row[0]): [value for value in row[1:] if isinstance(value, int)] for row in found.rows}
+    first = board.rows[0].method
+    times = sum(rank == 1 for rank in ranks[first])
+    count = len(ranks[first])
+    assert found.lead.startswith(f"{first} is first in {'all' if times == count else f'{times} of'} {count} rankings; ")
+    most = max(ranks, key=lambda name: max(abs(rank - board.ranks[name]) for rank in ranks[name]))
+    assert f"{most} moves most, between ranks {min(ranks[most])} and {max(ranks[most])}" in found.lead
+
+
+def test_a_clear_order_depends_on_nothing() -> None:
+    scores = [TaskScores(np.random.default_rng(1).normal([[0.9], [0.6], [0.3]], 0.01, (3, 20))) for _ in range(3)]
+    lead = section(details(board_of(cells_of(scores))), "How robust").lead
+    words = "leaving out any one method moves nobody; leaving out any one task moves nobody."
+    assert lead == f"m000 is first in all 7 rankings; {words}"
+
+
+def test_a_first_that_is_not_the_likeliest_is_explained() -> None:
+    scores = simulate(np.random.default_rng(9), 8, 3, gap=0.01)[1]
+    board = board_of(cells_of(scores), replicates=300)
+    rows = {row.method: row for row in board.ranked}
+    assert board.rows[0].method == "m003"
+    first, likeliest = rows["m003"], rows["m002"]
+    assert likeliest.values["best"] == max(row.values["best"] for row in board.ranked)  # type: ignore[type-var]
+    (told,) = (note for note in board.notes if "is first in more replicates" in note)
+    assert told == (
+        "m003 is first by the scores as they are, but m002 is first in more replicates "
+        f"({likeliest.values['best']:.0%} against {first.values['best']:.0%}): plausible ranks are m003 1–8 and m002 1–8."
+        " The splits do not tell the two apart."
+    )
 
 
 def test_lower_is_better_is_said() -> None:
@@ -74,7 +113,9 @@ def test_a_board_without_scores_has_nothing_more_to_tell(root: Path) -> None:
 
 def test_the_option(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
-    assert "Moves without one task" in run("show", "mini", "--details").output
+    shown = run("show", "mini", "--details").output
+    assert "How robust is this ranking?" in shown
+    assert "Splits cannot show" in shown
     with pytest.raises(UsageError, match="for the terminal"):
         run("show", "mini", "--details", "--format", "csv")
 

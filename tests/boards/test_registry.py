@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,8 @@ import pytest
 from neuco_core.boards.build import build_board
 from neuco_core.boards.current import Current, current
 from neuco_core.boards.model import plain
-from neuco_core.boards.store import board_path, check_board, history_path, read_history, write_board
+from neuco_core.boards.published import list_published
+from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
 from neuco_core.errors import DataError
 from neuco_core.jsonio import digest
 from tests.boards.helpers import make_records
@@ -29,6 +30,23 @@ def test_every_board_is_what_the_records_give(now: Current, root: Path) -> None:
         own = [record for record in now.records if record.task in suite.tasks and record.protocol == suite.protocol]
         if own or board_path(root / "registry", suite.id).exists():
             check_board(root / "registry", now.board(suite))
+
+
+def test_intervals_groups_and_chances_agree_on_every_board(root: Path) -> None:
+    """No two methods of a group with disjoint intervals; the first is the likeliest, or the board says why not."""
+    stored = [path for path in (root / "registry/leaderboards").glob("*.json") if not path.stem.endswith(".history")]
+    boards = [*map(read_board, stored), *(own.board() for own in list_published(root / "registry"))]
+    assert sum(bool(board.groups) for board in boards) >= 4
+    for board in boards:
+        rows = {row.method: row for row in board.ranked}
+        for group in board.groups or ():
+            for a, b in combinations([rows[method].intervals["rank"] for method in group], 2):
+                assert max(a.low, b.low) <= min(a.high, b.high), (board.about.id, group)  # type: ignore[type-var]
+        chances = {method: row.values["best"] for method, row in rows.items() if row.values.get("best") is not None}
+        if chances:
+            first = max(chance for method, chance in chances.items() if rows[method].rank == 1)  # type: ignore[type-var]
+            told = any("is first in more replicates" in note for note in board.notes)
+            assert told == (first < max(chances.values())), board.about.id  # type: ignore[operator,type-var]
 
 
 def test_a_board_of_an_older_schema_is_replaced_and_its_history_goes_on(tmp_path: Path) -> None:

@@ -32,7 +32,9 @@ def share_inside(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
     ("methods", "tasks", "splits", "gap"),
     [(8, 4, 40, 0.05), (12, 6, 40, 0.01), (6, 3, 20, 0.1), (12, 11, 40, 0.02), (30, 5, 40, 0.03), (20, 6, 40, 0.003)],
 )
-def test_95_percent_intervals_cover_93_to_97_percent(methods: int, tasks: int, splits: int, gap: float) -> None:
+def test_95_percent_intervals_hold_and_those_of_ranks_rather_too_often(
+    methods: int, tasks: int, splits: int, gap: float
+) -> None:
     rng = np.random.default_rng(2025)
     inside: dict[str, list[float]] = {"mean": [], "q": [], "rank": []}
     for board in range(120):
@@ -45,7 +47,8 @@ def test_95_percent_intervals_cover_93_to_97_percent(methods: int, tasks: int, s
         inside["q"].append(share_inside(sure.q.low, sure.q.high, q))
         inside["rank"].append(share_inside(sure.rank.low, sure.rank.high, rank(q).final))
     covered = {name: float(np.mean(shares)) for name, shares in inside.items()}
-    assert all(0.93 <= share <= 0.97 for share in covered.values()), covered
+    assert all(0.93 <= covered[name] <= 0.97 for name in ("mean", "q")), covered
+    assert 0.95 <= covered["rank"] <= 0.995, covered
 
 
 def test_the_plain_bootstrap_over_overlapping_splits_would_be_too_sure() -> None:

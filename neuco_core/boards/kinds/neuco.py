@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
+from neuco_core.boards.kinds.neuco_sections import sections, whole
 from neuco_core.boards.model import (
     RANDOM,
     SCORE,
@@ -20,30 +21,29 @@ from neuco_core.boards.model import (
     Column,
     Interval,
     Ranked,
-    Section,
     Uncertainty,
-    Value,
     number,
 )
-from neuco_core.boards.stats.diagnostics import correlations, diagnose, redundant
-from neuco_core.boards.stats.ranges import SLACK
-from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
-from neuco_core.boards.stats.robustness import without_each_method, without_each_task
+from neuco_core.boards.stats.diagnostics import diagnose
+from neuco_core.boards.stats.ranges import Intervals
+from neuco_core.boards.stats.ranking import Ranking, Rule, aggregations, rank
 from neuco_core.boards.stats.separation import groups
-from neuco_core.boards.stats.uncertainty import LEVEL, SEED, Intervals, TaskScores, assess, assess_tasks, mean_interval
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, TaskScores, assess, mean_interval
 from neuco_core.boards.stats.uncertainty import Uncertainty as Sure
+from neuco_core.boards.values import RANK, show
 from neuco_core.errors import UsageError
 
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
     "Nadeau and Bengio, for F1 with test/train multiplied by what training adds; the interval of a score is Student's, "
-    f"or Wilson's if the metric has two ends; that of a rank holds it on {LEVEL:.0%} of plausible boards on average "
-    f"over the methods, and on at least {LEVEL - SLACK:.0%} for each (plausible boards are replicates, pulled together "
-    "by as much as noise has spread the board); groups judge all pairs at once, so methods of one group may have "
-    "intervals that do not overlap"
+    f"or Wilson's if the metric has two ends; that of a rank unites the rank itself, the middle {LEVEL:.0%} of the "
+    "ranks in the replicates, and the places from behind the methods that are surely better to behind those that may "
+    "be, each pair judged by itself; P(first) is from the same replicates; groups judge all pairs at once, and "
+    "intervals of one group overlap. "
+    "Splits cannot show what would change if an encoder were trained again, or if the samples were of other scenes"
 )
 COLUMNS = (
-    Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent"),
+    Column("best", "P(first)", "How often the method is first if splits are resampled", "higher", 0, "percent"),
     Column("weighted_rank", "Weighted rank", "Sum of weight × rank over the tasks; lower is better", "lower"),
     Column("mean_q", "Mean Q", "Mean of Q over the tasks", "higher", 2),
     Column("mean_score", "Mean score", "Mean of the mean scores over the tasks; errors count as negative", "higher"),
@@ -66,14 +66,6 @@ TASK_COLUMNS = (
     Column("negative", "Negative Q", "Methods with a negative Q", "", 0, "integer"),
     Column("spread", "Spread of Q", "Population standard deviation of Q over the ranked methods", "", 2),
 )
-METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
-MOVES = Column("moves", "Moves", "Rank among the rest, before → after", format="moves")
-OTHER_TASKS = Column("tasks", "Other tasks", "The ranks if other tasks of this kind were chosen", format="range")
-VARIANTS = {
-    "Weights without baselines": Rule(weights="no-baselines"),
-    "Robust weights": Rule(spread="robust"),
-    "Equal weights (mean rank)": Rule(weights="equal"),
-}
 
 
 @dataclass(frozen=True)
@@ -125,7 +117,7 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         notes=tuple(_notes(board, cells)),
         groups=tuple(tuple(board.names[m] for m in group) for group in apart) if sure else None,
         uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
-        sections=_sections(board),
+        sections=sections(board),
     )
 
 
@@ -165,10 +157,6 @@ def _interval(ends: Intervals, *index: int) -> Interval:
     return Interval(number(ends.low[index], RANDOM), number(ends.high[index], RANDOM))
 
 
-def _whole(ends: Intervals, m: int) -> Interval:
-    return Interval(int(ends.low[m]), int(ends.high[m]))
-
-
 def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
     sure = board.sure
     scores = [task_scores(board.cells, task) for task in board.cells.tasks]
@@ -181,7 +169,7 @@ def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
         intervals = {}
         if sure:
             values["best"] = number(sure.best[m], RANDOM)
-            intervals = {"rank": _whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
+            intervals = {"rank": whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
         yield method.row(int(board.ranking.final[m]), own, values=values, intervals=intervals)
 
 
@@ -211,59 +199,24 @@ def _notes(board: Computed, cells: Cells) -> Iterable[str]:
         yield f"Weight of the ghost task: {board.ranking.ghost:.3f}."
     if not board.sure:
         yield "No intervals: they need scores of the same splits from all methods, at least two."
+    yield from _first(board)
     for task in cells.tasks:
         if task.id not in board.tasks:
             lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
             yield f"Not counted: task {task.id}, which {lacking} lack"
 
 
-def _sections(board: Computed) -> tuple[Section, ...]:
-    rankings = {"This board": board.ranking} | {
-        name: rank(board.q, rule, board.baselines)
-        for name, rule in VARIANTS.items()
-        if rule != board.rule and (rule.weights != "no-baselines" or board.baselines.any())
-    }
-    columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
-    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(board.tasks))
-    weights = Section("Weights by other rules", columns, rows, about="tasks")
-    alone = len(board.names) < 2
-    return (*(() if alone else (_by_other_rules(board, rankings), *_moves(board))), weights, *_correlations(board))
-
-
-def _by_other_rules(board: Computed, rankings: Mapping[str, Ranking]) -> Section:
-    labels = {column.key: column.label for column in COLUMNS}
-    ranks = {name: other.final for name, other in rankings.items()}
-    ranks |= {labels[key]: positions(-np.round(values, DIGITS)) for key, values in board.others.items()}
-    columns = [METHOD, *(Column(f"r{i}", name, format="rank") for i, name in enumerate(ranks))]
-    rows: list[tuple[Value, ...]] = [(board.names[m], *(int(own[m]) for own in ranks.values())) for m in board.order]
-    if len(board.tasks) > 1:
-        columns.append(OTHER_TASKS)
-        others = assess_tasks(board.ranking)
-        rows = [(*row, _whole(others, m)) for row, m in zip(rows, board.order, strict=True)]
-    return Section("Ranks by other rules", tuple(columns), tuple(rows))
-
-
-def _moves(board: Computed) -> Iterable[Section]:
-    """Those who change places if one method, or one task, is left out; what moves most comes first."""
-    for column, left_out, without_each in (
-        (METHOD, board.names, without_each_method),
-        (TASK, board.tasks, without_each_task),
-    ):
-        moves = without_each(board.q, board.rule, board.baselines)
-        rows = [(left_out[out], {board.names[m]: move for m, move in moved.items()}) for out, moved in moves.items()]
-        rows.sort(key=lambda row: (-len(row[1]), row[0]))
-        title = f"Moves without one {column.key}: rank among the rest, before → after"
-        empty = f"Leaving out any one {column.key} changes no order."
-        yield Section(title, (replace(column, label=f"Left out {column.key}"), MOVES), tuple(rows), empty)
-
-
-def _correlations(board: Computed) -> Iterable[Section]:
-    matrix, names = correlations(board.q), board.tasks
-    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
-    if alike:
-        columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
-        yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
-    if len(names) > 1 and len(board.names) > 2:
-        heads = (TASK, *(Column(name, name, digits=2) for name in names))
-        rows = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
-        yield Section("Spearman's correlation of Q between tasks", heads, rows, about="tasks", matrix=True)
+def _first(board: Computed) -> Iterable[str]:
+    """Why the first is not the likeliest to be first, if it is not: P(first) is what other samples might have given."""
+    if board.sure is None:
+        return
+    best = np.round(board.sure.best, RANDOM)
+    first, likeliest = board.order[0], max(board.order, key=lambda m: best[m])
+    if best[likeliest] > best[[m for m in board.order if board.ranking.final[m] == 1]].max():
+        names, ranges = board.names, [show(RANK, whole(board.sure.rank, m)) for m in (first, likeliest)]
+        told = " and ".join(f"{names[m]} {own}" for m, own in zip((first, likeliest), ranges, strict=True))
+        apart = "" if board.sure.apart[first, likeliest] else " The splits do not tell the two apart."
+        yield (
+            f"{names[first]} is first by the scores as they are, but {names[likeliest]} is first in more replicates "
+            f"({best[likeliest]:.0%} against {best[first]:.0%}): plausible ranks are {told}.{apart}"
+        )

@@ -31,5 +31,15 @@ def without_each_task(q: np.ndarray, rule: Rule, baselines: np.ndarray) -> Moves
     return {out: moved for out, moved in moves.items() if moved}
 
 
+def furthest(final: np.ndarray, moves: Moves) -> np.ndarray:
+    """The ranks with which each method moves furthest from its own; of two as far, the worse."""
+    shift = np.zeros_like(final)
+    for moved in moves.values():
+        for m, (before, after) in moved.items():
+            shift[m] = max(shift[m], after - before, key=lambda places: (abs(places), places))
+    moved_to: np.ndarray = final + shift
+    return moved_to
+
+
 def _moved(methods: np.ndarray, before: np.ndarray, after: np.ndarray) -> dict[int, tuple[int, int]]:
     return {int(methods[i]): (int(before[i]), int(after[i])) for i in np.flatnonzero(before != after)}

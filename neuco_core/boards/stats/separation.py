@@ -13,23 +13,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from statistics import NormalDist
+from typing import NamedTuple
 
 import numpy as np
 
 TINY = 1e-9
 
 
-def pairs_apart(smooth: np.ndarray, ranked: np.ndarray, level: float) -> np.ndarray:
-    """Which pairs are apart, (methods, methods), right for all pairs at once.
+class Pairs(NamedTuple):
+    """Of all pairs, (methods, methods): in which share of the replicates the first is ``behind`` the second, and
+    whether the two are ``apart``, all pairs judged at once."""
 
-    Both arguments are (replicates, methods), lower is better: the smooth view, and weighted ranks.
-    """
+    behind: np.ndarray
+    apart: np.ndarray
+
+
+def judge_pairs(smooth: np.ndarray, ranked: np.ndarray, level: float) -> Pairs:
+    """From replicates (replicates, methods), lower is better: the smooth view, which is judged, and weighted ranks."""
     mean, error = smooth.mean(axis=0), _errors(smooth)
     critical = np.quantile([_largest(row, error) for row in smooth - mean], level)
-    behind = np.stack([(column[:, None] > ranked).mean(axis=0) for column in ranked.T]) >= (1 + level) / 2
-    worse = ((mean[:, None] - mean) / error > critical) & behind
-    apart: np.ndarray = worse | worse.T
-    return apart
+    behind, nearly_all = _behind(smooth), (1 + level) / 2
+    worse = (behind >= nearly_all) & (_behind(ranked) >= nearly_all) & ((mean[:, None] - mean) / error > critical)
+    return Pairs(behind, worse | worse.T)
+
+
+def _behind(values: np.ndarray) -> np.ndarray:
+    """How often each column has more than each other one."""
+    return np.stack([(column[:, None] > values).mean(axis=0) for column in values.T])
 
 
 def share_apart(observed: np.ndarray, replicates: np.ndarray, level: float) -> float:

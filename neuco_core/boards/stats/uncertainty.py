@@ -23,9 +23,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuco_core.boards.stats.ranges import plausible, rank_ranges
+from neuco_core.boards.stats.ranges import Intervals, percentiles, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
-from neuco_core.boards.stats.separation import pairs_apart, share_apart
+from neuco_core.boards.stats.separation import judge_pairs, share_apart
 from neuco_core.scoring.quality import EPSILON
 
 KURTOSIS = 15.0  # of the square of a normal variable
@@ -68,14 +68,6 @@ class TaskScores:
 
 
 @dataclass(frozen=True)
-class Intervals:
-    """Lower and upper ends, by method."""
-
-    low: np.ndarray
-    high: np.ndarray
-
-
-@dataclass(frozen=True)
 class Uncertainty:
     """What the replicates say at ``LEVEL``: intervals of Q (tasks, methods), mean Q and final rank; who is best.
 
@@ -110,15 +102,14 @@ def assess(
     # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
     spread = observed.std(axis=1)
     scale = shown.weights / np.where(spread > 0, spread, 1.0)
-    splits = np.array([task.splits.shape[1] for task in tasks])
-    final = rank(plausible(observed, q, splits), rule, baselines).final
-    low, high = rank_ranges(final, LEVEL)
+    again = rank(q, rule, baselines)
+    pairs = judge_pairs(-(scale[:, None] * q).sum(axis=1), again.weighted, LEVEL)
     return Uncertainty(
-        q=_quantiles(q),
-        mean_q=_quantiles(q.mean(axis=1)),
-        rank=Intervals(np.minimum(low, shown.final), np.maximum(high, shown.final)),
-        best=chance_of_first(final),
-        apart=pairs_apart(-(scale[:, None] * q).sum(axis=1), rank(q, rule, baselines).weighted, LEVEL),
+        q=percentiles(q, LEVEL),
+        mean_q=percentiles(q.mean(axis=1), LEVEL),
+        rank=rank_ranges(shown.final, again.final, pairs, LEVEL),
+        best=chance_of_first(again.final),
+        apart=pairs.apart,
         apart_share=np.array([share_apart(observed[t], q[:, t], LEVEL) for t in range(len(tasks))]),
     )
 
@@ -128,7 +119,7 @@ def assess_tasks(ranking: Ranking, *, seed: int = SEED, replicates: int = REPLIC
     count = len(ranking.weights)
     drawn = np.random.RandomState(seed).multinomial(count, np.full(count, 1 / count), size=replicates)
     final = positions(np.round((drawn * ranking.weights) @ ranking.ranks, DIGITS))
-    low, high = np.quantile(final, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0, method="inverted_cdf")
+    low, high = percentiles(final, LEVEL, "inverted_cdf")
     return Intervals(np.minimum(low, ranking.final), np.maximum(high, ranking.final))
 
 
@@ -145,11 +136,6 @@ def observed_q(scores: TaskScores) -> np.ndarray:
     mean, std = np.nanmean(scores.splits, axis=1), np.nanstd(scores.splits, axis=1)
     q: np.ndarray = 100 * EPSILON * sign * mean / (std + EPSILON)
     return q
-
-
-def _quantiles(values: np.ndarray) -> Intervals:
-    low, high = np.quantile(values, ((1 - LEVEL) / 2, (1 + LEVEL) / 2), axis=0)
-    return Intervals(low, high)
 
 
 def mean_interval(scores: TaskScores) -> Intervals:

@@ -1,33 +1,41 @@
-"""A board as text: Markdown, LaTeX or cells for a terminal, which say by which rule; and CSV, which is for machines."""
+"""A board as text: cells and sentences for a terminal or a document (``markup``), and CSV, which is for machines."""
 
 from __future__ import annotations
 
 import csv
 import io
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
 from neuco_core.errors import UsageError
-from neuco_core.text import one_line
+from neuco_core.text import common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
 OVERLAP = "overlap"
 TEXT = ("text", "method", "task", "moves")
+WITH_DETAILS = "--details says why"
+HOW_MADE = "--details says how they were made"
 GROUPED = "Methods in a group are statistically indistinguishable"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Headers, rows of text, and what must be said below them. ``plain`` is the same board for machines."""
+    """Headers, rows of text, and what must be said below them. ``plain`` is the same board for machines.
+
+    For a terminal: ``brief`` are the notes without what is long, ``drop`` the columns that it does without if it is
+    narrow, the first one first, and ``best`` the cells (row, column) with the best value of a task.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...]
     plain: tuple[tuple[str, ...], ...] = ()
+    brief: tuple[str, ...] = ()
+    drop: tuple[int, ...] = ()
+    best: tuple[tuple[int, int], ...] = ()
 
 
 def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
@@ -39,12 +47,44 @@ def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
     columns = with_values(board.columns, board.shown)
     tasks = [task.id + f" {ARROW}" * (not task.greater_is_better) for task in board.tasks]
     headers = (RANK.label, "Method", *(column.label for column in columns), *tasks)
-    rows = [
+    shown = [row for row in board.shown if not row.same_as]
+    rows = tuple(
         (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
-        for row in board.shown
-    ]
-    said = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
-    return Grid(headers, tuple(rows), said, _plain(board, under))
+        for row in shown
+    )
+    said, short = (
+        tuple(one_line(note, LONGEST) for note in (*found, *more))
+        for found in (notes(board, under), brief(board, under))
+    )
+    best = tuple(_best(board, shown, under, 2 + len(columns))) if under else ()
+    return Grid(headers, rows, said, _plain(board, under), short, _dispensable(columns, board), best)
+
+
+def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> Iterable[tuple[int, int]]:
+    """The cells with the best value under each task; ``first`` is the place of the first task."""
+    for t, task in enumerate(board.tasks):
+        values = {
+            r: row.cells[task.id].values.get(under.key)
+            for r, row in enumerate(rows)
+            if row.rank and task.id in row.cells
+        }
+        known = {r: value for r, value in values.items() if value is not None}
+        higher = under.direction == "higher" or (not under.direction and task.greater_is_better)
+        top = (max if higher else min)(known.values(), default=None)
+        yield from ((r, first + t) for r, value in known.items() if value == top)
+
+
+def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
+    """The columns of a grid that a narrow terminal does without, the first one first.
+
+    Those of the kind from its last to its second, but for those with an interval; the tasks from the last; the others.
+    """
+    places = range(2, 2 + len(columns))
+    kept = {
+        i for i, c in zip(places, columns, strict=True) if i == 2 or any(c.key in row.intervals for row in board.rows)
+    }
+    tasks = range(2 + len(columns), 2 + len(columns) + len(board.tasks))
+    return (*(i for i in reversed(places) if i not in kept), *reversed(tasks), *sorted(kept, reverse=True))
 
 
 def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
@@ -53,6 +93,27 @@ def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
     rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
     name = (row.title or row.method) + " (baseline)" * row.baseline + f" ({OVERLAP})" * bool(row.overlaps)
     return rank, name, *(in_row(column, row) for column in columns)
+
+
+def brief(board: Board, under: Column | None = None) -> Iterable[str]:
+    """What is said below a table in a terminal; ``details`` have the rest."""
+    if board.published:
+        yield f"{board.published.description} Source: {board.published.source}"
+    yield f"Ranking: {board.rule}."
+    if not board.ranked and board.suite:
+        yield nobody(board.suite.id)
+    yield from _of_tasks(board, under, common_prefix([task.id for task in board.tasks]))
+    yield from board.notes
+    if board.uncertainty:
+        yield f"Intervals: {board.uncertainty.level:.0%}; {HOW_MADE}."
+    yield from _marked(board)
+    if any(overlaps(board)):
+        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
+    yield from copies(board)
+    left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
+    if left:
+        names, whys = join_names([*left], 2), {*left.values()}
+        yield f"Not ranked: {names}: {whys.pop()}" if len(whys) == 1 else f"Not ranked: {names}; {WITH_DETAILS}."
 
 
 def _under(board: Board, values: str) -> Column | None:
@@ -69,37 +130,46 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     yield f"Ranking: {board.rule}."
     if not board.ranked and board.suite:
         yield nobody(board.suite.id)
-    for column in board.task_columns[:1] if board.ranked else ():
-        known = ", ".join(f"{task.id} {show(column, task.values.get(column.key))}" for task in board.tasks)
-        yield f"{column.label}: {known}."
+    yield from _of_tasks(board, under)
     yield from board.notes
+    if board.uncertainty:
+        yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
+    yield from _marked(board)
+    yield from overlaps(board)
+    yield from copies(board)
+    for row in board.unranked:
+        if not row.same_as:
+            yield f"Not ranked: {row.method}: {why_unranked(row)}"
+
+
+def _of_tasks(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
+    """What stands beside the names of tasks, and under them; ``prefix`` is taken off the names."""
+    names, told = {task.id: task.id.removeprefix(prefix) for task in board.tasks}, f" ({prefix}…)" if prefix else ""
+    for column in board.task_columns[:1] if board.ranked else ():
+        known = ", ".join(f"{names[task.id]} {show(column, task.values.get(column.key))}" for task in board.tasks)
+        yield f"{column.label}{told}: {known}."
     if under and board.tasks and board.ranked:
         yield f"Values under the tasks: {under.label}."
     if lower := [task.id for task in board.tasks if not task.greater_is_better]:
         yield f"{ARROW} {LOWER}: {', '.join(lower)}."
-    if board.uncertainty:
-        yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
-    marked = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
-    if marked:
-        yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
-    yield from overlaps(board)
-    yield from copies(board)
-    for row in board.unranked:
-        yield f"Not ranked: {row.method}: {why_unranked(row)}"
+
+
+def _marked(board: Board) -> Iterable[str]:
+    found = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
+    if found:
+        yield f"{MARK} marks values that do not count: {', '.join(sorted(found))}."
 
 
 def copies(board: Board) -> Iterable[str]:
-    """Methods with the same values in every task: variants that are one method on this data, such as one season."""
-    alike: dict[tuple[object, ...], list[str]] = {}
-    for row in board.ranked:
-        if row.cells:
-            values = tuple(tuple(sorted(row.cells[task].values.items())) for task in sorted(row.cells))
-            alike.setdefault(values, []).append(row.method)
-    groups = [names for names in alike.values() if len(names) > 1]
-    if groups:
-        count = sum(map(len, groups)) - len(groups)
-        told = "; ".join(" = ".join(names) for names in groups)
-        yield f"{count} of {len(board.ranked)} rows are copies, with the scores of another row in every task: {told}."
+    """Methods that are one on this data, as variants by season are where there is one: one of each is ranked."""
+    alike: dict[str, list[str]] = {}
+    for row in board.rows:
+        if row.same_as:
+            alike.setdefault(row.same_as, []).append(row.method)
+    if alike:
+        told = "; ".join(" = ".join([first, *others]) for first, others in alike.items())
+        count = counted(sum(map(len, alike.values())), "method")
+        yield f"{count} with the same embeddings as another, not ranked: {told}."
 
 
 def overlaps(board: Board) -> Iterable[str]:
@@ -151,10 +221,16 @@ def details(board: Board) -> list[Section]:
     """All that there is to tell of a board, for a terminal; matrices are for the page."""
     groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
     sections = [s for s in board.sections if not s.matrix]
-    ranking = [s for s in sections if s.about == "ranking"]
-    tasks = [s for s in sections if s.about == "tasks"]
-    found = [methods(board), groups, *ranking, *([diagnostics(board)] if board.ranked else []), *tasks]
+    of = {about: [s for s in sections if s.about == about] for about in ("ranking", "robustness", "tasks")}
+    tasks = [*([diagnostics(board)] if board.ranked else []), *of["tasks"]]
+    found = [methods(board), groups, *of["ranking"], *of["robustness"], *tasks, remarks(board)]
     return [section for section in found if section.rows or section.empty]
+
+
+def remarks(board: Board) -> Section:
+    """What ``brief`` leaves out, in sentences."""
+    left_out = (note for note in notes(board) if note not in {*brief(board)})
+    return Section("Remarks", (Column("remark", "", format="text"),), tuple((note,) for note in left_out))
 
 
 def methods(board: Board) -> Section:
@@ -206,31 +282,3 @@ def to_csv(grid: Grid) -> str:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(grid.plain)
     return text.getvalue()
-
-
-def to_markdown(grid: Grid) -> str:
-    lines = ["| " + " | ".join(map(_markdown, row)) + " |" for row in (grid.headers, *grid.rows)]
-    lines.insert(1, "|" + "|".join("---" if i == 1 else "---:" for i in range(len(grid.headers))) + "|")
-    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in grid.notes)]) + "\n"
-
-
-def to_latex(grid: Grid) -> str:
-    """A tabular for the booktabs package; the notes are comments above it."""
-    columns = "rl" + "r" * (len(grid.headers) - 2)
-    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (grid.headers, *grid.rows)]
-    notes = [f"% {' '.join(note.split())}" for note in grid.notes]
-    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
-    return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
-
-
-def _markdown(text: str) -> str:
-    """Names are strangers' words: no markup, no second line, no cell of their own."""
-    return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
-
-
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
-_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
-
-
-def _latex(text: str) -> str:
-    return "".join(_LATEX.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in " ".join(text.split()))

@@ -10,7 +10,7 @@ from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.model import BoardRow, Column, plain, rounded
 from neuco_core.boards.values import RANK, show
 from neuco_core.boards.views.site import board_parts as parts
-from neuco_core.boards.views.site.board_table import layout, shades, short_names, table, value_of
+from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import clean
@@ -71,7 +71,7 @@ def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapp
         "choices": [{"key": column.key, "label": column.label} for column, _ in _choices(source)],
         "profile": [column.key for column in board.cell_columns].index(board.profile) if board.profile else None,
         "scatter": [plain(c) for key in board.scatter or () for c in board.columns if c.key == key],
-        "rows": [_row_data(source, row, columns, colours) for row in board.shown],
+        "rows": [_row_data(source, row, columns, colours) for row in lines_of(board)],
         "anew": rule_of(board),
         "splits": source.cells is not None,
         "quantiles": _quantiles(source),
@@ -92,7 +92,7 @@ def _row_data(
     words = source.method(row.method)
     cells = [row.cells[task.id].values if task.id in row.cells else {} for task in source.board.tasks]
     keys = [column.key for column in source.board.cell_columns]
-    found = {
+    return {
         "id": row.method,
         "title": clean(source.method_title(row.method)),
         "find": " ".join((row.method, words.title, *words.tags)).lower(),
@@ -103,13 +103,12 @@ def _row_data(
         "cells": [rounded([own.get(key) for key in keys], DIGITS) if own else None for own in cells],
         "heat": list(colours[row.method]),
     }
-    return found | ({"same": row.same_as} if row.same_as else {})
 
 
 def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
     """Counts by which the rows can be filtered, such as the size of an embedding, and their values."""
     integers = [column for column in layout(source.board).columns if column.format == "integer"]
-    rows = source.board.shown
+    rows = lines_of(source.board)
     found = [(c, sorted({v for row in rows if isinstance(v := value_of(row, c), int | float)})) for c in integers]
     return [(column, values) for column, values in found if len(values) > 1]
 
@@ -117,7 +116,7 @@ def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
 def _choices(source: BoardSource) -> list[tuple[Column, list[str]]]:
     """Facts by whose words the rows can be filtered, and the words; no word is a choice, too."""
     columns = [column for column in source.board.fact_columns if column.key in FILTERS]
-    found = [(c, sorted({str(row.facts.get(c.key, "")) for row in source.board.shown})) for c in columns]
+    found = [(c, sorted({str(row.facts.get(c.key, "")) for row in lines_of(source.board)})) for c in columns]
     return [(column, words) for column, words in found if len(words) > 1]
 
 
@@ -129,7 +128,7 @@ def _toolbar(source: BoardSource) -> Safe:
         controls.append(_choice("Cells", "show", [(column.key, column.label) for column in board.cell_columns]))
     if len(board.tasks) > 1:
         controls.append(_tasks(source))
-    if any(row.baseline for row in board.shown):
+    if any(row.baseline for row in lines_of(board)):
         controls.append(tag("label", tag("input", id="no-baselines", type="checkbox"), " Hide baselines"))
     if layout(board).more:
         controls.append(tag("label", tag("input", id="more", type="checkbox"), " More columns"))
@@ -176,7 +175,7 @@ def _filters(source: BoardSource) -> list[Safe]:
     for fact, words in _choices(source):
         named = [(word or UNKNOWN, word or UNKNOWN) for word in words]
         found.append(_choice(fact.label, f"is-{fact.key}", [("", "any"), *named]))
-    if any(row.overlaps for row in source.board.shown):
+    if any(row.overlaps for row in lines_of(source.board)):
         found.append(tag("label", tag("input", id="no-overlap", type="checkbox"), " Hide overlaps"))
     return found
 

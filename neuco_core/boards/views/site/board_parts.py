@@ -73,12 +73,13 @@ def _tiles(source: BoardSource) -> Iterable[tuple[str, object]]:
     first = [row for row in board.ranked if row.rank == 1]
     if first:
         names = ", ".join(source.method_title(row.method) for row in first[:3]) + ", …" * (len(first) > 3)
-        yield "Leader", join((tag("b", names), tag("span", " ".join(_leading(source, first)))))
+        yield "Leader", join((tag("b", names), tag("span", " · ".join(_leading(source, first)))))
     if board.groups is not None and len(board.ranked) > 1:
         ends = [
             row.rank for row, after in zip(board.ranked, board.ranked[1:], strict=False) if _apart(board, row, after)
         ]
-        said = f"after ranks {', '.join(map(str, ends[:6]))}" + ", …" * (len(ends) > 6) if ends else "none"
+        noun = "rank" if len(ends) == 1 else "ranks"
+        said = f"after {noun} {', '.join(map(str, ends[:6]))}" + ", …" * (len(ends) > 6) if ends else "none"
         yield "Clear gaps", tag("b", said)
     for column in board.task_columns[:1]:
         weighed = [(task.values[column.key] or 0, task.id) for task in board.tasks if column.key in task.values]
@@ -201,12 +202,13 @@ def scatter(board: Board) -> Safe:
     title = _scatter_title(board)
     return section(
         title,
-        _figure("scatter", f"{title}.", "With its interval; methods of one value stand side by side, by rank."),
+        _figure("scatter", f"{title}.", BESIDE),
         id_="size",
         note=POINT,
     )
 
 
+BESIDE = "With its interval; methods of one value stand side by side, by rank."
 POINT = "Hover or tap to identify a method; tick methods in the ranking to highlight them."
 
 
@@ -255,8 +257,8 @@ def _matrix(source: BoardSource, part: Section) -> Safe:
         for row in part.rows
     ]
     lead = [tag("p", part.lead, class_="lead")] if part.lead else []
-    tint = "The darker a cell, the more places it is from the board's own rank."
-    return join((*lead, table(heads, rows, caption=f"{part.title}. {tint}", class_="robust")))
+    tint = tag("p", "The darker a cell, the more places it is from the board's own rank.", class_="note")
+    return join((*lead, table(heads, rows, caption=part.title, class_="robust"), tint))
 
 
 def _moved(source: BoardSource, part: Section, row: tuple[Value, ...], column: Column, value: Value) -> Any:

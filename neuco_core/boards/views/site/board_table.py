@@ -39,10 +39,10 @@ class Layout:
 
 def layout(board: Board) -> Layout:
     """The columns that are drawn against each other are always shown; a board without tasks has room for all."""
-    known = with_values(board.columns, board.shown)
+    known = with_values(board.columns, lines_of(board))
     numbers = [column for column in known if column.format in ("number", "percent", "integer")]
     pair = [column for key in board.scatter or () for column in numbers if column.key == key]
-    bars = pair[-1:] or [column for column in numbers if any(column.key in r.intervals for r in board.shown)][:1]
+    bars = pair[-1:] or [column for column in numbers if any(column.key in r.intervals for r in lines_of(board))][:1]
     rest = [column for column in known if column not in bars]
     after = [column for column in rest if column in pair or not board.tasks or len(known) <= 3]
     more = [column for column in rest if column not in after]
@@ -55,6 +55,11 @@ def one_line(title: str) -> Safe:
     if len(head) < SHORTEST_HEAD or len(tail) > LONGEST_TAIL:
         return tag("span", title, class_="head")
     return join((tag("span", head, class_="head"), tag("span", f", {tail}", class_="tail")))
+
+
+def lines_of(board: Board) -> tuple[BoardRow, ...]:
+    """The rows of the table; a copy of another method is named beside that one."""
+    return tuple(row for row in board.shown if not row.same_as)
 
 
 def value_of(row: BoardRow, column: Column) -> str | Number:
@@ -93,10 +98,10 @@ def heat(board: Board, column: Column, task: BoardTask) -> Heat | None:
 
 def shades(board: Board) -> dict[str, list[str]]:
     """By method, for each column of cells a text with one character per task: its level, or - for none."""
-    found: dict[str, list[str]] = {row.method: [] for row in board.shown}
+    found: dict[str, list[str]] = {row.method: [] for row in lines_of(board)}
     for column in board.cell_columns:
         levels = [heat(board, column, task) for task in board.tasks]
-        for row in board.shown:
+        for row in lines_of(board):
             own = [row.cells.get(task.id, BoardCell()) for task in board.tasks]
             values = [cell.values.get(column.key) if cell.status == "ok" else None for cell in own]
             pairs = zip(levels, values, strict=True)
@@ -128,7 +133,7 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
     ends = {column: _ends(board, column) for column in place.drawn}
     apart = gaps(board)
     rows = []
-    for index, row in enumerate(board.shown):
+    for index, row in enumerate(lines_of(board)):
         cells = [_rank_cell(board, row), _name_cell(source, row), _axis_cell(board, row)]
         cells += [_bar_cell(column, row, ends[column]) for column in place.drawn]
         first = colours[row.method][0] if board.cell_columns else ""
@@ -183,8 +188,7 @@ def _task_heads(source: BoardSource) -> list[Safe]:
 def _rank_cell(board: Board, row: BoardRow) -> Safe:
     interval = row.intervals.get(RANK.key)
     if row.rank is None:
-        words = "=" if row.same_as else "not ranked"
-        return tag("td", tag("span", words, class_="soft", title=row.note or None), class_="rank")
+        return tag("td", tag("span", "not ranked", class_="soft", title=row.note or None), class_="rank")
     figures = show(RANK, interval) if interval else "?" if board.uncertainty is None else ""
     title = None if interval else "interval unknown"
     return tag("td", tag("b", row.rank), tag("small", figures, class_="range", title=title), class_="rank")
@@ -202,7 +206,12 @@ def _name_cell(source: BoardSource, row: BoardRow) -> Safe:
         if source.board.tasks
         else tag("span", one_line(title), class_="label", title=title)
     )
-    small = [tag("small", f"= {source.method_title(row.same_as)}")] if row.same_as else []
+    small = []
+    if same := [source.method_title(other.method) for other in source.board.rows if other.same_as == row.method]:
+        words = f"The same in every task as {', '.join(same)}"
+        small.append(
+            tag("small", f"= {same[0] if len(same) == 1 else f'{len(same)} others'}", class_="same", title=words)
+        )
     small += [tag("span", "baseline", class_="badge")] if row.baseline else []
     if row.overlaps:
         words = "; ".join(f"{dataset}: {said}" for dataset, said in row.overlaps.items())

@@ -10,15 +10,13 @@
   const place = () => cellColumns.indexOf(find(cellColumns, neuco.state.show));
   const rowOf = (line) => rows[Number(line.dataset.i)];
   const taskAt = (key) => tasks.findIndex((task) => "task:" + task.id === key);
-  const byName = new Map(rows.map((row) => [row.id, row]));
 
-  // A range is sorted by its lower end; a copy stands where the method stands that it is a copy of.
+  // A range is sorted by its lower end.
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    const own = row.same && byName.get(row.same) || row;
-    if (key === "rank") { return neuco.rank(own); }
-    const column = find(columns, key), cell = own.cells[taskAt(key)];
-    if (column) { return column.format === "range" ? (own.intervals[key] || [null])[0] : own.values[key]; }
+    if (key === "rank") { return neuco.rank(row); }
+    const column = find(columns, key), cell = row.cells[taskAt(key)];
+    if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
     return cell ? cell[place()] : null;
   }
   // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.

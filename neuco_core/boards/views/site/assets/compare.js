@@ -71,7 +71,7 @@
       const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((found) => found === side).length;
       return neuco.data.splits ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", not separated on " + count(0) + ". " : "";
     });
-    const told = node("p", {}, sums.join("") || "Only means are known: differences have no intervals.");
+    const told = node("p", {}, ...(neuco.data.splits ? sums.flatMap((words) => [words, node("br")]) : ["Only means are known: differences have no intervals."]));
     const inner = node("table", { "class": "plain" }, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
     return [told, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner)];
   }

@@ -1,0 +1,48 @@
+"""Runs a command in a pseudo-terminal of a given width, as a person sees it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+
+STYLE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def neuco_in_terminal(*args: str, columns: int = 80, **environment: str) -> str:
+    """What ``neuco`` writes to a terminal, styles included; it must succeed. What it warns of goes elsewhere."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    kept = {key: value for key, value in os.environ.items() if key not in ("COLUMNS", "NO_COLOR")}
+    command = [sys.executable, "-m", "neuco_core.cli", *args]
+    variables = {**kept, "TERM": "xterm", **environment}
+    with tempfile.TemporaryFile() as warnings:
+        with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=warnings, env=variables) as process:
+            os.close(theirs)
+            written = b"".join(_read(ours))
+        os.close(ours)
+        warnings.seek(0)
+        assert process.returncode == 0, warnings.read().decode()
+    return written.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> list[bytes]:
+    parts: list[bytes] = []
+    while True:
+        try:
+            part = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            return parts
+        if not part:
+            return parts
+        parts.append(part)
+
+
+def unstyled(text: str) -> str:
+    return STYLE.sub("", text)
