@@ -16,7 +16,7 @@ INK, SOFT, ACCENT = "#1d2733", "#aab4bf", "#0b7285"
 # Ten colours, then the same ones with other lines: no two of 40 methods look alike.
 COLOURS = tuple(f"C{number}" for number in range(10))
 STYLES = ("-", "--", ":", "-.")
-MANY = 60  # methods, of which lines are still told apart
+MANY, FIRST = 60, 10  # methods, of which lines are still told apart; and of more, those that are named
 
 
 def heat_map(board: Board, axes: Any) -> None:
@@ -25,11 +25,13 @@ def heat_map(board: Board, axes: Any) -> None:
     shades = [[_shade(board, task, row) for task in tasks] for row in rows]
     # Only the pale half of the colours, so that the numbers stay legible on all of them.
     axes.imshow(shades, aspect="auto", cmap="GnBu", vmin=-0.1, vmax=2)
-    for i, row in enumerate(rows):
+    many = len(rows) > MANY  # numbers in hundreds of lines could not be read
+    for i, row in enumerate(() if many else rows):
         for j, task in enumerate(tasks):
             axes.text(j, i, in_cell(column, row, task.id), ha="center", va="center", fontsize=7, color=INK)
     axes.set_xticks(range(len(tasks)), [_plain(task.id) for task in tasks], rotation=35, ha="right")
-    axes.set_yticks(range(len(rows)), [_plain(f"{row.rank}  {row.method}") for row in rows])
+    named = [place - 1 for place in _whole(len(rows))] if many else range(len(rows))
+    axes.set_yticks(named, [_plain(f"{rows[i].rank}  {rows[i].method}") for i in named])
     axes.tick_params(length=0)
     axes.set_title(f"{column.label}; the darker, the better on the task", loc="left", fontsize=9)
 
@@ -88,9 +90,13 @@ def bump_chart(history: Sequence[Version], axes: Any) -> None:
         known = [index for index, entry in enumerate(history) if method in entry.ranks]
         versions = [history[index].version for index in known]
         colour, style = COLOURS[number % len(COLOURS)], STYLES[number // len(COLOURS) % len(STYLES)]
+        last = history[known[-1]].ranks[method]
+        if len(methods) > MANY and last > FIRST:  # only the first are told apart; the others are the ground
+            axes.plot(versions, [shared[index][method] for index in known], color=SOFT, linewidth=0.4, zorder=0)
+            continue
         places = [shared[index][method] for index in known]
         axes.plot(versions, places, color=colour, linestyle=style, marker="o", linewidth=1.6, markersize=4)
-        ends.setdefault((versions[-1], history[known[-1]].ranks[method]), []).append(_plain(method))
+        ends.setdefault((versions[-1], last), []).append(_plain(method))
     for end, names in ends.items():  # methods that share a rank share a label
         offset = {"xytext": (6, 0), "textcoords": "offset points"}
         axes.annotate(", ".join(names), end, va="center", fontsize=7, **offset)
@@ -130,7 +136,7 @@ def draw(path: Path, board: Board, history: Sequence[Version], kind: str) -> Non
 
     with matplotlib.rc_context({"font.size": 8}):
         width = 3 + 0.6 * len(board.tasks) if kind == "heat" else 6.5
-        line = 0.24 if kind == "heat" or len(board.ranked) <= MANY else 0.03
+        line = 0.24 if len(board.ranked) <= MANY else 0.03
         figure, axes = blank(max(5.0, width), 1.2 + line * len(board.ranked))
         if kind == "bump":
             bump_chart(history, axes)

@@ -228,11 +228,7 @@ def task_section(source: BoardSource) -> Safe:
         label = next(c.label for c in board.cell_columns if c.key == board.profile)
         words = f"Each line is a method, each axis a task: the higher, the better its {label.lower()}."
         drawn = _figure("parallel", "Profiles.", words)
-    helps = [
-        f"{column.label}: {column.help[:1].lower()}{column.help[1:]}."
-        for column in board.task_columns
-        if column.help and board.ranked
-    ]
+    helps = [f"{column.label}: {column.help}." for column in board.task_columns if column.help and board.ranked]
     listed = _section(source, diagnostics(board), most=len(board.tasks))
     return section("Tasks", listed, drawn, *own, id_="tasks", note=" ".join(helps))
 

@@ -143,7 +143,10 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
         rows.append(tag("tr", *cells, data_i=index, class_=class_))
     size = f"{counted(len(board.ranked), 'ranked method')}, {counted(len(board.tasks), 'task')}"
     caption = f"{source.title}: {size}"
-    inner = tag("table", tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows), id="board")
+    # How much room there is for names.
+    room = "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
+    parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
+    inner = tag("table", *parts, id="board", class_=room)
     return scroll("div", inner, label=caption, class_="scroll board")
 
 
@@ -207,11 +210,9 @@ def _name_cell(source: BoardSource, row: BoardRow) -> Safe:
         else tag("span", one_line(title), class_="label", title=title)
     )
     small = []
-    if same := [source.method_title(other.method) for other in source.board.rows if other.same_as == row.method]:
-        words = f"The same in every task as {', '.join(same)}"
-        small.append(
-            tag("small", f"= {same[0] if len(same) == 1 else f'{len(same)} others'}", class_="same", title=words)
-        )
+    if same := [other.method for other in source.board.rows if other.same_as == row.method]:
+        words = f"The same in every task: {', '.join(map(source.method_title, same))}"
+        small.append(tag("small", f"= {', '.join(same)}", class_="same", title=words))
     small += [tag("span", "baseline", class_="badge")] if row.baseline else []
     if row.overlaps:
         words = "; ".join(f"{dataset}: {said}" for dataset, said in row.overlaps.items())
