@@ -93,10 +93,14 @@ def _bands(dataset: Dataset) -> tuple[list[str], bool]:
 
 
 def _stretch(values: np.ndarray) -> np.ndarray:
-    """Bytes, by one scale for all pictures of a task, so that they can be compared; clouds and snow may be cut."""
-    finite = values[np.isfinite(values)]
-    low, high = np.percentile(finite, (1, 90)) if finite.size else (0.0, 1.0)
-    share = np.clip((np.nan_to_num(values, nan=low) - low) / ((high - low) or 1.0), 0.0, 1.0)
+    """Bytes, by one scale for all pictures of a task, so that they can be compared; clouds and snow may be cut.
+
+    Haze adds light, most of it blue: what each band has at least is taken off. ``values`` end with the bands.
+    """
+    known = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
+    low = np.nanpercentile(known, 1, axis=0)
+    high = np.nanpercentile(known - low, 90)
+    share = np.clip(np.nan_to_num((values - low) / (high or 1.0)), 0.0, 1.0)
     # Screens expect more light in the shadows than a sensor counts.
     bytes_: np.ndarray = (255 * share ** (1 / 1.8)).round().astype(np.uint8)
     return bytes_

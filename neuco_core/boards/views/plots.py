@@ -100,8 +100,17 @@ def bump_chart(history: Sequence[Version], axes: Any) -> None:
     for end, names in ends.items():  # methods that share a rank share a label
         offset = {"xytext": (6, 0), "textcoords": "offset points"}
         axes.annotate(", ".join(names), end, va="center", fontsize=7, **offset)
+    last_rank = max(rank for entry in history for rank in entry.ranks.values())
+    if len(methods) > MANY:
+        axes.set_yscale("log")  # the first, which are named, need most of the room
+        axes.set_yticks(
+            [place for place in (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000) if place <= last_rank], minor=False
+        )
+        axes.yaxis.set_major_formatter("{x:.0f}")
+        axes.minorticks_off()
+    else:
+        axes.set_yticks(_whole(last_rank))
     axes.invert_yaxis()
-    axes.set_yticks(_whole(max(rank for entry in history for rank in entry.ranks.values())))
     axes.set_xticks([entry.version for entry in history])
     axes.set_xlabel("version of the board")
     axes.set_ylabel("rank")

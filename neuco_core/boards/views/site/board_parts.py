@@ -105,7 +105,8 @@ def _leading(source: BoardSource, first: Sequence[BoardRow]) -> Iterable[str]:
         names = others[0] if len(others) == 1 else f"{others[0]} and {counted(len(others) - 1, 'other')}"
         yield f"not separable from {names}"
     for column in board.columns:
-        if column.format == "percent" and len(board.ranked) > len(first) == 1:
+        known = first[0].values.get(column.key) is not None
+        if column.format == "percent" and known and len(board.ranked) > len(first) == 1:
             best = max(board.ranked, key=lambda row: _number(row, column))
             yield f"{column.label} {shown(column, first[0].values.get(column.key))}"
             if _number(best, column) > _number(first[0], column):

@@ -242,7 +242,8 @@ def _bar_cell(column: Column, row: BoardRow, ends: tuple[float, float]) -> Safe:
     between = shown(column, interval) if interval else ""
     label = f"{column.label} {shown(column, value)}" + (f", between {between}" if between else "")
     drawn = charts.value_bar(value, interval, ends, label)
-    return tag("td", tag("div", figure, drawn, tag("small", between, class_="ends")), class_="amount")
+    ends_ = [tag("small", between, class_="ends")] if between else []
+    return tag("td", tag("div", figure, drawn, *ends_), class_="amount")
 
 
 def _class(place: Layout, column: Column) -> str:

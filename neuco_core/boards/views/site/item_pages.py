@@ -166,14 +166,10 @@ def _samples(source: BoardSource, task: str) -> Safe:
         size = {"width": count * width, "height": height}
         words = f"Sample {picture.id}, {', '.join(picture.seasons)}, label {picture.label}"
         image = tag("img", src=f"{task}-{number}.png", alt=words, **size, loading="lazy")
-        named = [tag("small", " · ".join(picture.seasons))] if len(picture.seasons) > 1 else []
-        shown_.append(
-            tag(
-                "figure",
-                image,
-                tag("figcaption", tag("b", picture.label), " ", tag("span", picture.id[:16], title=picture.id), *named),
-            )
-        )
+        seasons = [tag("small", " · ".join(picture.seasons))] if count > 1 else []
+        name = tag("span", picture.id[:16], title=picture.id)
+        caption = tag("figcaption", tag("b", picture.label), " ", name, *seasons)
+        shown_.append(tag("figure", image, caption, class_=None if count > 1 else "one"))
     note = (
         "From the whole range of labels, in true colour where the dataset has it. The card says where they come from."
     )
