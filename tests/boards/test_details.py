@@ -95,8 +95,8 @@ def test_a_first_that_is_not_the_likeliest_is_explained() -> None:
     (told,) = (note for note in board.notes if "is first in more replicates" in note)
     assert told == (
         "m003 is first by the scores as they are, but m002 is first in more replicates "
-        f"({likeliest.values['best']:.0%} against {first.values['best']:.0%}): plausible ranks are m003 1–8 and m002 1–8."
-        " The splits do not tell the two apart."
+        f"({likeliest.values['best']:.0%} against {first.values['best']:.0%}): plausible ranks are m003 1–8 and "
+        "m002 1–8. The splits do not tell the two apart."
     )
 
 

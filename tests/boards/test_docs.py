@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import neuco_core
-from benchmarks import intervals
+from benchmarks import intervals, rank_intervals
 from neuco_core import list_methods
 from neuco_core.boards.model import EXACT, RANDOM, SCHEMA
 from neuco_core.boards.published import read_published
@@ -113,6 +113,36 @@ def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_
     plain = [shares[column + 1] for (_, kind), shares in found.items() if kind == "F1, 1/3"]
     assert min(held) >= 93.5, "intervals of F1 cover"
     assert max(plain) < 91, "and would not without the factor"
+
+
+def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
+    lines = text.split("| world | held |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    found = {name: [float(value.removesuffix(" %")) for value in values] for name, *values in cells}
+    names = [world.name for world in rank_intervals.worlds(None)]
+    assert [name for name in found if name != "GEO-Bench-2"] == names
+    folded = {name: values for name, values in found.items() if "copies ranked" not in name}
+    low = min(held for held, *_ in folded.values())
+    assert low >= 95
+    assert says(text, "On average over the methods they held at least 95 % in every world in which copies are folded")
+    boards = [name for name in folded if ("," in name and "×" not in name) or name in ("mini", "embedded", "Table 4")]
+    worst = min(folded[name][1] for name in boards)
+    assert says(text, f"no method of a shipped or published board less often than {worst:.0f} %")
+    wide = sum(held > 99 for held, *_ in found.values())
+    assert says(text, f"in {wide} of {len(found)} worlds they held more than 99 %")
+    assert says(text, f"if they took part, would be held in {found['olinda-blocks, copies ranked'][0]} %")
+    assert says(text, f"where noise decides, the best true place was held in {found['noise decides'][1]:.0f} %")
+
+
+def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_scale() -> None:
+    (world,) = (world for world in rank_intervals.worlds(None) if world.name == "olinda-blocks, folded")
+    found = rank_intervals.measure(world, 60)
+    held, worst, ranks = found["held"]
+    assert 90 <= held <= 99
+    assert worst >= 80
+    assert held > found["before"][0]
+    assert worst > found["before"][1] + 10
+    assert ranks < 4
 
 
 def test_the_benchmark_runs_and_intervals_of_f1_cover_on_a_small_scale() -> None:

@@ -95,6 +95,8 @@ def _lead(board: Computed, ranks: np.ndarray, left_out: Mapping[str, tuple[Seque
         low, high = ranks[:, most].min(), ranks[:, most].max()
         words.append(f"{board.names[most]} moves most, between ranks {low} and {high}")
     for noun, (names, moves) in left_out.items():
+        if len(names) < 2:
+            continue
         if moves:
             out = max(moves, key=lambda one: len(moves[one]))
             words.append(f"leaving out {noun} {names[out]} moves {counted(len(moves[out]), 'method')}")
