@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from neuco_core.cli import main
+from neuco_core.cli.show import show
 from neuco_core.cubes.pictures import Picture, pictures, to_png
 from neuco_core.plugins.catalog import load_task
 from neuco_core.tables.labels import load_labels
@@ -50,9 +50,9 @@ def test_a_png_is_what_was_drawn() -> None:
 
 
 def test_the_command_draws_them(tmp_path: Path) -> None:
-    run = CliRunner().invoke(main, ["show", "mini_clouds", "--images", str(tmp_path / "out.png")])
+    run = CliRunner().invoke(show, ["mini_clouds", "--images", str(tmp_path / "out.png")])
     assert run.exit_code == 0, run.output
     assert run.output.startswith("4 samples of mini_clouds: ")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    run = CliRunner().invoke(main, ["show", "mini_clouds", "--images", str(tmp_path / "out.bmp")])
+    run = CliRunner().invoke(show, ["mini_clouds", "--images", str(tmp_path / "out.bmp")])
     assert run.exit_code != 0
