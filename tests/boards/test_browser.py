@@ -159,6 +159,7 @@ def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
     page = reader.open(BOARD)
     cell = page.locator("tr[data-i='3'] td.cell").nth(1)
     cell.click()
+    page.locator("#cell[open]").wait_for()
     assert page.locator("#cell .split").count() == 40
     assert page.locator("#cell h2").inner_text().endswith("on t01")
     assert page.locator("#cell dd").first.inner_text() == cell.inner_text()
@@ -167,6 +168,7 @@ def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
     page.locator("#board .name a").first.focus()
     for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
         page.keyboard.press(key)
+    page.locator("#cell[open]").wait_for()  # what is behind the cell has been loaded
     second = page.evaluate("neuco.data.rows[1].title")
     assert page.locator("#cell h2").inner_text() == f"{second} on t01"
     page.click("#cell-close")

@@ -13,7 +13,7 @@ from neuco_core.boards.views.site.html import Safe, code_box, join, linked, sect
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
 
-MANY = 12
+MANY, MOST = 12, 60  # rows of a small table, and of a large one
 CANNOT = (
     "They hold for these samples, these labels and these embeddings. What another training run of an encoder, or "
     "scenes from elsewhere, would change is not in them."
@@ -251,11 +251,12 @@ def _matrix(source: BoardSource, part: Section) -> Safe:
     heads = [column.label if column.format in TEXT else (column.label, "number") for column in part.columns]
     rows = [
         tuple(_moved(source, part, row, column, value) for column, value in zip(part.columns, row, strict=True))
-        for row in part.rows
+        for row in part.rows[:MOST]
     ]
     lead = [tag("p", part.lead, class_="lead")] if part.lead else []
+    cut = f", first {MOST} of {len(part.rows)}; all are in the JSON file" if len(part.rows) > MOST else ""
     tint = tag("p", "The darker a cell, the more places it is from the board's own rank.", class_="note")
-    return join((*lead, table(heads, rows, caption=part.title, class_="robust"), tint))
+    return join((*lead, table(heads, rows, caption=part.title + cut, class_="robust"), tint))
 
 
 def _moved(source: BoardSource, part: Section, row: tuple[Value, ...], column: Column, value: Value) -> Any:

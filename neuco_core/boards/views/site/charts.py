@@ -61,7 +61,7 @@ def value_bar(value: float, interval: Interval | None, ends: tuple[float, float]
     low, high = min(ends[0], 0.0), max(ends[1], 0.0)
     first, last = sorted((0.0, value))
     size = 94 * (last - first) / ((high - low) or 1)
-    parts = [tag("rect", x=_share(first, low, high), width=f"{size:.2f}%", y="25%", height="50%", class_="amount")]
+    parts = [tag("rect", x=_share(first, low, high), width=f"{size:.2f}%", y="25%", height="50%")]
     if interval and interval.low is not None and interval.high is not None:
         places = {"x1": _share(interval.low, low, high), "x2": _share(interval.high, low, high)}
         parts.append(tag("line", **places, y1="50%", y2="50%", class_="whisker"))

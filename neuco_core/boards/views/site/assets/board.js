@@ -142,7 +142,7 @@
     const off = neuco.list(state.off);
     taskBoxes.forEach((box) => { box.checked = !off.includes(box.dataset.task); });
     if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
-    table.classList.toggle("no-more", !state.more);
+    table.classList.toggle("with-more", Boolean(state.more));
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
