@@ -219,7 +219,7 @@ def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
     assert page.locator("#board tbody tr").count() == 12
     assert not page.locator("#toolbar").is_visible()
     assert page.locator("main > section:visible").count() == 8  # all tabs, below each other
-    assert page.locator("[data-needs-script]:visible").count() == 0
+    assert page.locator("[data-needs-script]:visible, .pick:visible").count() == 0
     context.close()
 
 

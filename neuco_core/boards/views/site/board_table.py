@@ -20,6 +20,7 @@ LEVELS = 10
 SHADES = "0123456789a"  # a level as one character, for the scripts
 AXIS = "place"
 SHORTEST_HEAD, LONGEST_TAIL = 9, 30  # characters, of a name that is cut
+LONG = 100  # rows
 LONGEST_WORD = 14  # in the head of a column
 Heat = Callable[[float], int]
 
@@ -146,7 +147,9 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
     # How much room there is for names.
     room = "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
     parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
-    inner = tag("table", *parts, id="board", class_=room)
+    # A long table would be laid out again with every part of it that arrives; scripts show it when it is all there.
+    look = " ".join(filter(None, (room, "long" if len(rows) > LONG else "")))
+    inner = tag("table", *parts, id="board", class_=look or None)
     return scroll("div", inner, label=caption, class_="scroll board")
 
 
@@ -217,10 +220,9 @@ def _name_cell(source: BoardSource, row: BoardRow) -> Safe:
     if row.overlaps:
         words = "; ".join(f"{dataset}: {said}" for dataset, said in row.overlaps.items())
         small.append(tag("span", OVERLAP, class_="badge warn", title=words))
-    drawn = bool(source.board.tasks)  # without tasks there is nothing to compare: it then stays hidden
-    pick = tag(
-        "input", type="checkbox", class_="pick", aria_label=f"Select {title}", hidden=True, data_needs_script=drawn
-    )
+    # Without tasks there is nothing to compare. Without scripts the style sheet hides it.
+    hidden = not source.board.tasks
+    pick = tag("input", type="checkbox", class_="pick", aria_label=f"Select {title}", hidden=hidden)
     return tag("th", tag("div", pick, label, *small), scope="row", class_="name")
 
 

@@ -147,7 +147,7 @@
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
   let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
-  table.classList.add("by-rank");
+  table.classList.add("by-rank", "ready");
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }
