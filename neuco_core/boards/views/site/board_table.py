@@ -147,7 +147,7 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
     # How much room there is for names.
     room = "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
     parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
-    # A long table would be laid out again with every part of it that arrives; scripts show it when it is all there.
+    # Of a long table the first rows are drawn at once, and the rest when they can be used.
     look = " ".join(filter(None, (room, "long" if len(rows) > LONG else "")))
     inner = tag("table", *parts, id="board", class_=look or None)
     return scroll("div", inner, label=caption, class_="scroll board")

@@ -169,11 +169,12 @@ def _samples(source: BoardSource, task: str) -> Safe:
         seasons = [tag("small", " · ".join(picture.seasons))] if count > 1 else []
         name = tag("span", picture.id[:16], title=picture.id)
         caption = tag("figcaption", tag("b", picture.label), " ", name, *seasons)
-        shown_.append(tag("figure", image, caption, class_=None if count > 1 else "one"))
+        shown_.append(tag("figure", image, caption))
+    look = "samples small" if found and len(found[0].seasons) == 1 else "samples"
     note = (
         "From the whole range of labels, in true colour where the dataset has it. The card says where they come from."
     )
-    return section("Samples", tag("div", *shown_, class_="samples"), id_="samples", note=note) if found else Safe("")
+    return section("Samples", tag("div", *shown_, class_=look), id_="samples", note=note) if found else Safe("")
 
 
 def _labels(source: BoardSource, task: str) -> Safe:

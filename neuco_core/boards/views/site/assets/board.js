@@ -63,7 +63,7 @@
     byId("chosen").hidden = !picked.size;
     byId("chosen-said").textContent = picked.size + " selected ";
     // What is focused must not lie under the header, which stays in place.
-    table.style.setProperty("--head", table.tHead.offsetHeight + "px");
+    requestAnimationFrame(() => table.style.setProperty("--head", table.tHead.offsetHeight + "px"));
   }
   function said() {
     const own = neuco.anew();
@@ -147,7 +147,9 @@
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
   let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
-  table.classList.add("by-rank", "ready");
+  table.classList.add("by-rank");
+  // Of a long table the first screens are drawn first, then the rest.
+  requestAnimationFrame(() => setTimeout(() => table.classList.add("ready")));
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }
