@@ -11,7 +11,7 @@ MODELS ?= .venv-models
 PANDAS2 := .venv-pandas2
 
 .DEFAULT_GOAL := help
-.PHONY: help score test test-models test-pandas2 lint format docs clean
+.PHONY: help score test test-models test-pandas2 test-axe lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, t
 
 test-pandas2: $(READY) $(PANDAS2)/ready  ## run the tests of GEO-Bench's files with pandas 2 beside pandas 3
 	@$(BIN)/python -m pytest -q tests/geobench/test_validate.py $(ARGS)
+
+test-axe: $(COMPILED) .venv/parts build/axe/package.json  ## check that everybody can use the pages: axe-core, which needs npm
+	@$(BIN)/python -m pytest -q tests/boards/test_axe.py $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
@@ -57,6 +60,9 @@ $(READY): pyproject.toml constraints.txt
 $(COMPILED): $(READY) $(KERNELS)
 	@$(BIN)/python -m neuco_core.scoring.warm
 	@touch $@
+
+build/axe/package.json:
+	@npm install --silent --ignore-scripts --prefix build/axe axe-core@4.14.0
 
 .venv/parts: $(READY) ci/parts.sh
 	@sh ci/parts.sh

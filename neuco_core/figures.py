@@ -49,6 +49,13 @@ def save(figure: Figure, path: Path, dpi: int = 110) -> None:
     _write(path, buffer)
 
 
+def png(figure: Figure, dpi: int = 110) -> bytes:
+    """A figure as the bytes of a PNG."""
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=dpi, metadata={STAMPS[".png"]: None})
+    return buffer.getvalue()
+
+
 class Frames:
     """Figures that differ in few artists: all else, which takes most of the time, is drawn once.
 

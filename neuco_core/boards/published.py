@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Annotated, Any, Literal
 
 from msgspec import Meta, field
+from msgspec.structs import replace
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
@@ -15,6 +17,8 @@ from neuco_core.boards.model import Board, BoardTask, Column, Id, Number, Part, 
 from neuco_core.errors import DataError
 from neuco_core.paths import layers
 
+METRICS = {"r2": "R²"}
+Q = re.compile(r"\bQ\b")
 Finite = Annotated[float, Meta(gt=-1e100, lt=1e100)]
 
 
@@ -91,7 +95,31 @@ class Published(Part, frozen=True, kw_only=True):
         """A board like a computed one, marked as published."""
         about = Publication(self.id, self.title, self.description, self.citation, self.source)
         chosen = {**self.options, **(options or {})}
-        return rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)
+        board = rank_cells(self.cells(), self.kind, chosen, published=about, fact_columns=self.fact_columns)
+        printed = self.tasks and self.kind == "neuco"
+        return _without_q(board, METRICS.get(self.metric, self.metric)) if printed else board
+
+
+def _without_q(board: Board, metric: str) -> Board:
+    """The board with what would be called Q called what it is: 100 times the printed mean."""
+
+    def named(columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        return tuple(
+            replace(c, label=Q.sub(f"100 · {metric}", c.label), help=Q.sub(f"100 · {metric}", c.help)) for c in columns
+        )
+
+    sections = tuple(
+        replace(part, title=Q.sub(f"100 · {metric}", part.title), columns=named(part.columns))
+        for part in board.sections
+    )
+    task_columns = named(board.task_columns)
+    return replace(
+        board,
+        columns=named(board.columns),
+        cell_columns=named(board.cell_columns),
+        task_columns=task_columns,
+        sections=sections,
+    )
 
 
 def read_published(path: Path) -> Published:

@@ -226,13 +226,16 @@ def plot(name: str, kind: str, out: Path) -> None:
 
 @leaderboard.command()
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder.")
+@click.option(
+    "--address", default="", help="Where the site will be, https://…: links to a board then show a picture of it."
+)
 @SUITES
-def site(out: Path, suites: Sequence[str]) -> None:
+def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
     from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
 
-    pages = write_site(gather(registry_dir(), suites), out)
+    pages = write_site(gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,17 +14,38 @@ from neuco_core.cli.output import clean, echo_json, json_option
 
 @click.command()
 @click.argument("name", shell_complete=ids_of("task", "method", "dataset", "suite"))
+@click.option(
+    "--images",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw a few samples of the task NAME into this file (PNG, SVG or PDF).",
+)
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(name: str, images: Path | None, as_json: bool) -> None:
     """Show what is known of NAME: a task, method, dataset, suite, protocol, metric, probe or splitter.
 
-    Besides what it declares: labels, pins, its card and scores on record. Nothing is fetched for that.
+    Besides what it declares: labels, pins, its card and scores on record. Nothing is fetched for that. --images
+    reads the labels and a few samples of a task, and draws these in true colour, one picture for each season.
     """
+    if images is not None:
+        _draw(name, images)
+        return
     specs = _find(name)
     if as_json:
         echo_json([{"noun": noun, **spec} for noun, spec in specs])
         return
     click.echo("\n\n".join("\n".join(_lines(noun, spec)) for noun, spec in specs))
+
+
+def _draw(name: str, path: Path) -> None:
+    from neuco_core.cubes.pictures import pictures, sheet
+    from neuco_core.figures import check_target, save
+    from neuco_core.plugins.catalog import load_task
+
+    check_target(path)
+    task = load_task(name)
+    found = pictures(task)
+    save(sheet(task, found), path, dpi=160)
+    click.echo(f"{len(found)} samples of {task.label}: {path}")
 
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:

@@ -24,6 +24,7 @@ class Reader:
 
     def __init__(self, context: Any, site: Path) -> None:
         self.page = context.new_page()
+        self.page.set_default_timeout(8000)
         self.site = site
         self.troubles: list[str] = []
         self.requests: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def column(page: Any, key: str) -> list[float]:
     texts = page.evaluate(
         "key => { const i = [...document.querySelectorAll('#board thead th')].findIndex(h => h.dataset.key === key);"
         "const rows = [...document.querySelectorAll('#board tbody tr')].filter(r => !r.hidden);"
-        "return rows.map(r => r.cells[i].firstChild.textContent); }",
+        "return rows.map(r => (r.cells[i].querySelector('.figure') || r.cells[i].firstChild).textContent); }",
         key,
     )
     return [float(text.replace("−", "-")) for text in texts if text != "–"]
@@ -61,7 +62,7 @@ def test_the_table_starts_by_rank_without_any_filter(reader: Reader) -> None:
 
 @pytest.mark.parametrize("key", ["mean_q", "task:t01", "weighted_rank", "dim"])
 def test_columns_sort_both_ways(reader: Reader, key: str) -> None:
-    page = reader.open(BOARD)
+    page = reader.open(f"{BOARD}#more=show")
     header(page, key).locator("button").click()
     first = column(page, key)
     ascending = header(page, key).get_attribute("aria-sort") == "ascending"
@@ -81,7 +82,10 @@ def test_search_finds_by_id_title_and_tag(reader: Reader) -> None:
         assert shown(page) == expected
     page.fill("#search", "nothing of that name")
     assert shown(page) == []
-    assert page.inner_text("#parallel-says") == page.inner_text("#scatter-says") == "No ranked method is shown."
+    for tab, figure in (("tasks", "#parallel-says"), ("size", "#scatter-says")):
+        page.click(f"#tabs a[href='#{tab}']")
+        assert page.inner_text(figure) == "No ranked method is shown."
+    page.keyboard.press("/")  # opens the ranking, too
     page.keyboard.press("Escape")
     assert len(shown(page)) == 12
 
@@ -90,10 +94,12 @@ def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
     page = reader.open(BOARD)
     before = dict(zip(shown(page), page.locator("td.rank").all_inner_texts(), strict=True))
     page.check("#no-baselines")
+    page.click("summary:text('Filters')")
     page.select_option("#max-dim", "64")
+    page.click("summary:text('Filters')")
     assert "m002" not in shown(page)
     assert set(shown(page)) < set(before)
-    assert "not recomputed" in page.locator("#status").inner_text()
+    assert "those of the whole board" in page.locator("#status").inner_text()
     chips = page.locator("#chips button")
     assert chips.all_inner_texts() == ["no baselines ×", "Size at most 64 ×", "Remove all"]
     visible = page.locator("#board tbody tr:visible td.rank").all_inner_texts()
@@ -111,6 +117,95 @@ def test_another_value_in_the_cells(reader: Reader) -> None:
     assert sorted(column(page, "task:t00")) == list(range(1, 12))
     page.select_option("#show", "q")
     assert max(column(page, "task:t00")) > 5
+
+
+@pytest.mark.parametrize(("value", "best"), [("score", max), ("std", min), ("q", max), ("rank", min)])
+def test_colour_and_outline_follow_the_value_shown(
+    reader: Reader, value: str, best: Callable[[list[float]], float]
+) -> None:
+    page = reader.open(f"{BOARD}#show={value}")
+    marked = page.locator("#board td.cell:nth-child(5).h10").all_inner_texts()  # the first task
+    shown_ = column(page, "task:t00")
+    assert {float(text) for text in marked} == {best(shown_)}
+
+
+def test_tabs_have_an_address_and_one_is_open(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    names = [
+        "Ranking",
+        "Compare",
+        "Mean Q against size",
+        "Tasks",
+        "Robustness",
+        "History",
+        "How to read this",
+        "Submit",
+    ]
+    assert page.locator("#tabs a").all_inner_texts() == names
+    for link in page.locator("#tabs a").all():
+        link.click()
+        assert page.locator("main > section:visible").count() == 1
+        assert link.get_attribute("aria-current") == "true"
+    assert page.url.endswith("#submit")
+    page = reader.open(f"{BOARD}#robustness")
+    assert page.locator("#robustness").is_visible()
+    page.click("a:text('what changed')")
+    assert page.locator("#history").is_visible()
+    page = reader.open(f"{BOARD}#q=m00&tab=tasks")
+    assert page.locator("#tasks").is_visible()
+
+
+def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    cell = page.locator("tr[data-i='3'] td.cell").nth(1)
+    cell.click()
+    page.locator("#cell[open]").wait_for()
+    assert page.locator("#cell .split").count() == 40
+    assert page.locator("#cell h2").inner_text().endswith("on t01")
+    assert page.locator("#cell dd").first.inner_text() == cell.inner_text()
+    page.keyboard.press("Escape")
+    assert not page.locator("#cell").is_visible()
+    page.locator("#board .name a").first.focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Enter"):
+        page.keyboard.press(key)
+    page.locator("#cell[open]").wait_for()  # what is behind the cell has been loaded
+    second = page.evaluate("neuco.data.rows[1].title")
+    assert page.locator("#cell h2").inner_text() == f"{second} on t01"
+    page.click("#cell-close")
+    assert page.evaluate("document.activeElement.className").startswith("cell")
+
+
+def test_tasks_and_methods_can_be_left_out(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    before = page.locator("td.rank").all_inner_texts()
+    page.click("#choose summary")
+    page.uncheck("[data-task=t00]")
+    page.click("#choose summary")
+    assert not header(page, "task:t00").is_visible()
+    assert "Ranked anew on 4 of 5 tasks among 11 methods" in page.inner_text("#status")
+    page.locator(".pick").first.check()
+    page.click("#go-without")
+    assert "Ranked anew on 4 of 5 tasks among 10 methods" in page.inner_text("#status")
+    assert page.locator("tr[data-i='0']").is_hidden()
+    assert "was " in page.locator("#board tbody tr:visible .range").first.inner_text()
+    page.click("#chips button:last-child")
+    assert page.locator("td.rank").all_inner_texts() == before
+    assert page.locator("#board.anew").count() == 0
+
+
+def test_methods_are_compared_in_pairs(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    for place in (2, 5, 7):
+        page.locator(f"tr[data-i='{place}'] .pick").check()
+    page.click("#go-compare")
+    names = page.evaluate("[2, 5, 7].map(i => neuco.data.rows[i].title)")
+    table = page.locator("#compared table")
+    assert [head.split(" ", 1)[1] for head in table.locator(".named").all_inner_texts()] == names
+    assert table.locator("td.gap").count() == 2 * 5
+    assert page.locator("#compared select").count() == 4
+    page.locator("#compared select").last.select_option("m001")
+    page.locator("#compared td.gap").nth(14).wait_for()
+    assert "pick=" in page.url
 
 
 def test_a_link_shows_the_same_view(reader: Reader) -> None:
@@ -132,16 +227,15 @@ def test_a_link_shows_the_same_view(reader: Reader) -> None:
 
 def test_a_link_made_up_by_a_stranger_does_no_harm(reader: Reader) -> None:
     for nonsense in (
-        "sort=__proto__&dir=up&show=constructor&base=1&kind=x&max-dim=NaN&pick=%00,x",
+        "sort=__proto__&dir=up&show=constructor&base=1&tab=x&max-dim=NaN&pick=%00,x&off=t9&out=x",
         "sort=task:x&max-dim=17",
     ):
         page = reader.open(f"{BOARD}#{nonsense}")
         page.reload()
         said = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
-        assert said == [["show", "score"], ["sort", "rank"]]
+        assert said == [["show", "score"], ["sort", "rank"], ["tab", "ranking"]]
         assert header(page, "rank").get_attribute("aria-sort") == "ascending"
         assert len(shown(page)) == 12
-        assert page.locator("#parallel path").count() == 11
         assert page.locator("#chips button").count() == 0
     page = reader.open(BOARD + "#q=%3Cimg%20src%3Dx%20onerror%3Dalert(3)%3E")
     assert page.locator("#chips button").first.inner_text().startswith("name contains “<img")
@@ -150,8 +244,8 @@ def test_a_link_made_up_by_a_stranger_does_no_harm(reader: Reader) -> None:
 
 def test_a_place_on_the_page_is_not_a_view(reader: Reader) -> None:
     page = reader.open(BOARD)
-    page.evaluate("location.hash = 'certainty'")
-    page.wait_for_function("location.hash === '#certainty'")
+    page.evaluate("location.hash = 'ranking-title'")
+    page.wait_for_function("location.hash === '#ranking-title'")
     page.fill("#search", "m00")
     header(page, "mean_q").locator("button").click()
     before, address = shown(page), page.url
@@ -169,16 +263,16 @@ def test_a_place_on_the_page_is_not_a_view(reader: Reader) -> None:
 
 def test_the_best_comes_first(odd_reader: Reader) -> None:
     page = odd_reader.open(ODD)
-    by_rank = shown(page)
     for key, direction in (("task:t00", "descending"), ("task:t02", "ascending")):
         header(page, key).locator("button").click()
         assert header(page, key).get_attribute("aria-sort") == direction
     for value, direction in (("q", "descending"), ("rank", "ascending")):
         page.select_option("#show", value)
         assert header(page, "task:t02").get_attribute("aria-sort") == direction
-    page.select_option("#kind", "regression")  # the column is gone
+    page.click("#choose summary")
+    page.click("[data-kind=regression]")  # the column is gone
     assert header(page, "rank").get_attribute("aria-sort") == "ascending"
-    assert shown(page) == by_rank
+    assert page.locator("td.rank b").all_inner_texts() == ["1", "2", "3", "4"]
 
 
 def test_focus_is_neither_lost_nor_covered(reader: Reader) -> None:
@@ -201,7 +295,7 @@ def test_focus_is_neither_lost_nor_covered(reader: Reader) -> None:
             "document.querySelector('#board thead th').getBoundingClientRect().bottom"
         )
     page.set_viewport_size({"width": 700, "height": 420})
-    page.locator("#board thead button").last.focus()
+    page.locator("#board thead button:visible").last.focus()
     for _ in range(9):
         page.keyboard.press("Shift+Tab")
         assert page.evaluate(
@@ -242,6 +336,6 @@ def test_hostile_names_are_text(reader: Reader) -> None:
     page = reader.open("boards/made/method/m000.html")
     card = page.locator(".card-text")
     assert "<script>alert(2)</script>" in card.inner_text()
-    assert card.locator("a").count() == 0
+    assert [link.get_attribute("href") for link in card.locator("a").all()] == ["https://example.org/x"]
     assert card.locator("strong").inner_text() == "bold"
     assert "alert" not in page.content().replace("&lt;", "").split("onerror=")[0]

@@ -17,9 +17,7 @@ ALL = ["m000", "m001", "m002", "m003"]
 def test_facts_are_columns_on_demand(odd_reader: Reader) -> None:
     page = odd_reader.open(BOARD)
     assert not header(page, "pretraining").is_visible()
-    assert not page.locator("#facts").is_visible()
-    page.locator(".more summary").click()
-    page.locator("#facts").check()
+    page.locator("#more").check()
     assert header(page, "pretraining").is_visible()
     header(page, "n_parameters").locator("button").click()
     numbers = page.evaluate(
@@ -27,8 +25,8 @@ def test_facts_are_columns_on_demand(odd_reader: Reader) -> None:
     )
     assert numbers == ["m002", "m001", "m000", "m003"], "what is not known comes last"
     assert column(page, "encode_ms") == [1.2] or column(page, "encode_ms") == [1.3]
-    assert "facts=show" in page.url
-    assert page.locator("td.fact", has_text=IMAGE).count() == 1
+    assert "more=show" in page.url
+    assert page.locator("td.words", has_text=IMAGE).count() == 1
 
 
 @pytest.mark.parametrize(
@@ -50,7 +48,7 @@ def test_facts_filter_and_are_kept_in_the_address(odd_reader: Reader, choice: st
 
 def test_choosing_by_hand_is_the_same_as_the_address(odd_reader: Reader) -> None:
     page = odd_reader.open(BOARD)
-    page.locator(".more summary").click()
+    page.click("summary:text('Filters')")
     page.locator("#is-confirmed").select_option("no")
     assert shown(page) == ["m001"]
     assert page.locator("#chips button").first.inner_text() == "Confirmed: no ×"
@@ -63,8 +61,8 @@ def test_an_overlap_is_marked_in_the_row_and_told_in_the_cell(odd_reader: Reader
     page = odd_reader.open(BOARD)
     assert page.locator("#board .warn").all_inner_texts() == ["overlap"]
     assert page.locator("#board .warn").get_attribute("title") == f"made: seen {IMAGE}"
-    assert page.locator("#ranking > .note", has_text="Overlap of training data and samples: m000 (made)").count() == 1
-    cell = page.locator("#board tbody tr", has=page.locator(".warn")).locator("td.number:not(.fact)").last
+    assert page.locator("#reading", has_text="Overlap of training data and samples: m000 (made)").count() == 1
+    cell = page.locator("#board tbody tr", has=page.locator(".warn")).locator("td.cell").last
     cell.hover()
     assert f"The method was seen {IMAGE}" in cell.get_attribute("title")
     page = odd_reader.open("boards/facts/method/m000.html")
@@ -74,6 +72,6 @@ def test_an_overlap_is_marked_in_the_row_and_told_in_the_cell(odd_reader: Reader
 
 def test_a_phone_has_room_and_the_page_names_the_command(odd_reader: Reader, odd: Path) -> None:
     odd_reader.page.set_viewport_size({"width": 390, "height": 844})
-    page = odd_reader.open(f"{BOARD}#facts=show")
+    page = odd_reader.open(f"{BOARD}#more=show")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
-    assert "neuco leaderboard show facts --with mine.parquet" in page.locator("#data").inner_text()
+    assert "neuco leaderboard show facts --with mine.parquet" in page.locator("#submit").text_content()

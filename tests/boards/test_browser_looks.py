@@ -52,11 +52,12 @@ def test_what_is_drawn_can_be_seen(reader: Reader, scheme: str) -> None:
     reader.page.emulate_media(color_scheme=scheme)
     page = reader.open(BOARD)
     style = "([path, name, part]) => getComputedStyle(document.querySelector(path), part)[name]"
-    card = page.evaluate(style, ["section", "backgroundColor", None])
+    card = page.evaluate(style, [".board", "backgroundColor", None])
+    page.click("#tabs a[href='#tasks']")
     for path, name in (
         ("#search", "borderTopColor"),
         ("#theme", "borderTopColor"),
-        ("rect.bar", "fill"),
+        ("line.bar", "stroke"),
         ("path.profile:not(.d0)", "stroke"),
     ):
         assert contrast(page.evaluate(style, [path, name, None]), card) >= 3, path
@@ -95,13 +96,17 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, site: Path, path:
     page = other.open(path)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     if path == BOARD:
+        # The rank, its interval in figures and drawn, and the name are on the screen without scrolling.
+        for part in ("td.rank .range", "#board svg.ranks", "#board .name a"):
+            box = page.locator(part).first.bounding_box()
+            assert 0 < box["x"] < box["x"] + box["width"] < 390
+            assert page.locator(f"{part}:visible").count() == page.locator(part).count()
+        for box in (page.locator("#no-baselines").bounding_box(), page.locator(".pick").first.bounding_box()):
+            assert min(box["width"], box["height"]) >= 24
+        page.click("#tabs a[href='#tasks']")
         assert page.locator("#parallel svg").get_attribute("viewBox").split()[2] == str(
             page.evaluate("document.querySelector('#parallel').clientWidth")
         )
-        assert not page.locator("svg.ranks").first.is_visible()
-        assert page.locator("td.rank .range:visible").count() == page.locator("td.rank .range").count()
-        for box in (page.locator("#no-baselines").bounding_box(), page.locator(".pick").first.bounding_box()):
-            assert min(box["width"], box["height"]) >= 24
     if page.locator(".strips").count():
         assert page.locator("svg.strip").first.bounding_box()["width"] > 280
         assert page.evaluate(
@@ -119,34 +124,34 @@ def test_long_names_are_broken_and_not_the_page(odd_reader: Reader, path: str) -
 
 
 def test_figures_show_what_the_table_shows(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    assert page.locator("#parallel path.profile").count() == 11
+    page = reader.open(BOARD + "#size")
     assert page.locator("#scatter .spot").count() == 11
-    page.check("#no-baselines")
+    page = reader.open(BOARD + "#tab=tasks&base=hide&pick=m004")
+    page.reload()
     assert page.locator("#parallel path.profile").count() == 10
-    page.locator("tr[data-i='4'] .pick").check()
     assert page.locator("#parallel path.c0").count() == 1
     page.set_viewport_size({"width": 800, "height": 900})
     width = page.evaluate("document.querySelector('#parallel').clientWidth")
     page.wait_for_function(f"document.querySelector('#parallel svg').viewBox.baseVal.width === {width}")
     page = reader.open(PAPER)
-    assert page.inner_text("#scatter-says") == "Size is not known for the methods shown."
+    assert page.locator("#scatter").count() == 0  # no size is known
 
 
 def test_pointing_at_a_dot_leaves_the_legend(reader: Reader) -> None:
-    page = reader.open(BOARD + "#pick=" + ",".join(f"m{i:03}" for i in range(8)))
+    page = reader.open(BOARD + "#tab=size&pick=" + ",".join(f"m{i:03}" for i in range(8)))
     page.locator("#scatter .spot circle").first.hover()
     pointed = page.locator("#scatter-says + .pointed")
     assert re.search(r": Size \d+, Mean Q .*, rank \d+$", pointed.inner_text())
-    page.locator("#figures h2").hover()
+    page.locator("h1").hover()
     assert pointed.inner_text() == ""
-    for name in ("#scatter-says", "#parallel-says"):
+    for tab, name in (("size", "#scatter-says"), ("tasks", "#parallel-says")):
+        page.click(f"#tabs a[href='#{tab}']")
         keys = page.evaluate(f"[...document.querySelectorAll('{name} .key')].map(key => key.className)")
         assert len(set(keys)) == 8  # no two look the same, though there are six colours
 
 
 def test_one_task_is_drawn_as_dots(odd_reader: Reader) -> None:
-    page = odd_reader.open("boards/one/index.html")
+    page = odd_reader.open("boards/one/index.html#tasks")
     page.locator("#parallel").scroll_into_view_if_needed()
     assert page.locator("#parallel path.one").count() == 4
     assert page.evaluate(
@@ -162,6 +167,10 @@ def test_rank_intervals_have_words(reader: Reader) -> None:
     labels = [svg.get_attribute("aria-label") for svg in page.locator("#board svg.ranks").all()]
     assert len(labels) == 11
     assert all(re.fullmatch(r"rank \d+, between \d+ and \d+", label or "") for label in labels)
+    page = reader.open(PAPER)
+    assert page.locator("#board svg.unknown").count() == page.locator("#board svg.ranks").count() == 18
+    assert page.locator("#board thead", has_text="100 · R²").count() == 1
+    assert not re.search(r"\bQ\b", page.inner_text("#board thead"))
 
 
 def test_downloads(reader: Reader) -> None:
@@ -185,10 +194,11 @@ def view(page: Any) -> list[dict[str, str]]:
 
 
 def test_the_downloaded_view_is_what_is_shown(odd_reader: Reader) -> None:
-    page = odd_reader.open(ODD + "#kind=regression&show=rank&sort=task:t01")
+    page = odd_reader.open(ODD + "#off=t02&show=q&sort=task:t01")
     rows = view(page)
-    assert [name for name in rows[0] if name.startswith("t0")] == ["t00 (rank)", "t01 (rank)"]
-    assert [float(row["t01 (rank)"]) for row in rows] == column(page, "task:t01") == [1, 2, 3, 4]
+    assert [name for name in rows[0] if name.startswith("t0")] == ["t00 (q)", "t01 (q)"]
+    assert [round(float(row["t01 (q)"]), 2) for row in rows] == column(page, "task:t01")
+    assert sorted(row["rank_anew"] for row in rows) == ["1", "2", "3", "4"]
     assert [row["method"] for row in rows] == shown(page)
 
 
@@ -208,7 +218,8 @@ def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
     page.goto(f"file://{site}/{BOARD}")
     assert page.locator("#board tbody tr").count() == 12
     assert not page.locator("#toolbar").is_visible()
-    assert page.locator("[data-needs-script]:visible").count() == 0
+    assert page.locator("main > section:visible").count() == 8  # all tabs, below each other
+    assert page.locator("[data-needs-script]:visible, .pick:visible").count() == 0
     context.close()
 
 
@@ -217,6 +228,7 @@ def test_names_for_screen_readers(reader: Reader) -> None:
     assert page.get_by_role("searchbox", name="Search").count() == 1
     assert page.locator("#board").get_by_role("columnheader", name=re.compile("Mean Q")).count() == 1
     assert page.get_by_role("rowheader").count() >= 12
+    assert page.get_by_role("navigation", name="Parts of this board").count() == 1
     assert page.get_by_role("status").count() == 1
     unnamed = page.evaluate(
         "[...document.querySelectorAll('button, a, input, select, svg[role=img]')]"
@@ -227,7 +239,7 @@ def test_names_for_screen_readers(reader: Reader) -> None:
 
 def test_pointing_at_a_score_tells_what_it_is_made_of(reader: Reader) -> None:
     page = reader.open(BOARD)
-    cell = page.locator("tr[data-i='0'] td").nth(7)
+    cell = page.locator("tr[data-i='0'] td.cell").first
     cell.hover()
     assert re.fullmatch(
         r"First task .*: Mean score 0\.\d+, Std 0\.\d+, Q \d+\.\d+, Rank \d+", cell.get_attribute("title") or ""

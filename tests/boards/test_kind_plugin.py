@@ -121,7 +121,8 @@ def test_the_page_shows_and_sorts_the_column(browser: object, registry: Path, tm
     assert re.search(
         r'<th scope="col" data-key="wins"[^>]*><button[^>]*title="Tasks on which the method is best">Wins<', text
     )
-    assert '<td class="number">2<small class="ends">2–2</small></td>' in text
+    assert '<span class="figure">2</span>' in text
+    assert '<small class="ends">2–2</small>' in text
     assert "<dt>Wins</dt><dd>2 (2–2)</dd>" in (tmp_path / "site/boards/trial/method/pca.html").read_text("utf-8")
     for reader in reading(browser, tmp_path / "site"):
         assert isinstance(reader, Reader)
@@ -130,8 +131,10 @@ def test_the_page_shows_and_sorts_the_column(browser: object, registry: Path, tm
         assert page.locator("th[data-key='medal']").get_attribute("aria-sort") == "descending"
         page.locator("th[data-key='wins'] button").click()
         assert page.locator("th[data-key='wins']").get_attribute("aria-sort") == "descending"
+        page.click("#tabs a[href='#tasks']")
         assert page.locator("#parallel path.profile").count() == 2
         assert page.locator("#scatter").count() == 0
+        page.click("#tabs a[href='#ranking']")
         page.select_option("#show", "std")
         assert page.evaluate("neuco.state.show") == "std"
 

@@ -13,15 +13,16 @@ from msgspec import structs
 from neuco_core.boards.published import read_published
 from neuco_core.boards.views.markup import to_latex, to_markdown
 from neuco_core.boards.views.report import grid
+from neuco_core.boards.views.site.board_parts import bibtex
 from neuco_core.boards.views.site.cards import render
-from neuco_core.boards.views.site.html import Safe, data, tag
+from neuco_core.boards.views.site.html import Safe, data, linked, tag
 from neuco_core.boards.views.site.write import write_site
 from neuco_core.errors import DataError, PluginError
 from tests.boards.helpers import board_of
 from tests.boards.site_source import made_source
 
 TAGS = ("div", "p", "h3", "h4", "h5", "h6", "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td")
-ALLOWED = {*TAGS, "pre", "code", "strong", "em"}
+ALLOWED = {*TAGS, "pre", "code", "strong", "em", "a"}
 
 
 class Checker:
@@ -32,12 +33,14 @@ class Checker:
 
         self.elements: set[str] = set()
         self.attributes: set[str] = set()
+        self.links: list[str] = []
         outer = self
 
         class Parser(HTMLParser):
             def handle_starttag(self, name: str, attributes: list[tuple[str, str | None]]) -> None:
                 outer.elements.add(name)
                 outer.attributes.update(key for key, _ in attributes)
+                outer.links += [value or "" for key, value in attributes if key == "href"]
 
         Parser().feed(source)
 
@@ -46,7 +49,8 @@ class Checker:
 def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
     found = Checker(render(card))
     assert found.elements <= ALLOWED
-    assert found.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label"}
+    assert all(link.startswith(("http://", "https://")) for link in found.links)
+    assert found.attributes <= {"class", "scope", "start", "tabindex", "role", "aria-label", "href", "rel"}
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,33 @@ def test_a_card_never_brings_an_element_of_its_own(card: str) -> None:
     ],
 )
 def test_cards_that_try(card: str) -> None:
-    assert Checker(render(card)).elements <= ALLOWED
+    found = Checker(render(card))
+    assert found.elements <= ALLOWED
+    assert all(link == "https://example.org/x.png" for link in found.links)
+
+
+@pytest.mark.parametrize(
+    ("words", "links"),
+    [
+        ("See https://example.org/a?b=1&c=2.", ["https://example.org/a?b=1&c=2"]),
+        ("doi:10.1000/182, arXiv:2510.17914", ["https://doi.org/10.1000/182", "https://arxiv.org/abs/2510.17914"]),
+        ("https://doi.org/10.1000/182", ["https://doi.org/10.1000/182"]),
+        ('http://x"onmouseover=alert(1)//', ["http://x"]),
+        ("javascript:alert(1) ftp://x 10.5 m/s", []),
+    ],
+)
+def test_addresses_in_words_can_be_clicked(words: str, links: list[str]) -> None:
+    found = Checker(linked(words))
+    assert found.links == links
+    assert found.attributes <= {"href", "rel"}
+
+
+def test_a_board_can_be_cited_by_what_is_known_of_it() -> None:
+    source = dataclasses.replace(made_source(methods=4, tasks=2), title="A {made}\\up_suite", history=())
+    assert bibtex(source) == (
+        "@misc{neuco-made,\n  title = {A madeup\\_suite: neuco leaderboard},\n"
+        f"  note = {{suite made version 1, protocol neuco-2025, cells {source.board.cells[:16]}}}\n}}"
+    )
 
 
 def test_a_card_that_is_far_too_long_is_cut_and_says_so() -> None:
@@ -154,7 +184,8 @@ def test_a_board_of_which_nothing_is_known_has_a_page_without_scripts(tmp_path: 
     empty = board_of(dataclasses.replace(source.cells, methods=(), cells={}))
     assert write_site([dataclasses.replace(source, board=empty)], tmp_path) == 4
     page = (tmp_path / "boards/made/index.html").read_text(encoding="utf-8")
-    assert "No method has been scored on this suite yet: `neuco score --all --suite made`" in page
+    assert "No method has been scored on this suite yet" in page
+    assert "neuco score --all --suite made" in page
     assert "assets/board.js" not in page
 
 

@@ -14,15 +14,24 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Interval
-from neuco_core.boards.views.site.board_page import _heat, board_page, view_data
+from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section
+from neuco_core.boards.views.site import details
+from neuco_core.boards.views.site.board_page import board_page, view_data
+from neuco_core.boards.views.site.board_table import heat, shades, short_names
 from neuco_core.boards.views.site.charts import Scale, scale, strip
+from neuco_core.boards.views.site.details import script
 from neuco_core.boards.views.site.folder import LIST, _read
 from neuco_core.boards.views.site.item_pages import method_page, scales, task_page
-from neuco_core.boards.views.site.source import BoardSource, label_histogram
+from neuco_core.boards.views.site.source import BoardSource, gather, label_histogram
 from neuco_core.boards.views.site.write import write_site
+from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import load_task
 from tests.boards.site_source import all_sources, made_source, without_scores
+
+
+@pytest.fixture
+def registry() -> Path:
+    return registry_dir()
 
 
 class Elements(HTMLParser):
@@ -92,16 +101,16 @@ def heat_of(means: list[float], greater_is_better: bool = True) -> Callable[[flo
     task = BoardTask("t", greater_is_better=greater_is_better)
     rows = [BoardRow(f"m{i}", 1, cells={"t": BoardCell({"score": mean})}) for i, mean in enumerate(means)]
     board = Board(kind="made", columns=(), rows=tuple(rows), rule="", tasks=(task,))
-    return _heat(BoardSource(id="made", title="", board=board), task)
+    return heat(board, board.cell_columns[0], task)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 @pytest.mark.parametrize("count", [3, 5, 8, 40])
 def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -> None:
     means = [-sign * 1e6, *(sign * i / count for i in range(1, count))]
-    heat = heat_of(means, greater_is_better=sign > 0)
-    assert heat is not None
-    levels = [heat(mean) for mean in means]
+    level = heat_of(means, greater_is_better=sign > 0)
+    assert level is not None
+    levels = [level(mean) for mean in means]
     assert levels == sorted(levels)
     assert levels[0] == levels[1] == 0
     assert [level == 10 for level in levels] == [False] * (count - 1) + [True]
@@ -112,13 +121,14 @@ def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -
 def test_there_is_no_heat_where_nothing_differs(means: list[float]) -> None:
     assert heat_of(means) is None
     page = board_page(made_source(methods=1, tasks=2))
-    assert not re.search(r'class="number h\d', page)
+    assert not re.search(r'class="cell h\d', page)
 
 
 def test_tasks_where_less_is_better_say_so() -> None:
     source = turned(made_source(methods=4, tasks=2), 1)
     page = board_page(source)
     assert page.count('title="t01 (lower is better)"') == 1
+    assert short_names(source.board.tasks) == {"t00": "t00", "t01": "t01"}
     assert page.count("<small>lower is better</small>") == 1
     assert "None" not in page
     on = scales(source)
@@ -129,17 +139,17 @@ def test_tasks_where_less_is_better_say_so() -> None:
 
 def test_what_the_scripts_rely_on() -> None:
     source = turned(made_source(methods=4, tasks=2), 1)
-    data = view_data(source)
+    data = view_data(source, shades(source.board))
     assert [task["greater_is_better"] for task in data["tasks"]] == [True, False]
     interval = source.board.rows[0].intervals["rank"]
     assert data["rows"][0]["intervals"]["rank"] == [interval.low, interval.high]
     assert data["rows"][-1]["intervals"] == {}
-    assert [column["key"] for column in data["columns"]] == ["rank", *(column.key for column in source.board.columns)]
+    assert {column["key"] for column in data["columns"]} == {"rank", *(column.key for column in source.board.columns)}
     page = board_page(source)
-    assert f'<b>1</b><span class="range">{interval.low}–{interval.high}</span><svg' in page
+    assert f'<b>1</b><small class="range">{interval.low}–{interval.high}</small>' in page
     found = Elements(page).found
     needs = [(name, attributes) for name, attributes in found if "data-needs-script" in attributes]
-    assert [name for name, _ in needs] == ["button"] + ["input"] * 4
+    assert [name for name, _ in needs] == ["button"]
     assert all("hidden" in attributes for _, attributes in needs)
     assert [attributes["role"] for _, attributes in found if attributes.get("id") == "chips"] == ["group"]
 
@@ -194,7 +204,7 @@ def test_one_method_alone() -> None:
     page = board_page(made_source(methods=2, tasks=1))
     assert "1 ranked method, 1 task" in page
     assert "Only one method is ranked" in page
-    for words in ("separated from", "changes no order", "1 methods", "P(first)</dt>"):
+    for words in ("separated from", "changes no order", "1 methods", "P(first) 1"):
         assert words not in page
 
 
@@ -246,7 +256,7 @@ def test_a_second_site_leaves_no_pages_of_the_first(tmp_path: Path) -> None:
     changed.write_text("changed by somebody", encoding="utf-8")
     write_site([made_source(methods=3, tasks=1)], tmp_path)
     names = {path.name for path in (tmp_path / "boards/made/method").iterdir()}
-    assert names == {"m000.html", "m001.html", "m002.html", "mine.html", "m004.html"}
+    assert names == {"m000.html", "m001.html", "m002.html", "mine.html", "m004.html", "m000.js", "m001.js"}
     assert not (tmp_path / "boards/other").exists()
     assert not (tmp_path / "boards/made/task/t01.html").exists()
 
@@ -294,3 +304,67 @@ def test_the_list_knows_every_file_of_a_site(tmp_path: Path, root: Path) -> None
     write_site(some_sites(root), tmp_path)
     files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
     assert _read(tmp_path / LIST).keys() == files - {LIST}
+
+
+def test_names_of_tasks_lose_what_they_share() -> None:
+    def names(*ids: str) -> list[str]:
+        return list(short_names([BoardTask(name) for name in ids]).values())
+
+    assert names("mini_biomass_mean", "mini_clouds") == ["biomass mean", "clouds"]
+    assert names("a_x", "a_x_y") == ["x", "x y"]
+    assert names("alone_task") == ["alone task"]
+    assert names("biomass", "biota") == ["biomass", "biota"]
+
+
+def test_colours_follow_each_value() -> None:
+    """The lowest standard deviation is the best one, whoever has the highest score."""
+    source = made_source(methods=6, tasks=2)
+    board, found = source.board, shades(source.board)
+    for place, (column, best) in enumerate(zip(board.cell_columns, (max, min, max, min), strict=True)):
+        values = {row.method: row.cells["t01"].values[column.key] for row in board.ranked}
+        marked = {method for method in values if found[method][place][1] == "a"}
+        assert marked == {method for method, value in values.items() if value == best(values.values())}, column.key
+
+
+def test_a_copy_is_named_beside_the_method_that_it_is() -> None:
+    source = made_source(methods=5, tasks=2)
+    first, second, *rest = source.board.rows
+    twin = structs.replace(second, rank=None, same_as=first.method, intervals={})
+    copied = dataclasses.replace(source, board=structs.replace(source.board, rows=(first, *rest, twin), groups=()))
+    page = board_page(copied)
+    assert f">= {twin.method}</small>" in page
+    assert page.count('<th scope="row" class="name">') == 4
+    assert [row["id"] for row in view_data(copied, shades(copied.board))["rows"]] == [r.method for r in (first, *rest)]
+    assert "the same as" in page
+    assert "The same as" in method_page(copied, twin, scales(copied))
+
+
+def test_robustness_is_tinted_by_the_places_moved() -> None:
+    source = made_source(methods=4, tasks=2)
+    columns = (
+        Column("method", "Method", format="method"),
+        Column("a", "A", format="rank"),
+        Column("b", "B", format="range"),
+    )
+    first = source.board.rows[0].method
+    part = Section("Other rules", columns, ((first, 1, Interval(1, 3)),), lead="Nobody moves.", about="robustness")
+    page = board_page(dataclasses.replace(source, board=structs.replace(source.board, sections=(part,))))
+    assert "Nobody moves." in page
+    assert '<td class="number m0">1</td><td class="number m2">1–3</td>' in page
+
+
+def test_the_cells_of_a_method_are_told_with_their_record(registry: Path) -> None:
+    (source,) = gather(registry, ["mini"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", source.updated)
+    words = script(source, "pca")
+    assert words.startswith('neuco.give("pca", {"mini_biomass_mean":')
+    facts = dict(details.facts(source, "pca", "mini_clouds"))
+    assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
+    line = details.command(source, "pca", "mini_clouds")
+    assert line == "neuco verify registry/results/pca/mini_clouds@ridge.json"
+    assert line in words
+    assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), scales(source))
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert page.count("<img ") == 4
+    assert "spring · summer · fall · winter" in page
+    assert source.pictures["mini_clouds"][0].png().startswith(b"\x89PNG")

@@ -1,7 +1,7 @@
 """Cards are strangers' Markdown: a small part of it is shown as such, the rest as the text that it is.
 
-Known: headings, paragraphs, lists, tables, fenced code, ``code``, **bold**, *emphasis*, and links, of which only the
-words and the address as text are shown: nothing on the page leads to an address that a stranger chose.
+Known: headings, paragraphs, lists, tables, fenced code, ``code``, **bold**, *emphasis*, and links. The address of a
+link is always shown, so that nobody is led elsewhere than is said, and only web addresses lead anywhere.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import groupby
 
-from neuco_core.boards.views.site.html import Safe, code_box, join, scroll, tag, text
+from neuco_core.boards.views.site.html import Safe, code_box, join, linked, scroll, tag
 
 LONGEST = 40_000
 # Every run ends where the same alternative could start again. So no part of a card is read once for each start, and
@@ -109,9 +109,9 @@ def _inline(source: str) -> Safe:
     parts: list[Safe] = []
     end = 0
     for found in _INLINE.finditer(source):
-        parts.append(text(source[end : found.start()]))
+        parts.append(linked(source[end : found.start()]))
         code, bold, soft, words, address = found.groups()
         marked = [tag(name, own) for name, own in (("code", code), ("strong", bold), ("em", soft)) if own is not None]
-        parts += marked or [text(f"{words} ({address})" if address else words)]
+        parts += marked or [linked(f"{words} ({address})" if address and address != words else words)]
         end = found.end()
-    return join((*parts, text(source[end:])))
+    return join((*parts, linked(source[end:])))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from neuco_core.boards.model import Interval
 from neuco_core.boards.views.site.html import Safe, num, tag
+from neuco_core.scoring.quality import summarize
 from neuco_core.text import counted
 
 LONGEST_NAME = 14
@@ -21,21 +22,74 @@ def _line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Safe:
     return tag("line", x1=f"{x1:.1f}", y1=f"{y1:.1f}", x2=f"{x2:.1f}", y2=f"{y2:.1f}", class_=class_)
 
 
-def rank_interval(place: int, interval: Interval | None, methods: int) -> Safe:
-    """Where a rank stands among all, and the ranks that are plausible for the method."""
-    width = 84
+def _share(value: float, low: float, high: float) -> str:
+    """A place on an axis as a share of its width, so that a drawing is as wide as its column."""
+    return f"{3 + 94 * (value - low) / ((high - low) or 1):.2f}%"
 
-    def x(rank: float) -> float:
-        return 6 + (rank - 1) / max(methods - 1, 1) * (width - 12)
 
-    track = _line(6, 8, width - 6, 8, "track")
-    dot = tag("circle", cx=f"{x(place):.1f}", cy="8", r="4", class_="dot")
+def _wide(label: str, *children: object, class_: str) -> Safe:
+    """A drawing of one line of a table, as wide as its cell; in few elements, since a board may have many lines."""
+    return tag("svg", *children, role="img", aria_label=label, class_=class_)
+
+
+def rank_axis(place: int, interval: Interval | None, methods: int) -> Safe:
+    """Where a rank stands among all, and the ranks that are plausible for the method.
+
+    A rank of which no interval is known is drawn hollow on a dashed line: nobody should take it for a certain one.
+    """
+    dot = tag("circle", cx=_share(place, 1, methods), cy="50%", r="5", class_="dot")
     if interval is None or interval.low is None or interval.high is None:
-        return _svg(width, 16, f"rank {place} of {methods}", track, dot, class_="ranks")
+        return _wide(f"rank {place} of {methods}, interval unknown", dot, class_="ranks unknown")
     low, high = interval.low, interval.high
-    span = {"x": f"{x(low) - 3:.1f}", "width": f"{x(high) - x(low) + 6:.1f}"}
-    bar = tag("rect", **span, y="5", height="6", rx="3", class_="bar")
-    return _svg(width, 16, f"rank {place}, between {low} and {high}", track, bar, dot, class_="ranks")
+    ends = {"x1": _share(low, 1, methods), "x2": _share(high, 1, methods)}
+    bar = tag("line", **ends, y1="50%", y2="50%", class_="bar")
+    return _wide(f"rank {place}, between {low} and {high}", bar, dot, class_="ranks")
+
+
+def rank_ticks(methods: int) -> Safe:
+    """The numbers over the axis of ranks: all of them, or a few."""
+    step = next(n for n in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, methods) if methods / n <= 13)
+    ticks = [1, *(n for n in range(step, methods, step) if 1 < n <= methods - 0.7 * step), methods]
+    places = [tag("text", n, x=_share(n, 1, methods), y="10", class_="axis middle") for n in dict.fromkeys(ticks)]
+    if methods > 99:  # it would reach into the next column
+        places[-1] = tag("text", methods, x="100%", y="10", class_="axis end")
+    return tag("svg", *places, class_="ticks", aria_hidden="true")
+
+
+def value_bar(value: float, interval: Interval | None, ends: tuple[float, float], label: str) -> Safe:
+    """A bar from 0 to a value, and a line over its interval; ``ends`` are those of the whole column."""
+    low, high = min(ends[0], 0.0), max(ends[1], 0.0)
+    first, last = sorted((0.0, value))
+    size = 94 * (last - first) / ((high - low) or 1)
+    parts = [tag("rect", x=_share(first, low, high), width=f"{size:.2f}%", y="25%", height="50%")]
+    if interval and interval.low is not None and interval.high is not None:
+        places = {"x1": _share(interval.low, low, high), "x2": _share(interval.high, low, high)}
+        parts.append(tag("line", **places, y1="50%", y2="50%", class_="whisker"))
+    return _wide(label, *parts, class_="amounts")
+
+
+def weight_bar(value: float, largest: float, label: str) -> Safe:
+    height = 16 * value / (largest or 1)
+    bar = tag("rect", x="0", width="26", y=f"{16 - height:.1f}", height=f"{height:.1f}", rx="1.5", class_="weight")
+    return _svg(26, 16, label, bar, class_="weights")
+
+
+def q_example() -> Safe:
+    """Two methods with the same mean: the steady one has the higher Q, by the formula that boards use."""
+    mean, parts = 0.8, []
+    for place, std in enumerate((0.01, 0.1)):
+        q = summarize([mean - std, mean + std], greater_is_better=True).q
+        y = 22 + 34 * place
+        spots = (-1.6, -1.1, -0.7, -0.35, 0.0, 0.3, 0.65, 1.0, 1.7)  # of a standard deviation
+        parts += [_line(10, y, 290, y, "track")]
+        parts += [
+            tag("circle", cx=f"{290 - 560 * (1 - mean - k * std):.1f}", cy=f"{y}", r="4", class_="split") for k in spots
+        ]
+        words = f"mean {mean:g}, std {std:g}: Q = {q:.0f}"
+        parts.append(tag("text", words, x="304", y=f"{y + 4}", class_="axis"))
+    return _svg(
+        470, 72, "Two methods with the same mean; the one whose splits agree has the higher Q", *parts, class_="example"
+    )
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ LIST = ".neuco-site.json"
 # The names of all files that a site can have.
 NAMES = re.compile(
     rf"index\.html|\.nojekyll|assets/[a-z][a-z0-9_-]{{0,63}}\.(css|js|svg)|boards/{ID.pattern}/"
-    rf"(index\.html|board\.json|board\.csv|(method|task)/{ID.pattern}\.html)"
+    rf"(index\.html|board\.json|board\.csv|card\.png|(method|task)/{ID.pattern}\.html|method/{ID.pattern}\.js"
+    rf"|task/{ID.pattern}-[0-9]{{1,2}}\.png)"
 )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from html import escape
 from typing import Any
 
@@ -12,7 +13,12 @@ from neuco_core.text import clean
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
 )
-VOID = frozenset(("meta", "link", "input", "wbr"))
+VOID = frozenset(("meta", "link", "input", "wbr", "img"))
+# Addresses that a text names: web addresses, DOIs and papers of arXiv. What ends a sentence ends no address.
+ADDRESS = re.compile(
+    r"https?://[^\s<>\"'`]*[\w/#=&-]|\b(?:doi:\s?)?(10\.\d{4,9}/[^\s<>\"'`,;]*[\w)])|\barXiv:(\d{4}\.\d{4,5})",
+    re.IGNORECASE,
+)
 
 
 class Safe(str):
@@ -44,15 +50,32 @@ def join(parts: Any, between: str = "") -> Safe:
     return Safe(between.join(map(text, parts)))
 
 
+def linked(words: str) -> Safe:
+    """Text in which web addresses, DOIs and arXiv numbers can be clicked; only http and https ever lead anywhere."""
+    parts: list[Safe] = []
+    end = 0
+    for found in ADDRESS.finditer(words):
+        doi, paper = found.groups()
+        address = f"https://doi.org/{doi}" if doi else f"https://arxiv.org/abs/{paper}" if paper else found[0]
+        parts += [text(words[end : found.start()]), tag("a", found[0], href=address, rel="nofollow noreferrer")]
+        end = found.end()
+    return join((*parts, text(words[end:])))
+
+
 def data(name: str, value: object) -> Safe:
-    """A value for the page's scripts. In JSON a ``<`` only occurs inside texts, where its escape means the same."""
+    """A value for the page's scripts."""
+    return Safe(f'<script type="application/json" id="{name}">{literal(value)}</script>')
+
+
+def literal(value: object) -> str:
+    """A value as JSON that is also JavaScript. A ``<`` only occurs inside texts, where its escape means the same."""
     dumped = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    safe = dumped.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
-    return Safe(f'<script type="application/json" id="{name}">{safe}</script>')
+    return dumped.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
-def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = ()) -> str:
-    """A whole page; ``up`` leads from it to the top of the site."""
+def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = (), about: str = "", picture: str = "") -> str:
+    """A whole page; ``up`` leads from it to the top of the site. ``about`` and ``picture`` are its preview card."""
+    card = {"og:title": f"{title} · neuco", "og:type": "website", "og:description": about, "og:image": picture}
     head = join(
         (
             tag("meta", charset="utf-8"),
@@ -60,6 +83,9 @@ def page(title: str, body: Safe, *, up: str, scripts: tuple[str, ...] = ()) -> s
             tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
             tag("meta", name="color-scheme", content="light dark"),
             tag("title", f"{title} · neuco"),
+            *([tag("meta", name="description", content=about)] if about else []),
+            *(tag("meta", property=name, content=value) for name, value in card.items() if value),
+            *([tag("meta", name="twitter:card", content="summary_large_image")] if picture else []),
             tag("link", rel="icon", href=f"{up}assets/icon.svg", type="image/svg+xml"),
             tag("link", rel="stylesheet", href=f"{up}assets/style.css"),
             tag("script", src=f"{up}assets/theme.js"),

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
 from neuco_core.boards.values import LOWER, RANK, in_row, with_values
+from neuco_core.boards.views.site import details
 from neuco_core.boards.views.site.board_parts import facts_list, nobody_yet, shown
 from neuco_core.boards.views.site.cards import render
-from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_interval, scale, strip
-from neuco_core.boards.views.site.html import Safe, code_box, join, page, scroll, section, table, tag
+from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_axis, scale, strip
+from neuco_core.boards.views.site.html import Safe, code_box, join, linked, page, scroll, section, table, tag
 from neuco_core.boards.views.site.source import BoardSource, Words
 from neuco_core.text import counted
 
@@ -31,19 +32,25 @@ def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
     words, title = source.method(row.method), source.method_title(row.method)
     facts: list[tuple[str, object]] = []
     if row.rank:
-        drawn = rank_interval(row.rank, row.intervals.get(RANK.key), len(source.board.ranked))
-        facts.append((RANK.label, join((tag("b", f"{row.rank} of {len(source.board.ranked)} "), drawn))))
+        interval = row.intervals.get(RANK.key)
+        drawn = rank_axis(row.rank, interval, len(source.board.ranked))
+        between = f" ({shown(RANK, interval)})" if interval else ""
+        facts.append((RANK.label, join((tag("b", f"{row.rank} of {len(source.board.ranked)}{between} "), drawn))))
     facts += [(column.label, in_row(column, row)) for column in with_values(source.board.columns, (row,))]
     facts += [("Id", row.method), *words.facts]
     facts += [(c.label, shown(c, row.facts[c.key])) for c in source.board.fact_columns if c.key in row.facts]
     facts += [(f"Overlap with {dataset}", said) for dataset, said in row.overlaps.items()]
     facts += [("Baseline", "yes")] if row.baseline else []
     facts += [("Not ranked", row.note)] if row.note else []
+    facts += (
+        [("The same as", tag("a", source.method_title(row.same_as), href=f"{row.same_as}.html"))] if row.same_as else []
+    )
     note = _strip_note(source) if row.known else ""
     body = join(
         (
             _heading(source, title, words, facts),
             section("Scores", _method_scores(source, row, on), id_="scores", note=note),
+            _records(source, row),
             _card(words),
             _reproduce(source, f"neuco score --method {row.method} --suite {source.id}"),
         )
@@ -62,6 +69,7 @@ def task_page(source: BoardSource, task: BoardTask, on: Scales) -> str:
     body = join(
         (
             _heading(source, title, words, facts),
+            _samples(source, task.id),
             section("Methods", scores, id_="scores", note=_strip_note(source) if ranked else ""),
             _labels(source, task.id),
             _card(words),
@@ -73,7 +81,7 @@ def task_page(source: BoardSource, task: BoardTask, on: Scales) -> str:
 
 def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tuple[str, object]]) -> Safe:
     crumbs = (tag("a", "Boards", href=f"{UP}index.html"), tag("a", source.title, href="../index.html"), title)
-    about = [tag("p", words.description, class_="lead")] if words.description else []
+    about = [tag("p", linked(words.description), class_="lead")] if words.description else []
     tags = [tag("p", *(tag("span", item, class_="badge") for item in words.tags), class_="tags")] if words.tags else []
     return join((tag("p", join(crumbs, " / "), class_="crumbs"), tag("h1", title), *about, facts_list(facts), *tags))
 
@@ -94,10 +102,27 @@ def _splits(source: BoardSource, row: BoardRow, task: str) -> list[float]:
 def _method_scores(source: BoardSource, row: BoardRow, on: Scales) -> Safe:
     rows = []
     for task in source.board.tasks:
-        link = tag("a", source.task_title(task.id), href=f"../task/{task.id}.html")
+        link = tag("a", source.task_title(task.id), href=f"../task/{task.id}.html", id=f"on-{task.id}")
         link = link if task.greater_is_better else join((link, tag("small", f" {LOWER}", class_="soft")))
         rows.append((link, *_score_cells(source, row, task.id, on[task.id])))
     return table(_headers(source, "Task"), rows, caption="Scores on the tasks of this board", class_="strips")
+
+
+def _records(source: BoardSource, row: BoardRow) -> Safe:
+    """What is behind each score, folded away; the same as the board shows for a cell."""
+    found = [(task, details.facts(source, row.method, task.id)) for task in source.board.tasks]
+    folded = [
+        tag(
+            "details",
+            tag("summary", source.task_title(task.id)),
+            facts_list(facts),
+            code_box(details.command(source, row.method, task.id), f"Command that verifies the score on {task.id}"),
+        )
+        for task, facts in found
+        if facts
+    ]
+    note = "Hashes name the labels and embeddings that were scored; the command runs the score again."
+    return section("Records", *folded, id_="records", note=note) if folded else Safe("")
 
 
 def _task_scores(source: BoardSource, task: BoardTask, on: Scale) -> Safe:
@@ -132,6 +157,26 @@ def _score_cells(source: BoardSource, row: BoardRow, task: str, on: Scale) -> tu
     return (drawn, *((shown(column, cell.values.get(column.key)), "number") for column in columns))
 
 
+def _samples(source: BoardSource, task: str) -> Safe:
+    """A few samples with their labels; all pictures of a task have one scale of brightness."""
+    found = source.pictures.get(task, ())
+    shown_ = []
+    for number, picture in enumerate(found):
+        count, height, width, _ = picture.images.shape
+        size = {"width": count * width, "height": height}
+        words = f"Sample {picture.id}, {', '.join(picture.seasons)}, label {picture.label}"
+        image = tag("img", src=f"{task}-{number}.png", alt=words, **size, loading="lazy")
+        seasons = [tag("small", " · ".join(picture.seasons))] if count > 1 else []
+        name = tag("span", picture.id[:16], title=picture.id)
+        caption = tag("figcaption", tag("b", picture.label), " ", name, *seasons)
+        shown_.append(tag("figure", image, caption))
+    look = "samples small" if found and len(found[0].seasons) == 1 else "samples"
+    note = (
+        "From the whole range of labels, in true colour where the dataset has it. The card says where they come from."
+    )
+    return section("Samples", tag("div", *shown_, class_=look), id_="samples", note=note) if found else Safe("")
+
+
 def _labels(source: BoardSource, task: str) -> Safe:
     found = source.labels.get(task)
     if found is None:
@@ -149,7 +194,7 @@ def _labels(source: BoardSource, task: str) -> Safe:
 def _card(words: Words) -> Safe:
     parts = [section("Card", render(words.card), id_="card")] if words.card else []
     rights = [("Citation", words.citation), ("Licence", words.license)]
-    if items := [tag("div", tag("dt", name), tag("dd", value)) for name, value in rights if value]:
+    if items := [tag("div", tag("dt", name), tag("dd", linked(value))) for name, value in rights if value]:
         parts.append(section("Citation and licence", tag("dl", *items), id_="citation"))
     return join(parts)
 
@@ -165,5 +210,5 @@ def _task_commands(source: BoardSource, task: str) -> list[str]:
 
 def _reproduce(source: BoardSource, command: str) -> Safe:
     if mark := source.board.published:
-        return section("Source", tag("p", f"{mark.source}. {mark.citation}"), id_="source")
+        return section("Source", tag("p", f"{mark.source}. ", linked(mark.citation)), id_="source")
     return section("Reproduce", code_box(command, "Commands that give these scores"), id_="reproduce")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +21,11 @@ from neuco_core.boards.store import history_path, read_history
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
+    from neuco_core.cubes.pictures import Picture
+    from neuco_core.records.model import Record
     from neuco_core.specs import Content, Method, Suite, Task
 
+DAY = re.compile(r"\d{4}-\d{2}-\d{2}T")
 log = logging.getLogger(__name__)
 LARGEST_CARD = 200_000
 BINS = 24
@@ -63,6 +68,14 @@ class BoardSource:
     tasks: Mapping[str, Words] = field(default_factory=dict)
     labels: Mapping[str, Histogram] = field(default_factory=dict)
     history: Sequence[Version] = ()
+    records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
+    pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
+
+    @property
+    def updated(self) -> str:
+        """The day of the newest record that counts."""
+        times = [str(record.provenance.get("time", "")) for record in self.records.values()]
+        return max((time[:10] for time in times if DAY.match(time)), default="")
 
     @property
     def published(self) -> bool:
@@ -115,7 +128,15 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
         tasks={name: _task_words(task) for name, task in tasks.items()},
         labels={name: spread for name, task in tasks.items() if (spread := label_histogram(task))},
         history=read_history(history_path(registry, suite.id)),
+        records=_records(now, suite, cells),
+        pictures={name: found for name, task in tasks.items() if (found := task_pictures(task))},
     )
+
+
+def _records(now: Current, suite: Suite, cells: Cells) -> dict[tuple[str, str], Record]:
+    """By method and task, the record that the cell was made of."""
+    found = [r for r in now.records if r.protocol == suite.protocol and r.task in suite.tasks]
+    return {(r.method, r.task): r for r in found if cells.cell(r.method, r.task).fingerprint == r.fingerprint}
 
 
 def from_published(item: Published) -> BoardSource:
@@ -159,15 +180,34 @@ def _card(spec: Content) -> str:
         return ""
 
 
+@cache
+def task_pictures(task: Task) -> tuple[Picture, ...]:
+    """A few samples, if labels and images are at hand; several suites may have the task, so they are kept."""
+    from neuco_core.cubes.pictures import pictures
+
+    if not _at_hand(task):
+        return ()
+    try:
+        return tuple(pictures(task))
+    except (NeucoError, OSError):
+        return ()
+
+
+def _at_hand(task: Task) -> bool:
+    """Whether the labels are in the package or linked: building a page fetches nothing."""
+    from neuco_core.fetch.links import linked_file
+
+    return task.source.url.startswith("pkg:") or linked_file(task.dataset, task.source) is not None
+
+
 def label_histogram(task: Task) -> Histogram | None:
-    """The spread of the labels, if they are in the package or linked: building a page fetches nothing."""
+    """The spread of the labels, if they are at hand."""
     import numpy as np
 
-    from neuco_core.fetch.links import linked_file
     from neuco_core.tables.labels import load_labels
 
     try:
-        if not task.source.url.startswith("pkg:") and linked_file(task.dataset, task.source) is None:
+        if not _at_hand(task):
             return None
         labels = load_labels(task)
     except (NeucoError, OSError):

@@ -8,39 +8,47 @@ from pathlib import Path
 
 from neuco_core._validate import ID
 from neuco_core.boards.model import plain
-from neuco_core.boards.values import RANK, with_values
+from neuco_core.boards.stats.paired import paired_difference
+from neuco_core.boards.stats.ranking import rank
+from neuco_core.boards.views.plots import preview
 from neuco_core.boards.views.report import grid, to_csv
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.board_parts import nobody_yet, shown
+from neuco_core.boards.views.site import compiled, details
+from neuco_core.boards.views.site.board_page import RULE, SCRIPTS, board_page
 from neuco_core.boards.views.site.folder import Folder
-from neuco_core.boards.views.site.html import Safe, join, page, section, table, tag
+from neuco_core.boards.views.site.home import home_page
 from neuco_core.boards.views.site.item_pages import method_page, scales, task_page
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import DataError
 from neuco_core.jsonio import dump
-from neuco_core.text import counted
 
-ASSETS = ("style.css", "theme.js", "state.js", "board.js", "figures.js", "icon.svg")
-SHOWN = 5
+ASSETS = ("style.css", "theme.js", "icon.svg", *(name for name in SCRIPTS if name != RULE))
+CARD = "card.png"
 
 
-def write_site(sources: Sequence[BoardSource], out: Path) -> int:
-    """Write all pages; returns how many. What an earlier site has left over is removed, nothing else is touched."""
+def write_site(sources: Sequence[BoardSource], out: Path, address: str = "") -> int:
+    """Write all pages; returns how many. What an earlier site has left over is removed, nothing else is touched.
+
+    ``address`` is where the site will be: only with it can other sites show a picture of a board that is linked to.
+    """
     folder = Folder(out)
     made = files("neuco_core.boards.views.site") / "assets"
     for name in ASSETS:
         folder.write(f"assets/{name}", (made / name).read_bytes())
-    folder.write("index.html", front_page(sources))
+    folder.write(f"assets/{RULE}", compiled.script(rank, paired_difference))
+    folder.write("index.html", home_page(sources))
     folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
-    pages = 1 + sum(_write_board(source, folder) for source in sources)
+    pages = 1 + sum(_write_board(source, folder, address.rstrip("/")) for source in sources)
     folder.finish()
     return pages
 
 
-def _write_board(source: BoardSource, folder: Folder) -> int:
+def _write_board(source: BoardSource, folder: Folder, address: str) -> int:
     board = source.board
     top = f"boards/{_name(source.id)}"
-    folder.write(f"{top}/index.html", board_page(source))
+    card = preview(board, source.title, source.method_title) if address and board.ranked else b""
+    if card:
+        folder.write(f"{top}/{CARD}", card)
+    folder.write(f"{top}/index.html", board_page(source, f"{address}/{top}/{CARD}" if card else ""))
     folder.write(f"{top}/board.json", dump(plain(board)))
     folder.write(f"{top}/board.csv", to_csv(grid(board)))
     if not board.tasks:
@@ -48,8 +56,12 @@ def _write_board(source: BoardSource, folder: Folder) -> int:
     on = scales(source)
     for row in board.rows:
         folder.write(f"{top}/method/{_name(row.method)}.html", method_page(source, row, on))
+        if source.cells is not None and row.known:
+            folder.write(f"{top}/method/{row.method}.js", details.script(source, row.method))
     for task in board.tasks:
         folder.write(f"{top}/task/{_name(task.id)}.html", task_page(source, task, on))
+        for number, picture in enumerate(source.pictures.get(task.id, ())):
+            folder.write(f"{top}/task/{task.id}-{number}.png", picture.png())
     return 1 + len(board.rows) + len(board.tasks)
 
 
@@ -58,39 +70,3 @@ def _name(text: str) -> str:
     if not ID.fullmatch(text):
         raise DataError("an id that cannot be a file name", got=repr(text))
     return text
-
-
-def front_page(sources: Sequence[BoardSource]) -> str:
-    """All boards, those of suites and the published ones in sections of their own."""
-    lead = "Which small fixed-size embedding keeps the information that tasks need? Boards of the registry's suites."
-    computed = sorted((s for s in sources if not s.published), key=lambda source: not source.board.ranked)
-    published = [source for source in sources if source.published]
-    ours = "Computed from the score records of this registry; every number is reproducible."
-    theirs = "Results of others, imported with their source. They are never ranked together with computed ones."
-    parts = [
-        section(title, tag("div", *map(_preview, own), class_="tiles"), id_=title.split()[0].lower(), note=note)
-        for title, own, note in (("Computed here", computed, ours), ("Published", published, theirs))
-        if own
-    ]
-    return page("Boards", join((tag("h1", "Boards"), tag("p", lead, class_="lead"), *parts)), up="")
-
-
-def _preview(source: BoardSource) -> Safe:
-    board = source.board
-    link = tag("a", source.title, href=f"boards/{source.id}/index.html")
-    size = counted(len(board.ranked), "method")
-    size += f", {counted(len(board.tasks), 'task')}" if board.tasks else ""
-    columns = with_values(board.columns, board.ranked)
-    # Beside the rank there is room for one column: the one that is drawn, or the first.
-    drawn = [column for column in columns if board.scatter and column.key == board.scatter[1]] or columns[:1]
-    heads = ((RANK.label, "number"), "Method", *((column.label, "number") for column in drawn))
-    rows = [
-        (
-            (row.rank, "number"),
-            source.method_title(row.method),
-            *((shown(column, row.values.get(column.key)), "number") for column in drawn),
-        )
-        for row in board.ranked[:SHOWN]
-    ]
-    first = table(heads, rows, caption=f"First {len(rows)} of {source.title}") if rows else nobody_yet(source)
-    return tag("article", tag("h3", link), tag("p", size, class_="note"), first, class_="tile")

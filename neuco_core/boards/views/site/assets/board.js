@@ -1,85 +1,123 @@
-// The table: sort, search, filter, show another value. Ranks are those of the file; nothing is ranked here.
+// The table: sort, search, filter, show another value, choose tasks and methods.
 "use strict";
-(function () {
-  var table = document.getElementById("board");
-  var body = table.tBodies[0];
-  var lines = Array.from(body.rows);
-  var heads = Array.from(table.tHead.rows[0].cells);
-  var columns = neuco.data.columns, cellColumns = neuco.data.cellColumns;
-  var firstTask = 1 + columns.length;
+(() => {
+  const byId = (id) => document.getElementById(id);
+  const table = byId("board"), body = table.tBodies[0], lines = [...body.rows];
+  const heads = [...table.tHead.rows[0].cells];
+  const { columns, cellColumns, tasks, rows } = neuco.data;
+  const firstTask = heads.findIndex((head) => head.dataset.key && head.dataset.key.startsWith("task:"));
+  const find = (list, key) => list.find((column) => column.key === key);
+  const place = () => cellColumns.indexOf(find(cellColumns, neuco.state.show));
+  const rowOf = (line) => rows[Number(line.dataset.i)];
+  const taskAt = (key) => tasks.findIndex((task) => "task:" + task.id === key);
 
-  function byId(id) { return document.getElementById(id); }
-  function find(list, key) { return list.find(function (column) { return column.key === key; }); }
-  function place() { return cellColumns.indexOf(find(cellColumns, neuco.state.show)); }
-  function rowOf(line) { return neuco.data.rows[Number(line.dataset.i)]; }
-
-  function taskAt(key) { return neuco.data.tasks.findIndex(function (task) { return "task:" + task.id === key; }); }
   // A range is sorted by its lower end.
   function value(row, key) {
     if (key === "method") { return row.title.toLowerCase(); }
-    var column = find(columns, key), cell = row.cells[taskAt(key)];
+    if (key === "rank") { return neuco.rank(row); }
+    const column = find(columns, key), cell = row.cells[taskAt(key)];
     if (column) { return column.format === "range" ? (row.intervals[key] || [null])[0] : row.values[key]; }
     return cell ? cell[place()] : null;
   }
   // Without a word of the reader the best comes first; a column of cells without a direction has that of the task.
   function ascending(state) {
     if (state.dir) { return state.dir === "asc"; }
-    var task = neuco.data.tasks[taskAt(state.sort)];
+    const task = tasks[taskAt(state.sort)];
     if (!task) { return !find(columns, state.sort) || find(columns, state.sort).direction === "lower"; }
-    var direction = find(cellColumns, state.show).direction;
-    return direction ? direction === "lower" : task.greater_is_better === false;
+    const direction = find(cellColumns, state.show).direction;
+    return direction ? direction === "lower" : !task.greater_is_better;
   }
-
   function sort(state) {
-    var up = ascending(state) ? 1 : -1;
-    var keys = new Map(lines.map(function (line) { return [line, value(rowOf(line), state.sort)]; }));
-    lines.sort(function (a, b) {
-      var first = keys.get(a), second = keys.get(b);
-      var none = (first === null || first === undefined) - (second === null || second === undefined);
+    const up = ascending(state) ? 1 : -1;
+    const keys = new Map(lines.map((line) => [line, value(rowOf(line), state.sort)]));
+    lines.sort((a, b) => {
+      const first = keys.get(a), second = keys.get(b);
+      const none = (first === null || first === undefined) - (second === null || second === undefined);
       if (none) { return none; } // what is not known comes last, whichever way round
       if (first < second) { return -up; }
       if (first > second) { return up; }
       return Number(a.dataset.i) - Number(b.dataset.i);
     });
-    body.append.apply(body, lines);
-    heads.forEach(function (head) {
+    body.append(...lines);
+    heads.filter((head) => head.dataset.key).forEach((head) => {
       head.setAttribute("aria-sort", head.dataset.key !== state.sort ? "none" : up > 0 ? "ascending" : "descending");
     });
+    // The rules between rows are about neighbours in the ranking.
+    table.classList.toggle("by-rank", state.sort === "rank" && up > 0 && !neuco.anew());
   }
 
-  function filter(state) {
-    var count = 0, tasks = neuco.shownTasks(), picked = neuco.picked();
-    lines.forEach(function (line) {
-      var row = rowOf(line);
+  function filter() {
+    let count = 0;
+    const shown = neuco.shownTasks(), picked = new Set(neuco.picked());
+    lines.forEach((line) => {
+      const row = rowOf(line), on = picked.has(row.id);
       line.hidden = !neuco.visible(row);
       count += line.hidden ? 0 : 1;
-      var on = picked.indexOf(row.id) >= 0;
       line.classList.toggle("picked", on);
       line.querySelector(".pick").checked = on;
     });
-    [table.tHead.rows[0]].concat(lines).forEach(function (line) {
-      tasks.forEach(function (shown, i) { line.cells[firstTask + i].hidden = !shown; });
+    [table.tHead.rows[0], ...lines].forEach((line) => {
+      shown.forEach((open, i) => { line.cells[firstTask + i].hidden = !open; });
     });
-    var words = count + " of " + lines.length + " methods shown";
-    if (neuco.filters().length) { words += ". Ranks and weights are those of the whole board; they are not recomputed for a selection"; }
-    byId("status").textContent = words + ".";
+    byId("status").textContent = count + " of " + lines.length + " methods shown" + said() + ".";
+    byId("chosen").hidden = !picked.size;
+    byId("chosen-said").textContent = picked.size + " selected ";
     // What is focused must not lie under the header, which stays in place.
-    table.style.setProperty("--head", table.tHead.offsetHeight + "px");
+    requestAnimationFrame(() => table.style.setProperty("--head", table.tHead.offsetHeight + "px"));
+  }
+  function said() {
+    const own = neuco.anew();
+    if (own) {
+      return ". Ranked anew on " + Object.keys(own.weight).length + " of " + tasks.length + " tasks among " + own.size
+        + " methods, without intervals; grey columns are those of the whole board";
+    }
+    return neuco.filters().length ? ". Ranks and weights are those of the whole board" : "";
   }
 
+  // Text and colour of the cells follow the value that is shown.
   function cells(state) {
-    lines.forEach(function (line) {
-      rowOf(line).cells.forEach(function (cell, i) {
-        var shown = line.cells[firstTask + i];
-        if (cell) { shown.textContent = (shown.classList.contains("marked") ? "~" : "") + neuco.text(find(cellColumns, state.show), cell[place()]); }
+    const at = place(), column = cellColumns[at], own = neuco.anew();
+    const ranked = own && column && neuco.data.anew.cells === column.key;
+    lines.forEach((line) => {
+      const row = rowOf(line);
+      row.cells.forEach((cell, i) => {
+        if (!cell) { return; }
+        const shown = line.cells[firstTask + i], marked = shown.classList.contains("marked");
+        const level = ranked ? "-" : row.heat[at][i];
+        const text = ranked ? (own.cell[row.id] || {})[tasks[i].id] : cell[at];
+        shown.textContent = (marked ? "~" : "") + neuco.text(column, text);
+        if (!marked) { shown.className = level === "-" ? "cell" : "cell h" + parseInt(level, 16); }
       });
     });
   }
 
+  // The ranks of a choice, or again those of the board: figure, dot and weight.
+  const dots = new Map(lines.map((line) => [line, line.querySelector(".dot")]));
+  const before = new Map([...dots].filter(([, dot]) => dot).map(([line, dot]) => [line, dot.getAttribute("cx")]));
+  const ranges = new Map(lines.map((line) => [line, (line.querySelector(".range") || {}).textContent]));
+  const bars = new Map(tasks.map((task, i) => [task.id, heads[firstTask + i] && heads[firstTask + i].querySelector(".weight")]));
+  const sizes = new Map([...bars].filter(([, bar]) => bar).map(([id, bar]) => [id, [bar.getAttribute("y"), bar.getAttribute("height")]]));
+  function ranks() {
+    const own = neuco.anew(), last = Math.max(1, before.size - 1);
+    table.classList.toggle("anew", Boolean(own));
+    before.forEach((at, line) => {
+      const row = rowOf(line), rank = neuco.rank(row);
+      line.querySelector(".rank b").textContent = rank === null ? "" : rank;
+      line.querySelector(".range").textContent = own ? "was " + row.values.rank : ranges.get(line);
+      dots.get(line).setAttribute("cx", own && rank !== null ? (3 + 94 * (rank - 1) / last) + "%" : at);
+    });
+    const most = own ? Math.max(...Object.values(own.weight)) : 1;
+    sizes.forEach(([y, height], id) => {
+      const size = own ? 16 * (own.weight[id] || 0) / most : Number(height);
+      bars.get(id).setAttribute("y", own ? 16 - size : y);
+      bars.get(id).setAttribute("height", size);
+    });
+  }
+
   function chip(words, off) {
-    var box = byId("chips"), button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
-    button.addEventListener("click", function (event) {
-      var at = Array.from(box.children).indexOf(button);
+    const box = byId("chips"), button = Object.assign(document.createElement("button"), { type: "button", textContent: words });
+    button.addEventListener("click", (event) => {
+      const at = [...box.children].indexOf(button);
       neuco.set(off);
       // The chip is gone. With a pointer nothing is lost by that, and a phone would open its keyboard for the search.
       if (event.detail === 0) { (box.children[at] || box.lastChild || byId("search")).focus(); }
@@ -89,126 +127,145 @@
   }
   function chips() {
     byId("chips").replaceChildren();
-    var on = neuco.filters();
-    on.forEach(function (filter) {
-      chip(filter.words + " ×", filter.off).setAttribute("aria-label", "Remove the filter: " + filter.words);
-    });
-    if (on.length > 1) { chip("Remove all", Object.assign.apply(null, [{}].concat(on.map(function (filter) { return filter.off; })))); }
+    const on = neuco.filters();
+    on.forEach((filter) => chip(filter.words + " ×", filter.off).setAttribute("aria-label", "Remove the filter: " + filter.words));
+    if (on.length > 1) { chip("Remove all", Object.assign({}, ...on.map((filter) => filter.off))); }
   }
 
-  var choices = ["show", "kind"].concat(neuco.limits, neuco.choices);
-  var boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "facts": ["facts", "show"] };
+  const choices = ["show", ...neuco.limits, ...neuco.choices];
+  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"] };
+  const taskBoxes = [...document.querySelectorAll("#choose [data-task]")];
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
-    choices.forEach(function (id) { if (byId(id)) { byId(id).value = state[id]; } });
-    Object.keys(boxes).forEach(function (id) { if (byId(id)) { byId(id).checked = Boolean(state[boxes[id][0]]); } });
-    table.classList.toggle("no-facts", !state.facts);
+    choices.forEach((id) => { if (byId(id)) { byId(id).value = state[id]; } });
+    Object.keys(boxes).forEach((id) => { if (byId(id)) { byId(id).checked = Boolean(state[boxes[id][0]]); } });
+    const off = neuco.list(state.off);
+    taskBoxes.forEach((box) => { box.checked = !off.includes(box.dataset.task); });
+    if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
+    table.classList.toggle("with-more", Boolean(state.more));
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
-  var sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
+  let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
+  table.classList.add("by-rank");
+  // Of a long table the first screens are drawn first, then the rest.
+  requestAnimationFrame(() => setTimeout(() => table.classList.add("ready")));
   function update(state) {
-    var wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
-    if (wanted !== sorted) { sort(state); sorted = wanted; }
-    if (state.show !== written) { cells(state); written = state.show; }
-    filter(state); chips(); controls(state);
+    const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
+    if (again) { ranks(); ranked = choice; }
+    const wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
+    if (wanted !== sorted || again) { sort(state); sorted = wanted; }
+    if (state.show !== written || again) { cells(state); written = state.show; }
+    filter(); chips(); controls(state);
   }
 
   // The columns of the file: the ends of an interval have columns of their own.
   function fields() {
-    var found = [];
-    columns.forEach(function (column) {
-      var key = column.key;
-      found.push([key, function (row) { return row.values[key]; }]);
-      if (!neuco.data.rows.some(function (row) { return row.intervals[key]; })) { return; }
-      ["low", "high"].forEach(function (end, i) { found.push([key + "_" + end, function (row) { return (row.intervals[key] || [])[i]; }]); });
+    const found = neuco.anew() ? [["rank_anew", (row) => neuco.rank(row)]] : [];
+    columns.forEach(({ key }) => {
+      found.push([key, (row) => row.values[key]]);
+      if (!rows.some((row) => row.intervals[key])) { return; }
+      ["low", "high"].forEach((end, i) => found.push([key + "_" + end, (row) => (row.intervals[key] || [])[i]]));
     });
     return found;
   }
   function csv() {
-    var quote = function (text) { return '"' + String(text).replace(/"/g, '""') + '"'; };
-    var shown = neuco.shownTasks(), all = fields();
-    function isShown(_, i) { return shown[i]; }
-    var tasks = neuco.data.tasks.filter(isShown).map(function (task) { return task.id + " (" + neuco.state.show + ")"; });
-    var head = ["method", "title"].concat(all.map(function (field) { return field[0]; }), tasks);
-    var rows = lines.filter(function (line) { return !line.hidden; }).map(function (line) {
-      var row = rowOf(line);
-      var cells = row.cells.filter(isShown).map(function (cell) { return cell ? cell[place()] : ""; });
+    const quote = (text) => '"' + String(text ?? "").replace(/"/g, '""') + '"';
+    const shown = neuco.shownTasks(), all = fields(), isShown = (_, i) => shown[i];
+    const names = tasks.filter(isShown).map((task) => task.id + " (" + neuco.state.show + ")");
+    const lists = lines.filter((line) => !line.hidden).map((line) => {
+      const row = rowOf(line);
       // A cell that starts like a formula would be run by a spreadsheet.
-      var title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
-      return [row.id, title].concat(all.map(function (field) { return field[1](row); }), cells);
+      const title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
+      return [row.id, title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
     });
-    return [head].concat(rows).map(function (cells) {
-      return cells.map(function (cell) { return quote(cell === null || cell === undefined ? "" : cell); }).join(",");
-    }).join("\n") + "\n";
+    return [["method", "title", ...all.map((field) => field[0]), ...names], ...lists].map((cells) => cells.map(quote).join(",")).join("\n") + "\n";
   }
   function download() {
-    var href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
-    var link = Object.assign(document.createElement("a"), { href: href, download: neuco.data.board + "-view.csv" });
-    link.click();
-    setTimeout(function () { URL.revokeObjectURL(link.href); }, 1000);
+    const href = URL.createObjectURL(new Blob([csv()], { type: "text/csv" }));
+    Object.assign(document.createElement("a"), { href, download: neuco.data.board + "-view.csv" }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 1000);
   }
 
-  heads.forEach(function (head) {
-    head.querySelector("button").addEventListener("click", function () {
-      var key = head.dataset.key, state = neuco.state;
-      if (state.sort !== key) { neuco.set({ sort: key, dir: "" }); return; }
-      neuco.set({ dir: ascending(state) ? "desc" : "asc" });
-    });
-  });
+  heads.filter((head) => head.dataset.key).forEach((head) => head.querySelector("button").addEventListener("click", () => {
+    const key = head.dataset.key, state = neuco.state;
+    if (state.sort !== key) { neuco.set({ sort: key, dir: "" }); return; }
+    neuco.set({ dir: ascending(state) ? "desc" : "asc" });
+  }));
   // Nor under the names; browsers do not heed a scroll margin inside a header that stays in place.
-  table.tHead.addEventListener("focusin", function (event) {
-    var head = event.target.closest("th"), box = table.parentNode;
-    var under = heads[1].getBoundingClientRect().right - head.getBoundingClientRect().left;
+  table.tHead.addEventListener("focusin", (event) => {
+    const head = event.target.closest("th"), box = table.parentNode;
+    const under = heads[1].getBoundingClientRect().right - head.getBoundingClientRect().left;
     if (head === heads[0]) { box.scrollLeft = 0; } else if (head !== heads[1] && under > 0) { box.scrollLeft -= under; }
   });
-  byId("search").addEventListener("input", function (event) { neuco.set({ q: event.target.value }); });
-  choices.forEach(function (id) {
-    if (byId(id)) { byId(id).addEventListener("change", function (event) { neuco.set({ [id]: event.target.value }); }); }
+  byId("search").addEventListener("input", (event) => neuco.set({ q: event.target.value }));
+  choices.filter(byId).forEach((id) => byId(id).addEventListener("change", (event) => neuco.set({ [id]: event.target.value })));
+  Object.keys(boxes).filter(byId).forEach((id) => {
+    const [key, on] = boxes[id];
+    byId(id).addEventListener("change", (event) => neuco.set({ [key]: event.target.checked ? on : "" }));
   });
-  Object.keys(boxes).filter(byId).forEach(function (id) {
-    var key = boxes[id][0], on = boxes[id][1];
-    byId(id).addEventListener("change", function (event) { neuco.set({ [key]: event.target.checked ? on : "" }); });
-  });
+  taskBoxes.forEach((box) => box.addEventListener("change", () => {
+    neuco.set({ off: taskBoxes.filter((other) => !other.checked).map((other) => other.dataset.task).join(",") });
+  }));
+  document.querySelectorAll("#choose [data-kind]").forEach((button) => button.addEventListener("click", () => {
+    const kind = button.dataset.kind;
+    neuco.set({ off: tasks.filter((task) => kind && task.kind !== kind).map((task) => task.id).join(",") });
+  }));
+  const chosen = {
+    "go-compare": () => ({ tab: "compare" }),
+    "go-without": () => ({ out: [...new Set([...neuco.list(neuco.state.out), ...neuco.picked()])].join(","), pick: "" }),
+    "go-only": () => ({ out: neuco.data.anew.methods.filter((id) => !neuco.picked().includes(id)).join(","), pick: "" }),
+    "go-clear": () => ({ pick: "" }),
+  };
+  Object.keys(chosen).filter(byId).forEach((id) => byId(id).addEventListener("click", () => neuco.set(chosen[id]())));
   byId("download").addEventListener("click", download);
-  body.addEventListener("change", function (event) {
+  body.addEventListener("change", (event) => {
     if (!event.target.classList.contains("pick")) { return; }
-    var id = rowOf(event.target.closest("tr")).id;
-    var picked = neuco.picked().filter(function (other) { return other !== id; });
+    const id = rowOf(event.target.closest("tr")).id, picked = neuco.picked().filter((other) => other !== id);
     if (event.target.checked) { picked.push(id); }
     neuco.set({ pick: picked.join(",") });
   });
   // What a score is made of, written when it is pointed at: in every cell of a large board it would be half the page.
-  body.addEventListener("pointerover", function (event) {
-    var cell = event.target.closest("td");
-    if (!cell || cell.title || cell.cellIndex < firstTask) { return; }
-    var i = cell.cellIndex - firstTask, own = rowOf(cell.parentNode).cells[i];
+  body.addEventListener("pointerover", (event) => {
+    const cell = event.target.closest("td.cell");
+    if (!cell || cell.title) { return; }
+    const i = cell.cellIndex - firstTask, row = rowOf(cell.parentNode), own = row.cells[i];
     if (!own) { return; }
-    var task = neuco.data.tasks[i], overlap = rowOf(cell.parentNode).overlaps[task.dataset];
-    cell.title = task.title + ": " + cellColumns.map(function (column, k) {
-      return column.label + " " + neuco.text(column, own[k]);
-    }).join(", ") + (overlap ? ". The method was " + overlap : "");
+    const overlap = row.overlaps[tasks[i].dataset];
+    cell.title = tasks[i].title + ": " + cellColumns.map((column, k) => column.label + " " + neuco.text(column, own[k])).join(", ")
+      + (overlap ? ". The method was " + overlap : "");
   });
-  // "/" goes to the search, Escape empties it, arrows go from method to method.
-  document.addEventListener("keydown", function (event) {
+  function open(cell) {
+    const row = rowOf(cell.parentNode), i = cell.cellIndex - firstTask;
+    cell.tabIndex = -1; // so that the focus can come back to it
+    if (row.cells[i]) { neuco.open(row, i, cell); }
+  }
+  body.addEventListener("click", (event) => {
+    const cell = event.target.closest("td.cell");
+    if (cell && !getSelection().toString()) { open(cell); }
+  });
+  // "/" goes to the search, Escape empties it, arrows go from method to method and from cell to cell.
+  document.addEventListener("keydown", (event) => {
     // With Ctrl, Alt or Meta it is the browser's; Shift is how some keyboards write it.
-    var bare = !event.ctrlKey && !event.altKey && !event.metaKey;
+    const bare = !event.ctrlKey && !event.altKey && !event.metaKey;
     if (event.key === "/" && bare && !/^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) {
       event.preventDefault();
+      neuco.set({ tab: "ranking" });
       byId("search").focus();
     } else if (event.key === "Escape" && event.target === byId("search")) {
       neuco.set({ q: "" });
     }
   });
-  body.addEventListener("keydown", function (event) {
-    var step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-    if (!step || event.target.tagName !== "A") { return; }
-    var links = lines.filter(function (line) { return !line.hidden; }).map(function (line) { return line.querySelector("a"); });
-    var next = links[links.indexOf(event.target) + step];
-    if (next) { event.preventDefault(); next.focus(); }
+  body.addEventListener("keydown", (event) => {
+    const [down, right] = { ArrowDown: [1, 0], ArrowUp: [-1, 0], ArrowRight: [0, 1], ArrowLeft: [0, -1] }[event.key] || [0, 0];
+    const here = event.target.closest(".name a, td.cell"), shown = lines.filter((line) => !line.hidden);
+    if (here && event.key === "Enter" && here.tagName === "TD") { open(here); }
+    if (!here || !(down || right)) { return; }
+    const across = (line) => [line.querySelector(".name a"), ...[...line.querySelectorAll("td.cell")].filter((cell) => !cell.hidden)];
+    const own = here.closest("tr"), next = (across(shown[shown.indexOf(own) + down] || own) || [])[across(own).indexOf(here) + right];
+    if (next) { event.preventDefault(); next.tabIndex = next.tagName === "TD" ? -1 : 0; next.focus(); }
   });
 
   byId("toolbar").hidden = false;
   neuco.listen(update);
-  update(neuco.state);
 })();

@@ -12,6 +12,7 @@
   }
   var current = order.indexOf(stored()) < 0 ? "auto" : stored();
   apply(current);
+  root.classList.add("scripted"); // one tab is shown, not all
 
   document.addEventListener("DOMContentLoaded", function () {
     // What does nothing without scripts comes hidden.

@@ -1,0 +1,90 @@
+// Two to four methods side by side. A difference is that of the first method to another, paired over the same splits.
+"use strict";
+(() => {
+  const box = document.getElementById("compared");
+  if (!box) { return; }
+  const { node, draw } = neuco;
+  const { tasks, cellColumns, rows, columns } = neuco.data;
+  const ranked = rows.filter((row) => row.values.rank !== null);
+  const score = cellColumns[0], MOST = 4;
+  const byName = new Map(rows.map((row) => [row.id, row]));
+
+  function chosen() {
+    const picked = neuco.picked().filter((id) => byName.has(id)).slice(0, MOST);
+    return picked.concat(ranked.map((row) => row.id).filter((id) => !picked.includes(id))).slice(0, Math.max(2, picked.length));
+  }
+  function choice(ids, k) {
+    const options = rows.map((row) => node("option", { value: row.id }, (row.values.rank ?? "–") + "  " + row.title));
+    const select = node("select", { "aria-label": "Method " + "ABCD"[k] }, ...(k > 1 ? [node("option", { value: "" }, "add a method")] : []), ...options);
+    select.value = ids[k] || "";
+    select.addEventListener("change", () => {
+      const next = [...ids];
+      next[k] = select.value;
+      neuco.set({ pick: next.filter((id, i) => id && next.indexOf(id) === i).join(",") });
+      box.querySelectorAll("select")[k].focus();
+    });
+    return node("label", {}, "ABCD"[k] + " ", select);
+  }
+  // The difference on a task, or null where the splits are not known or not those of the same samples.
+  function difference(a, b) {
+    if (!a || !b || a.splits.length !== b.splits.length || a.samples !== b.samples) { return null; }
+    const list = (own) => arrays.array(own.splits.map((value) => value ?? NaN));
+    const [mean, low, high] = rule.paired_difference(list(a), list(b), a.share, arrays.array(neuco.data.quantiles));
+    return Number.isFinite(mean) ? { mean, low, high } : null;
+  }
+  function better(found, task) {
+    if (!found || !(found.low > 0 || found.high < 0)) { return 0; }
+    return (found.low > 0) === task.greater_is_better ? 1 : -1;
+  }
+  function drawn(found, reach) {
+    const x = (value) => (50 + 46 * value / reach) + "%";
+    return draw("svg", { "class": "difference", "aria-hidden": "true" },
+      draw("line", { x1: "50%", x2: "50%", y1: 0, y2: 20, "class": "zero" }),
+      draw("line", { x1: x(found.low), x2: x(found.high), y1: 10, y2: 10, "class": "whisker" }),
+      draw("circle", { cx: x(found.mean), cy: 10, r: 4, "class": "dot" }));
+  }
+  function cell(task, own, other, found, reach) {
+    const text = (value) => neuco.text(score, value);
+    if (!found) { return node("td", { "class": "number" }, own && other ? text(own[0] - other[0]) : "–"); }
+    const side = better(found, task), verdict = ["B better", "not separated", "A better"][side + 1];
+    const words = (found.mean > 0 ? "+" : "") + text(found.mean) + " (" + text(found.low) + " to " + text(found.high) + ")";
+    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, drawn(found, reach), node("span", {}, words), node("small", {}, verdict));
+  }
+  function table(ids, details) {
+    const own = ids.map((id) => byName.get(id)), letter = (k) => "ABCD"[k];
+    const named = (k) => node("th", { scope: "col", "class": "number named" }, node("b", {}, letter(k)), " " + own[k].title);
+    const gaps = tasks.map((task) => ids.map((_, k) => (k ? difference(details[0][task.id], details[k][task.id]) : null)));
+    const reach = Math.max(...gaps.flat().filter(Boolean).flatMap((found) => [Math.abs(found.low), Math.abs(found.high)]), 1e-9);
+    const heads = [node("th", { scope: "col" }, "Task"), named(0),
+      ...ids.slice(1).flatMap((_, k) => [named(k + 1), node("th", { scope: "col" }, "A − " + letter(k + 1))])];
+    const number = (value) => node("td", { "class": "number" }, neuco.text(score, value));
+    const lines = tasks.map((task, i) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: "task/" + task.id + ".html" }, task.name), ...(task.greater_is_better ? [] : [node("small", {}, " lower is better")])),
+      number(own[0].cells[i] && own[0].cells[i][0]),
+      ...own.slice(1).flatMap((row, k) => [number(row.cells[i] && row.cells[i][0]), cell(task, own[0].cells[i], row.cells[i], gaps[i][k + 1], reach)])));
+    const wide = columns.filter((column) => ["number", "integer", "percent"].includes(column.format) && !neuco.data.more.includes(column.key));
+    const whole = wide.map((column) => {
+      const text = (row) => neuco.text(column, row.values[column.key]) + (row.intervals[column.key] ? " (" + row.intervals[column.key].map((end) => neuco.text(column, end)).join(" to ") + ")" : "");
+      return node("tr", { "class": "whole" }, node("th", { scope: "row" }, column.label), node("td", { "class": "number" }, text(own[0])),
+        ...own.slice(1).flatMap((row) => [node("td", { "class": "number" }, text(row)), node("td", {})]));
+    });
+    const sums = own.slice(1).map((row, k) => {
+      const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((found) => found === side).length;
+      return neuco.data.splits ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", not separated on " + count(0) + ". " : "";
+    });
+    const told = node("p", {}, ...(neuco.data.splits ? sums.flatMap((words) => [words, node("br")]) : ["Only means are known: differences have no intervals."]));
+    const inner = node("table", { "class": "plain" }, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
+    return [told, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner)];
+  }
+
+  let shown = "";
+  function update(state) {
+    const ids = chosen();
+    if (state.tab !== "compare" || shown === ids.join()) { return; }
+    shown = ids.join();
+    const choices = node("div", { "class": "controls" }, ...Array.from({ length: Math.min(MOST, ids.length + 1, rows.length) }, (_, k) => choice(ids, k)));
+    box.replaceChildren(choices);
+    box.hidden = false;
+    neuco.need(neuco.data.splits ? ids : [], (details) => { if (shown === ids.join()) { box.replaceChildren(choices, ...table(ids, neuco.data.splits ? details : ids.map(() => ({})))); } });
+  }
+  neuco.listen(update);
+})();

@@ -1,0 +1,60 @@
+"""No page has a serious fault by axe-core's rules. ``make test-axe`` gets it with npm; without it this is skipped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.boards.views.site.source import gather
+from neuco_core.boards.views.site.write import write_site
+from neuco_core.paths import registry_dir
+
+MINI = "boards/mini/index.html"
+TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#history", "#reading", "#submit")
+PAGES = (
+    "index.html",
+    *(f"{MINI}{tab}" for tab in TABS),
+    "boards/mini/task/mini_clouds.html",
+    "boards/mini/method/pca.html",
+    "boards/neuco-real/index.html",
+    "boards/neuco-paper-table-4/index.html",
+)
+SERIOUS = (
+    "axe.run().then(found => found.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
+    ".map(v => [v.id, v.nodes.length, v.nodes[0].html.slice(0, 200), v.nodes[0].failureSummary]))"
+)
+
+
+@pytest.fixture(scope="module")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("real")
+    write_site([s for s in gather(registry_dir()) if s.published or s.id in ("mini", "neuco-real")], folder)
+    return folder
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_pages_have_no_serious_fault(browser: Any, root: Path, real: Path, scheme: str, width: int) -> None:
+    axe = root / "build/axe/node_modules/axe-core/axe.min.js"
+    if not axe.is_file():
+        # Justified: npm is no part of setting up this project, and its network may be away.
+        pytest.skip("axe-core: not installed; `make test-axe` gets it with npm")
+    # The page's own policy would refuse axe; what it looks at is the same.
+    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = context.new_page()
+    found = {}
+    for path in PAGES:
+        page.goto(f"file://{real}/{path}")
+        page.reload()  # another "#" alone is no other page
+        if path == MINI:
+            page.evaluate("neuco.open(neuco.data.rows[0], 0, null)")
+            page.locator("#cell").wait_for()
+            page.evaluate(axe.read_text(encoding="utf-8"))
+            found["a cell"] = page.evaluate(SERIOUS)
+            page.keyboard.press("Escape")
+        page.evaluate(axe.read_text(encoding="utf-8"))
+        found[path] = page.evaluate(SERIOUS)
+    context.close()
+    assert {path: faults for path, faults in found.items() if faults} == {}
