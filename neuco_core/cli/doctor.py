@@ -35,6 +35,7 @@ USES = {
     "skopt": "NeuCo-Bench's own svm search",
     "test": "neuco's own tests",
     "torch": "encoders and MLP probes",
+    "tune": "searching for a probe's parameters",
 }
 DEVELOPERS = ("ci", "dev", "docs", "release", "test")
 Row = tuple[str, str, str]  # what was looked at, its status, and the detail

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from neuco_core.cli.options import together
-from neuco_core.cli.output import clean, echo_data, json_text, only_data
+from neuco_core.cli.output import clean, echo_data, json_text, only_data, say
 from neuco_core.cli.score_show import counts_by_state, show
 
 if TYPE_CHECKING:
@@ -78,10 +78,9 @@ class Answer:
         if out is None and form != "table":
             echo_data(self.text(form))
             return
-        table = self.text("table")
-        click.echo(table, nl=False)
+        self._show()  # not the text of it: a terminal has its own width
         if out is not None:
-            _write(out, table if form == "table" else self.text(form))
+            _write(out, self.text(form))
 
     def text(self, form: str) -> str:
         if form == "json":
@@ -93,10 +92,13 @@ class Answer:
             rows.writerows(map(self._row, self.results))
             return buffer.getvalue()
         with redirect_stdout(buffer):
-            show(self.plans, self.results, self.made, save=self.save)
-            if self.look:
-                click.echo(f"NOT the registered score: {self.look}; nothing was recorded")
+            self._show()
         return buffer.getvalue()
+
+    def _show(self) -> None:
+        show(self.plans, self.results, self.made, save=self.save)
+        if self.look:
+            say(f"NOT the registered score: {self.look}; nothing was recorded")
 
     def _json(self) -> str:
         from neuco_core.specs import to_json

@@ -114,7 +114,8 @@ def test_the_wheel_is_small_enough_to_be_released(installed: Installed, tmp_path
 
 def test_a_file_has_a_place_among_the_shipped_methods(installed: Installed) -> None:
     """The three lines of the README, and the same in Python, after a plain ``pip install``."""
-    installed.run("neuco", "embed", "--method", "averaging", "--dataset", "olinda", "--out", "mine.npz")
+    made = ("embed", "--method", "averaging", "--param", "size=4", "--dataset", "olinda", "--out", "mine.npz")
+    installed.run("neuco", *made)
     ranked = ("leaderboard", "show", "olinda", "--with", "mine.npz")
     assert "mine.npz (yours) would have rank" in installed.run("neuco", *ranked, NEUCO_OFFLINE="1").stdout
     code = "import neuco_core; print(neuco_core.evaluate('mine.npz', 'olinda', progress=False).rank_on('olinda'))"
