@@ -205,4 +205,6 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     board = now.board(now.suites["trial"])
     assert board.ranks == {"pca": 1, "mosaiks": 2}
     assert board.rows[0].values["overall"] == pytest.approx(2.5 / 3, abs=0.02)  # of 0.4 to 0.7
-    assert [task.values for task in board.tasks] == [{"low": 0.4, "high": 0.7}] * 2
+    ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
+    assert ends == [{"low": 0.4, "high": 0.7}] * 2
+    assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6

@@ -28,6 +28,7 @@ from neuco_core.geobench.iqm import Score, iqm, official_replicates, score
 
 IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
 CELL_COLUMNS = (SCORE, STD, IQM)
+SPREAD = Column("spread", "Spread", "Standard deviation of the normalised scores over the methods")
 ENDS = (
     Column("low", "Becomes 0", "The score that is normalised to 0"),
     Column("high", "Becomes 1", "The score that is normalised to 1"),
@@ -56,19 +57,22 @@ def _ends(own: Score) -> Interval:
 
 
 def task_columns(computed: Computed) -> tuple[Column, ...]:
-    return ENDS if computed.normaliser else ()
+    return (SPREAD, *ENDS) if computed.normaliser else (SPREAD,)
 
 
 def tasks_of(computed: Computed, cells: Cells) -> tuple[BoardTask, ...]:
-    normaliser = computed.normaliser
-    if normaliser is None:
-        return cells.tasks
-    return tuple(
-        replace(task, values=dict(zip(("low", "high"), normaliser.ends[task.id], strict=True)))
-        if task.id in normaliser.ends
-        else task
-        for task in cells.tasks
-    )
+    ends = computed.normaliser.ends if computed.normaliser else {}
+    return tuple(replace(task, values=dict(_task_values(computed, task.id, ends))) for task in cells.tasks)
+
+
+def _task_values(
+    computed: Computed, task: str, ends: Mapping[str, tuple[float, float]]
+) -> Iterable[tuple[str, float | None]]:
+    own = [iqm(values) for (_, other), values in computed.values.items() if other == task]
+    if len(own) > 1:
+        yield SPREAD.key, number(np.std(own))
+    if task in ends:
+        yield from zip((column.key for column in ENDS), ends[task], strict=True)
 
 
 def sections(
