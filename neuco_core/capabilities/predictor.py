@@ -25,6 +25,7 @@ NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard 
 # put further out are mostly wrong: without it a single cell of 820 can double the error of all.
 BEYOND = 0.2
 LEAST_CELLS = 4
+DENSE = 0.5  # share of known scores from which on they tell how alike tasks are; with a fifth that made errors larger
 FEW = 3  # results of a method: with fewer, only the process, which knows its facts, has anything to say
 
 
@@ -52,12 +53,19 @@ class Scale:
 
 @dataclass(frozen=True)
 class Mix:
-    """What is learnt from cells held back: shares of the parts, and how much wider intervals must be."""
+    """What is learnt from cells held back: shares of the parts, and how much wider intervals must be.
 
+    ``error`` is how far off predictions were, in spreads of their tasks, at the median; ``mean_error`` the same of the
+    mean of each task.
+    """
+
+    likeness: bool
     learnt: Learnt
     centre: float
     shares: np.ndarray
     widen: float
+    error: float
+    mean_error: float
 
 
 class Predictor:
@@ -73,15 +81,16 @@ class Predictor:
         if len(table.cells[0]) < LEAST_CELLS:
             raise DataError("too few results to learn from", expected=f"at least {LEAST_CELLS}", got=repr(table))
         self._begin(table)
-        whole = Process(self._moved).fit()
-        self.mix = self._mixed(whole)
+        likeness = bool(table.known.mean() >= DENSE)
+        whole = Process(self._moved, likeness).fit()
+        self.mix = self._mixed(whole, likeness)
         return self._finish(whole)
 
     def refit(self, table: Table, mix: Mix) -> Predictor:
         """From a table with the same names, with the shares and kernels that were learnt on another part of it."""
         self._begin(table)
         self.mix = mix
-        return self._finish(Process(self._moved).fit_spreads(mix.learnt, mix.centre))
+        return self._finish(Process(self._moved, mix.likeness).fit_spreads(mix.learnt, mix.centre))
 
     def predict(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Each cell (method, task); the standard deviation is a half of the 95 % interval by 1.96."""
@@ -99,6 +108,7 @@ class Predictor:
         self._moved = replace(table, values=self._scale.to(table.values), given_ends=given)
 
     def _finish(self, process: Process) -> Predictor:
+        self.process = process
         rows, columns = np.nonzero(np.ones(self.table.values.shape, bool))
         parts, deviation = _parts(process, self._moved, (rows, columns), self.seed)
         shape = self.table.values.shape
@@ -110,21 +120,24 @@ class Predictor:
         self.scores = np.clip(scores, np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room)
         return self
 
-    def _mixed(self, whole: Process) -> Mix:
+    def _mixed(self, whole: Process, likeness: bool) -> Mix:
         """Hold back an eighth of the cells after the other, and see what each part says of them."""
         table = self._moved
         rows, columns = table.cells
         order = np.random.default_rng(self.seed).permutation(len(rows))
-        parts, deviations = np.empty((len(rows), len(FACTORS) + 1)), np.empty(len(rows))
+        parts, deviations, means = np.empty((len(rows), len(FACTORS) + 1)), np.empty(len(rows)), np.empty(len(rows))
         for hidden in np.array_split(order, min(FOLDS, len(rows))):
             rest = table.without(hidden)
-            process = Process(rest).fit_spreads(whole.learnt, whole.centre)
+            process = Process(rest, likeness).fit_spreads(whole.learnt, whole.centre)
             cells = rows[hidden], columns[hidden]
             parts[hidden], deviations[hidden] = _parts(process, rest, cells, self.seed)
+            means[hidden] = process.means[columns[hidden]]
         truth, spread = table.values[rows, columns], np.exp(whole.learnt.spreads)[columns]
         shares = _shares(parts / spread[:, None], truth / spread)
-        misses = np.abs(truth - parts @ shares) / deviations
-        return Mix(whole.learnt, whole.centre, shares, float(np.quantile(misses, LEVEL)) / NORMAL)
+        misses = np.abs(truth - parts @ shares)
+        widen = float(np.quantile(misses / deviations, LEVEL)) / NORMAL
+        off = (float(np.median(error / spread)) for error in (misses, np.abs(truth - means)))
+        return Mix(likeness, whole.learnt, whole.centre, shares, widen, *off)
 
 
 def _parts(process: Process, table: Table, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -35,10 +35,10 @@ class Learnt:
 class Process:
     """``fit`` learns from a table; ``predict`` gives mean and standard deviation of any cells."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: Table, likeness: bool = False) -> None:
         same = np.eye(len(table.tasks))
         everybody = np.ones((len(table.methods),) * 2)
-        self.kernels: list[Kernel] = [Kernel("task", everybody, same), *kernels(table)]
+        self.kernels: list[Kernel] = [Kernel("task", everybody, same), *kernels(table, likeness)]
         self.cells: Cells = table.cells
         tasks = self.cells[1]
         scores = table.values[self.cells]
@@ -92,6 +92,15 @@ class Process:
         left = own - ((to_known @ self._inverse) * to_known).sum(1)
         size = spread[cells[1]]
         return self.means[cells[1]] + mean * size, np.sqrt(np.maximum(left, JITTER)) * size
+
+    def covariance(self, cells: Cells) -> tuple[np.ndarray, float]:
+        """Between some cells, without noise, in spreads of their tasks; and the variance of the noise of a result."""
+        variances = np.exp(self.learnt.variances)
+        to_known = self._between(cells, variances)
+        own = np.zeros((len(cells[0]),) * 2)
+        for variance, kernel in zip(variances[:-1], self.kernels, strict=True):
+            own += variance * kernel.between(cells, cells)
+        return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
 
     @property
     def centre(self) -> float:

@@ -137,7 +137,7 @@ def show(
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
     name, options = _parse(words)
     standing = _with(name, options, only, files) if files else None
-    board = standing.board if standing else _one(name, options, only)
+    board = standing.board if standing else one_board(name, options, only)
     if form == "json":
         echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
@@ -219,7 +219,7 @@ def plot(name: str, kind: str, out: Path) -> None:
     from neuco_core.boards.store import history_path, read_history
     from neuco_core.boards.views.plots import draw
 
-    board = _one(name, {})
+    board = one_board(name, {})
     draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
     click.echo(str(out))
 
@@ -261,7 +261,7 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
     return boards
 
 
-def _one(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -> Board:
+def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -> Board:
     """A suite's board, or a published one."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
