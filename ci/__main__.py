@@ -21,6 +21,7 @@ from neuco_core.errors import DataError, NeucoError
 from neuco_core.text import clean
 
 GRACE = 300  # seconds after the deadline
+AGAIN = 1.0  # seconds after which a run that was told to end, and goes on, is told again
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
@@ -85,6 +86,7 @@ def score_pr(
         tell = partial(say, err=True)
         report = Scoring(base, head, since, limits, kind, merged, deadline, tell).run()
     except Stopped as stopped:
+        signal.setitimer(signal.ITIMER_REAL, 0)
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
         sys.exit(128 + stopped.number)
     except Exception as error:
@@ -112,10 +114,25 @@ def _stop_at(minutes: float) -> None:
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
 
     def stop(number: int, _: object) -> None:
-        for name in signals:  # a second one must not disturb the cleaning up
+        for name in signals[:2]:  # a second one must not disturb the cleaning up
             signal.signal(name, signal.SIG_IGN)
+        signal.signal(signal.SIGALRM, lambda *_: raise_again(number))
+        signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
         raise Stopped(number)
 
+    def raise_again(number: int) -> None:
+        """Python drops what is raised inside a finaliser; then nothing would ever end this run."""
+        error = sys.exception()
+        while error is not None and not isinstance(error, Stopped):
+            error = error.__context__
+        if error is None:  # not on its way out
+            raise Stopped(number)
+
+    def dropped(what: sys.UnraisableHookArgs) -> None:
+        if not isinstance(what.exc_value, Stopped):
+            sys.__unraisablehook__(what)
+
+    sys.unraisablehook = dropped
     for name in signals:
         signal.signal(name, stop)
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes + GRACE)

@@ -61,6 +61,34 @@ def test_a_signal_leaves_a_red_report_and_no_scratch_folder(
     assert "ended from outside" in report.findings[0].detail
 
 
+DROPPED = """
+import os, signal, time
+from ci.__main__ import Stopped, _stop_at
+
+class Finaliser:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0.1)
+
+_stop_at(5)
+try:
+    try:
+        Finaliser()
+        time.sleep(60)
+    finally:
+        time.sleep(2.5)  # is not disturbed
+        print("cleaned up")
+except Stopped as stopped:
+    print("ended by", stopped.number)
+"""
+
+
+def test_a_signal_that_python_drops_comes_again(root: Path) -> None:
+    """What is raised inside a finaliser is dropped; then nothing would end the run before its limits do."""
+    done = subprocess.run([sys.executable, "-c", DROPPED], cwd=root, capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == (f"cleaned up\nended by {signal.SIGTERM.value}\n", "")
+
+
 def test_what_plugins_share_is_copied_once(upstream: Upstream, tmp_path: Path) -> None:
     boxes = Boxes(upstream.base, tmp_path, Limits(), "bubblewrap")
     boxes.folders["neuco_tasks"]["more"] = boxes.folders["neuco_tasks"]["digits"]
