@@ -201,9 +201,14 @@ class Encoding:
         try:
             return _ready(self.method, self.learn, self.params)
         except DataError as error:
-            good = readable(self.learn.ids(), self.learn, error, self.left_out)
+            good = self._readable(self.learn.ids(), self.learn, error)
             self.learn = Selection(self.learn, ids=frozenset(good))
             return _ready(self.method, self.learn, self.params)
+
+    def _readable(self, ids: tuple[str, ...], source: CubeSource, error: DataError) -> tuple[str, ...]:
+        if isinstance(self.method.encoder, StandIn):
+            raise error  # it ran elsewhere, where the samples are
+        return readable(ids, source, error, self.left_out)
 
     def encode(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None = None) -> np.ndarray:
         """The rows of some samples, but for those that are left out."""
@@ -218,7 +223,7 @@ class Encoding:
         try:
             return self._rows(ids, step, clock)
         except DataError as error:
-            good = readable(ids, self.source, error, self.left_out)
+            good = self._readable(ids, self.source, error)
             rows = self._rows(good, lambda *again: None, clock)
             advance(len(ids) - done)
             return rows

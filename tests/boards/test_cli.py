@@ -192,7 +192,7 @@ def test_site(registry: Path, tmp_path: Path) -> None:
     task = (tmp_path / f"site/boards/trial/task/{TASKS[0]}.html").read_text(encoding="utf-8")
     assert "1849 labels (m)" in task
     for file in (tmp_path / "site").rglob("*.*"):
-        for word in (b'src="http', b'href="http', b"url(http", b"@import", b"import("):
+        for word in (b'src="http', b'<link rel="stylesheet" href="http', b"url(http", b"@import", b"import("):
             assert word not in file.read_bytes(), file
 
 
@@ -207,7 +207,9 @@ def test_the_documentation_names_commands_and_options_that_exist(root: Path) -> 
     assert named == set(leaderboard.commands)
     options = {name for command in leaderboard.commands.values() for p in command.params for name in p.opts}
     options |= {f"--{name}" for name in load_board("neuco").options}
-    boards = "".join(line for line in text.splitlines(keepends=True) if not re.search("neuco embed|benchmarks/", line))
+    boards = "".join(
+        line for line in text.splitlines(keepends=True) if not re.search("neuco embed|neuco show|benchmarks/", line)
+    )
     assert set(re.findall(r"--[a-z]+", boards)) - {"---"} <= options
 
 

@@ -134,8 +134,11 @@ def test_a_typo_and_a_folder_without_git_leave_one_too(upstream: Upstream, fork:
 
 
 CRASH = """
-def score_pr(*_):
+def broken(*_):
     raise RuntimeError("broken\\n::add-mask::a\\n  ::error::b\\n##[error]c")
+
+
+Scoring.run = broken
 """
 
 

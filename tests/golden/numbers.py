@@ -257,7 +257,7 @@ def _images(name: str) -> list[float]:
     with TemporaryDirectory() as folder:
         for sample in range(3):
             values = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5) + 1000 * sample
-            np.save(Path(folder, f"s{sample}.npy"), values.astype(("uint16", "int32", "float64")[sample]))
+            np.save(Path(folder, f"s{sample}.npy"), values.astype("int32"))
         source, out = ImageFolder(folder), Path(folder, "x.zip")
         pack_images(source, out)
         remote = Remote(out.as_uri(), sha256=hashlib.sha256(out.read_bytes()).hexdigest())

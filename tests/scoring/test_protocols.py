@@ -73,7 +73,7 @@ def test_a_wrong_name_says_what_is_wrong(text: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("neuco-2025+width=3", "no parameter 'width'"),
+        ("neuco-2025+width=3", "neither the protocol nor its probe 'linear' has 'width'"),
         ("neuco-2025+sigmoid=never", "torchmetrics or always"),
         ("mlp-1+width=wide", "expected int"),
         ("mlp-1+layers=0", "at least 1"),
