@@ -254,17 +254,21 @@ def _images(name: str) -> list[float]:
     from neuco_core.cubes.folder import ImageFolder
     from neuco_core.specs import Remote
 
-    with TemporaryDirectory() as folder:
-        for sample in range(3):
-            values = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5) + 1000 * sample
-            np.save(Path(folder, f"s{sample}.npy"), values.astype("int32"))
-        source, out = ImageFolder(folder), Path(folder, "x.zip")
-        pack_images(source, out)
-        remote = Remote(out.as_uri(), sha256=hashlib.sha256(out.read_bytes()).hexdigest())
-        archive = ImageArchive(remote, bands=source.bands, seasons=source.seasons)
-        batch = (source if name == "ImageFolder" else archive).read(source.ids())
-        values = batch.values.astype(np.float64)
-    return _sums(values, np.arange(1, values[0].size + 1).reshape(values.shape[1:]) / values[0].size)
+    found = []
+    for kind in ("uint16", "int32", "float64"):
+        with TemporaryDirectory() as folder:
+            for sample in range(3):
+                values = np.arange(2 * 3 * 4 * 5).reshape(2, 3, 4, 5) + 1000 * sample
+                np.save(Path(folder, f"s{sample}.npy"), values.astype(kind))
+            source, out = ImageFolder(folder), Path(folder, "x.zip")
+            pack_images(source, out)
+            remote = Remote(out.as_uri(), sha256=hashlib.sha256(out.read_bytes()).hexdigest())
+            archive = ImageArchive(remote, bands=source.bands, seasons=source.seasons)
+            batch = (source if name == "ImageFolder" else archive).read(source.ids())
+            found.append(batch.values.astype(np.float64))
+    if not all(np.array_equal(found[0], other) for other in found[1:]):
+        raise ValueError(f"{name} reads types of numbers differently")
+    return _sums(found[0], np.arange(1, found[0][0].size + 1).reshape(found[0].shape[1:]) / found[0][0].size)
 
 
 def _sums(values: np.ndarray, weight: np.ndarray) -> list[float]:
