@@ -111,7 +111,7 @@ class Material:
 
 
 def applies(method: Method, dataset: Dataset) -> bool:
-    from neuco_core.encode.run import check_bands
+    from neuco_core.encode.encoder import check_bands
 
     try:
         check_bands(method, dataset.id, dataset.bands)

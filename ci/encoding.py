@@ -21,7 +21,7 @@ from ci.extract import fetch_sources
 from ci.inside import write_json
 from ci.stub import LARGEST_IDS, place_of, read_json
 from neuco_core.encode.disturb import some_rows, with_noise
-from neuco_core.encode.run import check_bands
+from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.pins import find_pin
 from neuco_core.specs import Dataset, Method

@@ -107,7 +107,8 @@ def _encode_some(
     subject: MethodSubject, dataset: str, batch: int, threads: int = 1, *, backwards: bool = False
 ) -> np.ndarray:
     """Encode a few samples with a fresh encoder, in batches of one size or another."""
-    from neuco_core.encode.run import Encoding, full_params, open_cubes
+    from neuco_core.encode.encoder import full_params, open_cubes
+    from neuco_core.encode.encoding import Encoding
 
     source = open_cubes(subject.spec, subject.catalog.load(Dataset, dataset))
     ids = tuple(source.ids()[:16])

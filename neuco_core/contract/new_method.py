@@ -201,7 +201,7 @@ def _encoder_test(name: str, place: Place, packages: Sequence[str], weights: boo
     if weights:
         later = (
             "    from neuco_core import load_method\n"
-            "    from neuco_core.encode.run import full_params, make_encoder\n\n"
+            "    from neuco_core.encode.encoder import full_params, make_encoder\n\n"
             f'    method = load_method("{name}")\n'
         )
         encoder = "lambda: make_encoder(method, full_params(method, {}))"

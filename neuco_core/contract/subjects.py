@@ -149,7 +149,7 @@ class MethodSubject(Subject):
     def disturbed(self, dataset: str) -> np.ndarray:
         """Embeddings of some samples under other names, and those with a little noise (see ``encode.disturb``)."""
         from neuco_core.encode.disturb import disturbed
-        from neuco_core.encode.run import open_cubes
+        from neuco_core.encode.encoder import open_cubes
 
         return disturbed(self.spec, open_cubes(self.spec, self.catalog.load(Dataset, dataset)))
 

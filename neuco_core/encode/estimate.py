@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.encode.cache import open_cache
+from neuco_core.encode.encoder import full_params, open_cubes
+from neuco_core.encode.encoding import BATCH, Clock, Encoding
 from neuco_core.encode.progress import duration
-from neuco_core.encode.run import BATCH, Clock, Encoding, chunks_of, full_params, open_cubes
+from neuco_core.encode.run import chunks_of
 from neuco_core.encoders import spread_ids
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError

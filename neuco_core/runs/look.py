@@ -55,7 +55,7 @@ class Look:
 
 def check_params(methods: Iterable[Method], look: Look) -> None:
     """Refuse parameters that one of the methods does not have, before anything is encoded."""
-    from neuco_core.encode.run import full_params
+    from neuco_core.encode.encoder import full_params
 
     for method in methods if look.params else ():
         full_params(method, look.params)

@@ -15,8 +15,10 @@ from typing import Any
 import numpy as np
 
 from neuco_core.encode.cache import EncodeCache, open_cache
+from neuco_core.encode.encoder import check_output, full_params, open_cubes
+from neuco_core.encode.encoding import BATCH, Clock, Encoding
 from neuco_core.encode.progress import Progress, shown
-from neuco_core.encode.run import BATCH, Clock, Encoding, check_output, chunks_of, full_params, open_cubes
+from neuco_core.encode.run import chunks_of
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.runs.steps import EngineLike, Result, Step, StepLimits

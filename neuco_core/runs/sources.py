@@ -48,7 +48,7 @@ class MethodSource:
     def why_not(self, task: Task, labels: Labels | None) -> str:
         if self.method.files:
             return "" if task.dataset in self.method.files else f"{self.name} has no file for dataset {task.dataset}"
-        from neuco_core.encode.run import check_bands
+        from neuco_core.encode.encoder import check_bands
         from neuco_core.plugins.catalog import load_dataset
 
         dataset = load_dataset(task.dataset)

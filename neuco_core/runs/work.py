@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from neuco_core import __version__
-from neuco_core.encode.run import Clock
+from neuco_core.encode.encoding import Clock
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from neuco_core.adapters.images import numbers, words
-from neuco_core.encode.run import make_encoder as make
+from neuco_core.encode.encoder import make_encoder as make
 from neuco_core.errors import UnpinnedError, UsageError
 from neuco_methods.terratorch import neuco_methods
 from neuco_methods.terratorch.encoder import inputs

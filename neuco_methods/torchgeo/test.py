@@ -16,8 +16,8 @@ import torch
 from torch import nn
 
 from neuco_core.adapters.torchgeo import find_row, table, torchgeo_encoder, torchgeo_method
-from neuco_core.encode.run import check_bands, full_params
-from neuco_core.encode.run import make_encoder as make
+from neuco_core.encode.encoder import check_bands, full_params
+from neuco_core.encode.encoder import make_encoder as make
 from neuco_core.errors import ChecksumError, DataError, PluginError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder

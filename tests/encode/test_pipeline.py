@@ -16,8 +16,9 @@ from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.cubes.stored import Selection
 from neuco_core.encode import device, memory, pipeline
 from neuco_core.encode.agree import agree, apart
+from neuco_core.encode.encoding import Clock
 from neuco_core.encode.progress import Lines
-from neuco_core.encode.run import Clock, encode_dataset
+from neuco_core.encode.run import encode_dataset
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_method
 from neuco_core.specs import Dataset, Method

@@ -173,7 +173,7 @@ def _network() -> list[float]:
     """A small network with every view, pooling, reduction and treatment of seasons."""
     from neuco_core.adapters.images import Images
     from neuco_core.adapters.network import NetworkEncoder
-    from neuco_core.encode.run import one_thread
+    from neuco_core.encode.encoder import one_thread
     from neuco_core.testing import TinyCubes
 
     tiny, found = TinyCubes(count=2, bands=("s1/VV", "s1/VH"), seasons=("a", "b"), size=9), []
@@ -211,7 +211,7 @@ def _torchgeo() -> list[float]:
     import torch
 
     from neuco_core.adapters.torchgeo import find_row, torchgeo_encoder
-    from neuco_core.encode.run import one_thread
+    from neuco_core.encode.encoder import one_thread
     from neuco_core.testing import TinyCubes
 
     tiny, row = TinyCubes(count=2, size=9), find_row("ResNet50_Weights.SENTINEL2_ALL_SOFTCON")

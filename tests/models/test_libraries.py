@@ -20,7 +20,7 @@ from neuco_core.adapters.libraries import (
     timm_network,
 )
 from neuco_core.adapters.network import NetworkEncoder
-from neuco_core.encode.run import one_thread
+from neuco_core.encode.encoder import one_thread
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_methods.terratorch import make_encoder, neuco_methods

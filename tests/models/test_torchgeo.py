@@ -13,7 +13,7 @@ from torchgeo.models import get_weight
 from neuco_core.adapters import torchgeo_table
 from neuco_core.adapters.images import Images
 from neuco_core.adapters.torchgeo import TABLE, Weights, bare_network, find_row, table, torchgeo_encoder
-from neuco_core.encode.run import full_params, one_thread
+from neuco_core.encode.encoder import full_params, one_thread
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_methods.torchgeo import NETWORKS, neuco_methods
 
