@@ -108,7 +108,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
 
 FIELDS: tuple[str, ...] = Record.__struct_fields__
-STATUSES: tuple[str, ...] = Status.__args__  # type: ignore[attr-defined]
 FAILURES: tuple[str, ...] = Failure.__args__  # type: ignore[attr-defined]
 
 

@@ -30,7 +30,6 @@ SWITCHES = {
 TRAINING = {"batch_size": 64, "epochs": 10, "learning_rate": 0.001}
 TOP = (*SWITCHES, *TRAINING, "device", "k_folds", "embedding_dim", "task_filter", "probe_type", "probe_params")
 PROBES = {"linear": (*TRAINING, "device"), "svm": KEYS}
-SVM_SEARCHES = ("own", "upstream")
 OPTIMISTIC = "each split's score is the best of all settings on its own test part: too kind"
 
 
