@@ -9,7 +9,8 @@ from neuco_core.boards.anew import rule_of
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.model import BoardRow, Column, plain, rounded
 from neuco_core.boards.values import RANK, show
-from neuco_core.boards.views.site import board_parts as parts
+from neuco_core.boards.views.site import board_panels as panels
+from neuco_core.boards.views.site.board_head import heading, summary
 from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
 from neuco_core.boards.views.site.source import BoardSource
@@ -27,21 +28,21 @@ def board_page(source: BoardSource, picture: str = "") -> str:
     """``picture`` is the address of a picture for links to the page."""
     board = source.board
     if not board.shown:
-        return page(source.title, join((parts.heading(source), *parts.empty(source))), up=UP, about=source.description)
+        return page(source.title, join((heading(source), *panels.empty(source))), up=UP, about=source.description)
     colours = shades(board)
     ranking = section(
         "Ranking",
         _toolbar(source),
         table(source, colours),
-        parts.legend(source),
-        parts.not_ranked(source),
+        panels.legend(source),
+        panels.not_ranked(source),
         id_="ranking",
     )
-    found = [("ranking", "Ranking", ranking), *parts.panels(source)]
-    tabs = parts.tabs([(name, title) for name, title, _ in found])
+    found = [("ranking", "Ranking", ranking), *panels.panels(source)]
+    tabs = panels.tabs([(name, title) for name, title, _ in found])
     sections = [inner for _, _, inner in found]
-    body = join((parts.heading(source), tabs, *sections, data("board-data", view_data(source, colours))))
-    return page(source.title, body, up=UP, scripts=SCRIPTS, about=parts.summary(source), picture=picture)
+    body = join((heading(source), tabs, *sections, data("board-data", view_data(source, colours))))
+    return page(source.title, body, up=UP, scripts=SCRIPTS, about=summary(source), picture=picture)
 
 
 def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:

@@ -11,8 +11,8 @@ from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Colum
 from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
-from neuco_core.boards.views.site.board_parts import shown
 from neuco_core.boards.views.site.html import Safe, join, scroll, tag
+from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
 

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
 from neuco_core.boards.values import LOWER, RANK, in_row, with_values
 from neuco_core.boards.views.site import details
-from neuco_core.boards.views.site.board_parts import facts_list, nobody_yet, shown
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_axis, scale, strip
 from neuco_core.boards.views.site.html import Safe, code_box, join, linked, page, scroll, section, table, tag
+from neuco_core.boards.views.site.pieces import facts_list, nobody_yet, shown
 from neuco_core.boards.views.site.source import BoardSource, Words
 from neuco_core.text import counted
 
