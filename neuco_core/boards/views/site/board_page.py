@@ -13,13 +13,13 @@ from neuco_core.boards.views.site import board_panels as panels
 from neuco_core.boards.views.site.board_head import heading, summary
 from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
+from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import clean
 
 UP = "../../"
 UNKNOWN = "unknown"
 DIGITS = 7
-LEVEL = 0.95  # of the intervals of differences, as in ``neuco compare``
 RULE = "rule.js"  # made, see compiled.py
 SCRIPTS = ("arrays.js", RULE, "state.js", "board.js", "details.js", "compare.js", "figures.js")
 
@@ -75,16 +75,8 @@ def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapp
         "rows": [_row_data(source, row, columns, colours) for row in lines_of(board)],
         "anew": rule_of(board),
         "splits": source.cells is not None,
-        "quantiles": _quantiles(source),
+        "pairs": source.cells is not None and not many(source),
     }
-
-
-def _quantiles(source: BoardSource) -> list[float]:
-    """Student's t for the intervals of differences, by degrees of freedom: scripts have no such function."""
-    from scipy.special import stdtrit
-
-    most = max((len(cell.splits) for cell in source.cells.cells.values()), default=0) if source.cells else 0
-    return [0.0, *(round(float(stdtrit(freedom, (1 + LEVEL) / 2)), 9) for freedom in range(1, most))]
 
 
 def _row_data(

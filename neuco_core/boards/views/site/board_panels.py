@@ -10,6 +10,7 @@ from neuco_core.boards.views.report import diagnostics
 from neuco_core.boards.views.site.board_about import reading, score_box, submit, versions
 from neuco_core.boards.views.site.board_robust import robustness
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, table, tag
+from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.pieces import figure, nobody_yet, small_table
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
@@ -71,17 +72,18 @@ def compare(source: BoardSource) -> Safe:
         return Safe("")
     command = f"neuco compare {board.ranked[0].method} {board.ranked[1].method} --suite {source.id}"
     note = "Choose two to four methods, here or by ticking them in the ranking."
-    if source.cells is not None:
+    if source.cells is not None and not many(source):
         note += (
-            " Differences are paired over the same splits; their intervals are at 95 % for each task by itself, with "
-            "the variance of Nadeau and Bengio, as neuco compare has them."
+            " Differences are those of neuco compare: paired over the same splits, with the corrected t-test of Nadeau "
+            "and Bengio. Intervals are at 95 % for each task by itself; p is adjusted for all tasks of a pair (Holm), "
+            "and a method is called better where it is at most 0.05."
         )
     box = tag("div", id="compared", hidden=True)
     made = (
         []
         if source.published
         else [
-            tag("p", "In the terminal, with p-values for all tasks at once:"),
+            tag("p", "The same in the terminal:"),
             code_box(command, "Command that compares two methods"),
         ]
     )

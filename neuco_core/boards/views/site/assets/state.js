@@ -148,7 +148,7 @@ const neuco = (() => {
     },
     shownTasks: () => data.tasks.map((task) => !list(state.off).includes(task.id)),
     // What is behind the cells of methods is in files of their own, one for each method; each is loaded once.
-    give(id, tasks) { given[id] = tasks; },
+    give(id, own) { given[id] = own; },
     need(ids, then) {
       Promise.all(ids.map((id) => waiting[id] ||= new Promise((done) => {
         const script = Object.assign(document.createElement("script"), { src: "method/" + id + ".js", onload: done, onerror: done });
