@@ -11,7 +11,8 @@ Worlds are boards whose truth is known, and each is drawn many times:
   below the others, methods in two clusters, and tasks that have nothing to do with each other.
 
 ``held`` is the mean over methods, ``worst`` that of the method whose intervals hold least often (of simulated worlds,
-where a method is a new one on each board: of the worst true place), ``±`` its standard error over the boards drawn.
+where a method is a new one on each board: of the worst true place; ``method`` at the end of a line is the worst of them
+by number, though they are all alike), ``±`` its standard error over the boards drawn.
 ``plain`` is what percentiles of the replicates' ranks alone would give, ``less`` what a smaller pairwise part would
 (90 % for each pair), ``before`` what boards had before (``shrunken.py``). Ranks: the mean number of them in an
 interval.
@@ -194,20 +195,23 @@ def worlds(submission: Path | None) -> Iterator[World]:
         yield World(name, simulated(methods, tasks, splits, gap, shape), False)
 
 
-def measure(world: World, count: int, seed: int) -> dict[str, tuple[float, float, float]]:
-    """By way of making intervals: how often they hold, the worst method, and the mean number of ranks in them."""
+def measure(world: World, count: int, seed: int) -> dict[str, tuple[float, float, float, float]]:
+    """By way of making intervals: how often they hold, the worst method or place, the mean number of ranks in them, and
+    the worst method if a method is whoever has the same number on each board."""
     rng = np.random.default_rng(seed)
-    held: dict[str, list[np.ndarray]] = {}
+    held: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {}
     width: dict[str, list[float]] = {}
     for board in range(count):
         truth, scores = world.draw(rng)
+        order = np.arange(len(truth)) if world.fixed else np.argsort(truth, kind="stable")
         for name, ends in _ways(scores, board):
             inside = (ends.low <= truth) & (truth <= ends.high)
-            held.setdefault(name, []).append(inside if world.fixed else inside[np.argsort(truth, kind="stable")])
+            held.setdefault(name, []).append((inside[order], inside))
             width.setdefault(name, []).append(float((ends.high - ends.low + 1).mean()))
+    shares = {name: 100 * np.mean(own, axis=0) for name, own in held.items()}
     return {
-        name: (100 * float(np.mean(own)), 100 * float(np.mean(own, axis=0).min()), float(np.mean(width[name])))
-        for name, own in held.items()
+        name: (float(by.mean()), float(by[0].min()), float(np.mean(width[name])), float(by[1].min()))
+        for name, by in shares.items()
     }
 
 
@@ -236,14 +240,14 @@ def main() -> None:
     parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
     args = parser.parse_args()
     heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "less", "before"))
-    print(f"{'world':34}{heads}")
+    print(f"{'world':34}{heads}    method")
     for world in worlds(args.geobench):
-        found = measure(world, args.boards, args.seed).values()
+        found = measure(world, args.boards, args.seed)
         figures = ""
-        for held, worst, ranks in found:
+        for held, worst, ranks, _ in found.values():
             error = (worst * (100 - worst) / args.boards) ** 0.5
             figures += f"   {held:6.1f}  {worst:6.1f} {error:4.1f} {ranks:6.1f}"
-        print(f"{world.name:34}{figures}", flush=True)
+        print(f"{world.name:34}{figures}    {found['held'][-1]:6.1f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from neuco_core.boards.views.report import copies, overlaps
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, tag
 from neuco_core.boards.views.site.pieces import MANY, facts_list
 from neuco_core.boards.views.site.source import BoardSource
+from neuco_core.text import counted
 
 CANNOT = (
     "They hold for these samples, these labels and these embeddings. What another training run of an encoder, or "
@@ -26,7 +27,9 @@ def versions(source: BoardSource) -> Safe:
     entries = []
     for number, entry in enumerate(list(source.history)[: -MANY - 1 : -1]):
         said = [tag("li", str(change)) for change in entry.changes] or [tag("li", "First version.")]
-        entries.append(tag("details", tag("summary", f"Version {entry.version}"), tag("ul", *said), open=not number))
+        size = f": {counted(len(entry.changes), 'change')}" if entry.changes else ""
+        title = tag("summary", f"Version {entry.version}{size}")
+        entries.append(tag("details", title, tag("ul", *said), open=not number))
     return section("History", *entries, id_="history")
 
 

@@ -73,10 +73,17 @@ def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapp
         "profile": [column.key for column in board.cell_columns].index(board.profile) if board.profile else None,
         "scatter": [plain(c) for key in board.scatter or () for c in board.columns if c.key == key],
         "rows": [_row_data(source, row, columns, colours) for row in lines_of(board)],
+        "groups": _runs(source),
         "anew": rule_of(board),
         "splits": source.cells is not None,
         "pairs": source.cells is not None and not many(source),
     }
+
+
+def _runs(source: BoardSource) -> list[tuple[int, int]]:
+    """The first and the last row of each group: its methods are neighbours in the ranking."""
+    place = {row.method: i for i, row in enumerate(lines_of(source.board))}
+    return [(place[group[0]], place[group[-1]]) for group in source.board.groups or ()]
 
 
 def _row_data(

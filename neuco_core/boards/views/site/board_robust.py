@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from neuco_core.boards.model import Column, Interval, Section, Value
 from neuco_core.boards.views.report import GROUPED, TEXT
 from neuco_core.boards.views.site.html import Safe, join, section, table, tag
-from neuco_core.boards.views.site.pieces import MANY, MOST, shown, small_table, value_cell
+from neuco_core.boards.views.site.pieces import MANY, MOST, figure, shown, small_table, value_cell
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
+
+FOREST = "Each with its interval; a bar joins methods that the data do not tell apart."
 
 
 def robustness(source: BoardSource) -> Safe:
@@ -20,7 +23,7 @@ def robustness(source: BoardSource) -> Safe:
         return Safe("")
     matrices = [_matrix(source, part) for part in board.sections if part.about == "robustness"]
     own = [small_table(source, part) for part in board.sections if part.about == "ranking"]
-    return section("Robustness", *matrices, *own, *_certainty(source), id_="robustness")
+    return section("Robustness", *_certainty(source), *matrices, *own, id_="robustness")
 
 
 def _matrix(source: BoardSource, part: Section) -> Safe:
@@ -32,10 +35,17 @@ def _matrix(source: BoardSource, part: Section) -> Safe:
         tuple(_moved(source, part, row, column, value) for column, value in zip(part.columns, row, strict=True))
         for row in part.rows[:MOST]
     ]
-    lead = [tag("p", part.lead, class_="lead")] if part.lead else []
-    cut = f", first {MOST} of {len(part.rows)}; all are in the JSON file" if len(part.rows) > MOST else ""
-    tint = tag("p", "The darker a cell, the more places it is from the board's own rank.", class_="note")
-    return join((*lead, table(heads, rows, caption=part.title + cut, class_="robust"), tint))
+    lead = [tag("p", _with_titles(source, part.lead), class_="lead")] if part.lead else []
+    tint = "The darker a cell, the more places it is from the board's own rank."
+    cut = f" First {MOST} of {len(part.rows)}; all are in the JSON file." if len(part.rows) > MOST else ""
+    return join((tag("h3", part.title), *lead, table(heads, rows, caption=tint + cut, class_="robust")))
+
+
+def _with_titles(source: BoardSource, words: str) -> str:
+    """A sentence of the board, which names methods and tasks by their ids, for people."""
+    titles = {row.method: source.method_title(row.method) for row in source.board.rows}
+    titles |= {task.id: source.task_title(task.id) for task in source.board.tasks}
+    return re.sub(r"[\w.-]*\w", lambda found: titles.get(found[0], found[0]), words)
 
 
 def _moved(source: BoardSource, part: Section, row: tuple[Value, ...], column: Column, value: Value) -> Any:
@@ -51,7 +61,8 @@ def _moved(source: BoardSource, part: Section, row: tuple[Value, ...], column: C
 def _certainty(source: BoardSource) -> list[Safe]:
     if source.board.uncertainty is None:
         return [tag("p", "No intervals are known for this board.")]
-    return [tag("h3", "Statistically indistinguishable"), *_groups(source)]
+    drawn = figure("forest", "Ranks.", FOREST) if len(source.board.ranked) > 1 else Safe("")
+    return [tag("h3", "Statistically indistinguishable"), drawn, *_groups(source)]
 
 
 def _groups(source: BoardSource) -> list[Safe]:
@@ -63,7 +74,7 @@ def _groups(source: BoardSource) -> list[Safe]:
     items = [tag("li", _group(source, group)) for group in groups[:MANY]]
     if len(groups) > MANY:
         items.append(tag("li", f"and {counted(len(groups) - MANY, 'more group')}, in the JSON file"))
-    return [tag("p", f"{GROUPED}:"), tag("ul", *items)]
+    return [tag("details", tag("summary", f"{GROUPED}: {counted(len(groups), 'group')}"), tag("ul", *items))]
 
 
 def _group(source: BoardSource, group: Sequence[str]) -> Safe:

@@ -21,6 +21,7 @@ SHADES = "0123456789a"  # a level as one character, for the scripts
 AXIS = "place"
 SHORTEST_HEAD, LONGEST_TAIL = 9, 30  # characters, of a name that is cut
 LONG = 100  # rows
+FITTING = 11  # tasks on a wide screen
 LONGEST_WORD = 14  # in the head of a column
 Heat = Callable[[float], int]
 
@@ -148,7 +149,7 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
     room = "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
     parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
     # Of a long table the first rows are drawn at once, and the rest when they can be used.
-    look = " ".join(filter(None, (room, "long" if len(rows) > LONG else "")))
+    look = " ".join(filter(None, (room, "wide" * (len(board.tasks) > FITTING), "long" * (len(rows) > LONG))))
     inner = tag("table", *parts, id="board", class_=look or None)
     return scroll("div", inner, label=caption, class_="scroll board")
 

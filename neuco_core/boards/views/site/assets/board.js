@@ -63,7 +63,7 @@
     byId("chosen").hidden = !picked.size;
     byId("chosen-said").textContent = picked.size + " selected ";
     // What is focused must not lie under the header, which stays in place.
-    requestAnimationFrame(() => table.style.setProperty("--head", table.tHead.offsetHeight + "px"));
+    requestAnimationFrame(() => { table.parentNode.style.scrollPaddingTop = table.tHead.offsetHeight + 8 + "px"; });
   }
   function said() {
     const own = neuco.anew();
@@ -146,16 +146,18 @@
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
-  let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
+  let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key + " ";
   table.classList.add("by-rank");
-  // Of a long table the first screens are drawn first, then the rest.
-  requestAnimationFrame(() => setTimeout(() => table.classList.add("ready")));
+  // Of a long table the first screens are drawn first, then the rest, when there is time.
+  const idle = window.requestIdleCallback || setTimeout;
+  requestAnimationFrame(() => idle(() => table.classList.add("ready"), { timeout: 2000 }));
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }
     const wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
     if (wanted !== sorted || again) { sort(state); sorted = wanted; }
-    if (state.show !== written || again) { cells(state); written = state.show; }
+    const text = state.show + " " + (neuco.data.anew && neuco.data.anew.cells === state.show ? choice.trim() : "");
+    if (text !== written) { cells(state); written = text; }
     filter(); chips(); controls(state);
   }
 
