@@ -48,7 +48,7 @@
     if (!found) { return node("td", { "class": "number" }, own && other ? text(own[0] - other[0]) : "–"); }
     const side = better(found, task), verdict = [letter + " better", "no difference shown", "A better"][side + 1];
     const words = (found.mean > 0 ? "+" : "") + text(found.mean) + " (" + text(found.low) + " to " + text(found.high) + ")";
-    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, drawn(found, reach), node("span", {}, words), node("small", {}, chance(found.p) + ", " + verdict));
+    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, node("div", {}, drawn(found, reach), node("span", {}, words), node("small", {}, chance(found.p) + ", " + verdict)));
   }
   function table(ids, first) {
     const own = ids.map((id) => byName.get(id)), letter = (k) => "ABCD"[k];
