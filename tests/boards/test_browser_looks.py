@@ -138,6 +138,14 @@ def test_figures_show_what_the_table_shows(reader: Reader) -> None:
     assert page.locator("#scatter").count() == 0  # no size is known
 
 
+def test_a_phone_shows_which_tab_is_open(reader: Reader) -> None:
+    reader.page.set_viewport_size({"width": 390, "height": 844})
+    page = reader.open(BOARD + "#submit")
+    box = page.locator("#tabs [aria-current]").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
 def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
     board = made_source().board
     page = reader.open(BOARD + "#robustness")

@@ -26,7 +26,8 @@ def versions(source: BoardSource) -> Safe:
         return Safe("")
     entries = []
     for number, entry in enumerate(list(source.history)[: -MANY - 1 : -1]):
-        said = [tag("li", str(change)) for change in entry.changes] or [tag("li", "First version.")]
+        none = "First version." if entry.version == 1 else "No change of a rank, a score or a rule is recorded."
+        said = [tag("li", str(change)) for change in entry.changes] or [tag("li", none)]
         size = f": {counted(len(entry.changes), 'change')}" if entry.changes else ""
         title = tag("summary", f"Version {entry.version}{size}")
         entries.append(tag("details", title, tag("ul", *said), open=not number))

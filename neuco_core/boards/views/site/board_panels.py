@@ -83,7 +83,7 @@ def compare(source: BoardSource) -> Safe:
         []
         if source.published
         else [
-            tag("p", "The same in the terminal:"),
+            tag("p", "Test their differences in the terminal:" if many(source) else "The same in the terminal:"),
             code_box(command, "Command that compares two methods"),
         ]
     )

@@ -150,7 +150,7 @@
   table.classList.add("by-rank");
   // Of a long table the first screens are drawn first, then the rest, when there is time.
   const idle = window.requestIdleCallback || setTimeout;
-  requestAnimationFrame(() => idle(() => table.classList.add("ready"), { timeout: 2000 }));
+  window.addEventListener("load", () => setTimeout(() => idle(() => table.classList.add("ready"), { timeout: 2000 }), 100));
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }

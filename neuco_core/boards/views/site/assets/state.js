@@ -61,6 +61,10 @@ const neuco = (() => {
       if (open) { link.setAttribute("aria-current", "true"); } else { link.removeAttribute("aria-current"); }
     });
     listeners.forEach((listener) => listener(state));
+    if (state.tab !== panels[0]) {
+      const tabs = document.getElementById("tabs"), link = tabs.querySelector("[aria-current]");
+      tabs.scrollLeft = link.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - link.offsetWidth) / 2; // a phone has no room for all
+    }
   }
   function set(changes) { mend(Object.assign(state, changes)); write(); tell(); }
 
