@@ -9,7 +9,7 @@ from pathlib import Path
 from neuco_core.boards.facts import COLUMNS as KNOWN
 from neuco_core.boards.model import Column
 from neuco_core.boards.published import Published, PublishedRow
-from neuco_core.geobench.facts import DATASETS, SOURCE
+from neuco_core.geobench.facts import DATASETS, KINDS, SOURCE
 from neuco_core.geobench.normaliser import GEOBENCH
 from neuco_core.geobench.submission import Runs, Submission, list_submissions
 
@@ -23,8 +23,7 @@ FACTS = (
 )
 DESCRIPTION = (
     "Submissions to the GEO-Bench-2 leaderboard: fine-tuned backbones on 19 datasets, five seeds each. A score is the "
-    "interquartile mean of the normalised scores of a capability's datasets. The numbers are theirs; intervals, groups "
-    "and standard errors are computed here."
+    "interquartile mean of the normalised scores of a capability's datasets."
 )
 UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000, "G": 1_000_000_000}
 
@@ -50,6 +49,7 @@ def of_submissions(submissions: Iterable[Submission]) -> Published | None:
         rows=tuple(rows),
         tasks=tuple(DATASETS),
         metrics=dict(DATASETS),
+        kinds={dataset: KINDS[metric] for dataset, metric in DATASETS.items()},
         fact_columns=FACTS,
         options={"scheme": SCHEME, "normaliser": GEOBENCH},
     )

@@ -35,6 +35,7 @@ ENDS = (
 )
 METHOD = Column("method", "Method", format="method")
 BEST = Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent")
+OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
@@ -87,12 +88,17 @@ def sections(
         return (*rankings, _tasks(computed, keys))
     ranked = [method for name in stand[first].places for method in computed.methods if method.id == name]
     theirs = _published(computed, keys, first, ranked)
-    own = (_both(computed, keys, first), _disagree(computed, keys), _by_capability(computed, keys, stand))
+    own = (_disagree(computed, keys), _by_capability(computed, keys, stand))
     return (*rankings, *theirs, *own, _tasks(computed, keys))
 
 
 def _ranking(computed: Computed, key: str, name: str, own: Standing) -> Section:
-    """The ranking by one capability. Methods that share a letter are statistically indistinguishable."""
+    """The ranking by one capability, and that by the other aggregation beside it.
+
+    Pooled, a task on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same.
+    """
+    here, there = computed.scores[key], computed.others[key]
+    other = OTHER[computed.aggregation]
     columns = (
         METHOD,
         Column("rank", "Rank", format="integer"),
@@ -101,16 +107,23 @@ def _ranking(computed: Computed, key: str, name: str, own: Standing) -> Section:
         Column("interval", "Interval", "Interval of the score"),
         BEST,
         Column("alike", "Alike", "Methods that share a letter are statistically indistinguishable", format="text"),
+        Column("other", other[0].upper() + other[1:], "Score by the other aggregation", "higher"),
+        Column("other_rank", "Its rank", f"Rank by the {other}", format="integer"),
     )
+    places_there = places(there)
     rows: list[tuple[Value, ...]] = []
     for method, place in own.places.items():
-        found = computed.scores[key][method]
         ranks = Interval(*own.ranks[method]) if method in own.ranks else None
         best = number(own.best[method], RANDOM) if method in own.best else None
-        value = number(found.value, RANDOM)
-        rows.append((method, place, ranks, value, ends_of(found), best, _letters(method, own.groups or ())))
+        first = method, place, ranks, number(here[method].value, RANDOM), ends_of(here[method]), best
+        last = number(there[method].value, RANDOM), places_there[method]
+        rows.append((*first, _letters(method, own.groups or ()), *last))
     tasks = computed.capabilities[key]
-    lead = f"{counted(len(tasks), 'task')}: {', '.join(tasks)}."
+    moved = sum(place != places_there[method] for method, place in own.places.items())
+    lead = (
+        f"{counted(len(tasks), 'task')}: {', '.join(tasks)}. By the {other}, {moved} of {counted(len(rows), 'method')} "
+        f"{'has' if moved == 1 else 'have'} another rank."
+    )
     return Section(name, columns, tuple(rows), f"No method has a score on all tasks of {name}.", lead, "capability")
 
 
@@ -121,35 +134,13 @@ def _letters(method: str, groups: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _both(computed: Computed, keys: Mapping[str, str], first: str) -> Section:
-    """Pooled, a dataset on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same."""
-    words = {"pooled": "pooled IQM", "mean": "mean of IQMs"}
-    here, other = computed.scores[first], computed.others[first]
-    this = words[computed.aggregation]
-    (that,) = set(words.values()) - {this}
-    columns = (
-        METHOD,
-        Column("here", this[0].upper() + this[1:], "Score by the aggregation of this board", "higher"),
-        Column("rank_here", "Rank", format="rank"),
-        Column("there", that[0].upper() + that[1:], "Score by the other aggregation", "higher"),
-        Column("rank_there", f"Rank by {that}", format="rank"),
-    )
-    ranks, ranks_there = places(here), places(other)
-    rows: list[tuple[Value, ...]] = []
-    for name, rank in ranks.items():
-        mine = number(here[name].value, RANDOM), rank
-        rows.append((name, *mine, number(other[name].value, RANDOM), ranks_there[name]))
-    moved = sum(ranks[name] != ranks_there[name] for name in ranks)
-    lead = f"{moved} of {len(rows)} methods have another rank by the {that} of {keys[first]}."
-    return Section(f"Both aggregations of {keys[first]}", columns, tuple(rows), lead=lead)
-
-
 def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
-    """By capability: the pairs that the aggregations order differently, and the methods that move."""
+    """By capability: the pairs that the aggregations order differently, and who moves farthest."""
     columns = (
         Column("capability", "Capability", format="text"),
         Column("pairs", "Pairs reversed", "Pairs of methods in another order", "lower", 0, "integer"),
-        Column("moves", "Moves", "Rank by this aggregation → by the other", format="moves"),
+        Column("moved", "Methods moved", "Methods with another rank", "lower", 0, "integer"),
+        Column("farthest", "Farthest", "Rank by this aggregation → by the other", format="moves"),
     )
     rows: list[tuple[Value, ...]] = []
     for key, name in keys.items():
@@ -157,12 +148,14 @@ def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
         pairs = sum(
             (here[a].value - here[b].value) * (there[a].value - there[b].value) < 0 for a, b in combinations(here, 2)
         )
-        if pairs:
-            before, after = places(here), places(there)
-            moved = {m: (before[m], after[m]) for m in before if before[m] != after[m]}
-            rows.append((name, pairs, moved))
+        before, after = places(here), places(there)
+        moved = {method: (rank, after[method]) for method, rank in before.items() if rank != after[method]}
+        most = max((abs(one - other) for one, other in moved.values()), default=0)
+        farthest = {method: (one, other) for method, (one, other) in moved.items() if abs(one - other) == most}
+        if moved:
+            rows.append((name, pairs, len(moved), farthest))
     empty = "Both aggregations order the methods alike, for every capability."
-    return Section("Where the two aggregations disagree", columns, tuple(rows), empty)
+    return Section(f"Where the {OTHER[computed.aggregation]} disagrees", columns, tuple(rows), empty)
 
 
 def _by_capability(computed: Computed, keys: Mapping[str, str], stand: Mapping[str, Standing]) -> Section:

@@ -10,6 +10,12 @@ from neuco_core.boards.views.site.pieces import facts_list, shown
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
 
+PRINTED = "Published result, imported as it was printed. Nothing here was computed from embeddings by neuco. "
+COMPUTED = (
+    "The scores of single runs are published ones, imported as they are. Ranks, intervals and groups were computed "
+    "from them here. "
+)
+
 
 def summary(source: BoardSource) -> str:
     """The board in one sentence, as for the preview of a link."""
@@ -33,8 +39,8 @@ def heading(source: BoardSource) -> Safe:
     lead = " · ".join((*((source.description,) if source.description else ()), ", ".join(size)))
     above = [crumbs, tag("h1", source.title), tag("p", lead, class_="lead")]
     if board.published:
-        words = "Published result, imported as it was printed. Nothing here was computed from embeddings by neuco. "
-        cited = join((f"Source: {board.published.source}. ", linked(board.published.citation)))
+        words = COMPUTED if board.uncertainty else PRINTED
+        cited = linked(f"Source: {board.published.source}. {board.published.citation}")
         above.append(tag("p", tag("strong", words), cited, class_="banner"))
     tiles = list(_tiles(source))
     return join((*above, *([facts_list(tiles, "tiles facts")] if tiles else [])))

@@ -12,6 +12,7 @@ from neuco_core.boards.values import RANK, show
 from neuco_core.boards.views.site import board_panels as panels
 from neuco_core.boards.views.site.board_head import heading, summary
 from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
+from neuco_core.boards.views.site.capabilities import axes
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
 from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.source import BoardSource
@@ -21,7 +22,7 @@ UP = "../../"
 UNKNOWN = "unknown"
 DIGITS = 7
 RULE = "rule.js"  # made, see compiled.py
-SCRIPTS = ("arrays.js", RULE, "state.js", "board.js", "details.js", "compare.js", "figures.js")
+SCRIPTS = ("arrays.js", RULE, "state.js", "board.js", "details.js", "compare.js", "capabilities.js", "figures.js")
 
 
 def board_page(source: BoardSource, picture: str = "") -> str:
@@ -75,6 +76,7 @@ def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapp
         "rows": [_row_data(source, row, columns, colours) for row in lines_of(board)],
         "groups": _runs(source),
         "anew": rule_of(board),
+        "axes": [column.key for column in axes(board)],
         "splits": source.cells is not None,
         "pairs": source.cells is not None and not many(source),
     }
@@ -114,9 +116,10 @@ def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
 
 
 def _choices(source: BoardSource) -> list[tuple[Column, list[str]]]:
-    """Facts by whose words the rows can be filtered, and the words; no word is a choice, too."""
+    """Facts by whose words the rows can be filtered, and the words; a row may have several, or none."""
     columns = [column for column in source.board.fact_columns if column.key in FILTERS]
-    found = [(c, sorted({str(row.facts.get(c.key, "")) for row in lines_of(source.board)})) for c in columns]
+    rows = lines_of(source.board)
+    found = [(c, sorted({w for row in rows for w in str(row.facts.get(c.key, "")).split(", ")})) for c in columns]
     return [(column, words) for column, words in found if len(words) > 1]
 
 
@@ -126,6 +129,8 @@ def _toolbar(source: BoardSource) -> Safe:
     controls = [tag("label", tag("span", "Search", class_="hidden"), search)]
     if board.tasks and board.cell_columns:
         controls.append(_choice("Cells", "show", [(column.key, column.label) for column in board.cell_columns]))
+    if axes(board):
+        controls.append(tag("label", tag("input", id="far", type="checkbox"), " Tasks one by one"))
     if len(board.tasks) > 1:
         controls.append(_tasks(source))
     if any(row.baseline for row in lines_of(board)):

@@ -9,9 +9,11 @@ from neuco_core.boards.values import reasons
 from neuco_core.boards.views.report import diagnostics
 from neuco_core.boards.views.site.board_about import reading, score_box, submit, versions
 from neuco_core.boards.views.site.board_robust import robustness
+from neuco_core.boards.views.site.capabilities import capability_section
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, table, tag
 from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.pieces import figure, nobody_yet, small_table
+from neuco_core.boards.views.site.profile import profile_section
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
 
@@ -29,6 +31,8 @@ def tabs(titles: Sequence[tuple[str, str]]) -> Safe:
 def panels(source: BoardSource) -> list[tuple[str, str, Safe]]:
     """The sections after the ranking, each with its id and title."""
     found = [
+        ("capabilities", "Capabilities", capability_section(source)),
+        ("profiles", "Profiles", profile_section(source)),
         ("compare", "Compare", compare(source)),
         ("size", _scatter_title(source.board), scatter(source.board)),
         ("tasks", "Tasks", task_section(source)),

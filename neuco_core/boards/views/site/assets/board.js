@@ -133,7 +133,7 @@
   }
 
   const choices = ["show", ...neuco.limits, ...neuco.choices];
-  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"] };
+  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"] };
   const taskBoxes = [...document.querySelectorAll("#choose [data-task]")];
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
@@ -143,6 +143,7 @@
     taskBoxes.forEach((box) => { box.checked = !off.includes(box.dataset.task); });
     if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
     table.classList.toggle("with-more", Boolean(state.more));
+    byId("ranking").classList.toggle("folded-away", Boolean(byId("far")) && !state.far);
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.

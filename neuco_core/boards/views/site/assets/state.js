@@ -4,7 +4,7 @@ const neuco = (() => {
   const data = JSON.parse(document.getElementById("board-data").textContent);
   const panels = [...document.querySelectorAll("#tabs a")].map((link) => link.hash.slice(1));
   const shows = data.cellColumns.map((column) => column.key);
-  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "" };
+  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "", far: "", cap: "" };
   // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
   const limits = data.limits.map((column) => "max-" + column.key);
   // A filter for each fact of few words: is-confirmed=yes.
@@ -30,7 +30,9 @@ const neuco = (() => {
     keep("base", ["hide"]);
     keep("lap", ["hide"]);
     keep("more", ["show"]);
-    choices.forEach((choice, i) => keep(choice, data.rows.map((row) => word(row, i))));
+    keep("far", ["show"]);
+    keep("cap", data.axes);
+    choices.forEach((choice, i) => keep(choice, data.rows.flatMap((row) => words(row, i))));
     limits.forEach((limit, i) => keep(limit, data.rows.map((row) => String(row.values[data.limits[i].key])).filter(Number)));
     some("pick", ids);
     some("out", data.anew ? data.anew.methods : []);
@@ -41,8 +43,8 @@ const neuco = (() => {
     keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
     return found;
   }
-  // A fact of a row; what nobody has said is unknown, and a reader may ask for that, too.
-  function word(row, i) { return row.values[data.choices[i].key] || "unknown"; }
+  // The words of a fact; what nobody has said is unknown, and a reader may ask for that, too.
+  function words(row, i) { return (row.values[data.choices[i].key] || "unknown").split(", "); }
   // "#history" and the like lead to a place on the page: the tab that holds it is opened.
   function panelOf(id) {
     const node = id && document.getElementById(id);
@@ -144,7 +146,7 @@ const neuco = (() => {
       return state.q.toLowerCase().split(/\s+/).every((part) => row.find.includes(part))
         && !(state.base && row.base) && !list(state.out).includes(row.id)
         && !(state.lap && Object.keys(row.overlaps).length)
-        && choices.every((choice, i) => !state[choice] || word(row, i) === state[choice])
+        && choices.every((choice, i) => !state[choice] || words(row, i).includes(state[choice]))
         && limits.every((limit, i) => {
           const value = row.values[data.limits[i].key];
           return !state[limit] || (value !== null && value <= Number(state[limit]));
