@@ -101,12 +101,17 @@ def score(
     names, overlaps = names or [""] * len(values), overlaps or [0.0] * len(values)
     drawn = [_draws(*own, replicates) for own in zip(names, values, overlaps, strict=True)]
     resampled, smoothed = (_together(own, pooled) for own in zip(*drawn, strict=True))
-    value, error = float(resampled.mean()), float(resampled.std(ddof=1))
+    value, error = float(resampled.mean()), _spread(resampled)
     freedom = _freedom([np.array(own) for own in values], np.array(overlaps), pooled)
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2) * smoothed.std(ddof=1))
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * _spread(smoothed)
     chi = _stream("χ²", *map(_named, names, values)).chisquare(freedom, size=replicates)
     wide = value + (smoothed - smoothed.mean()) * np.sqrt(freedom / chi)
     return Score(value, error, value - half, value + half, freedom, wide)
+
+
+def _spread(values: np.ndarray) -> float:
+    """The standard deviation; of equal values it is 0, to the last bit."""
+    return float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0
 
 
 def _together(drawn: Sequence[np.ndarray], pooled: bool) -> np.ndarray:

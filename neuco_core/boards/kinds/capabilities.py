@@ -163,16 +163,18 @@ def _board(
         uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
         sections=sections(computed, keys, first, stand),
         profile="iqm",
-        notes=tuple(_notes(bool(own.places) and not own.ranks, reasons)),
+        notes=tuple(_notes(own, reasons)),
     )
 
 
-def _notes(unsure: bool, reasons: Mapping[str, str | None]) -> Iterable[str]:
+def _notes(own: Standing, reasons: Mapping[str, str | None]) -> Iterable[str]:
     for reason in sorted({reason for reason in reasons.values() if reason}):
-        own = [name for name, other in reasons.items() if other == reason]
-        yield f"Left out by the reader's choice, {reason}: {', '.join(own)}"
-    if unsure:
-        yield "No intervals: they need at least two runs of every method on every task."
+        left_out = [name for name, other in reasons.items() if other == reason]
+        yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"
+    if own.places and not own.ranks:
+        yield "No intervals: they need at least two runs of a method on every task."
+    elif unknown := [name for name in own.places if name not in own.ranks]:
+        yield f"No interval, since the runs do not vary: {', '.join(unknown)}"
 
 
 def _row(computed: Computed, cells: Cells, method: BoardMethod, own: Standing) -> BoardRow:

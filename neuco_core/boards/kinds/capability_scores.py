@@ -81,11 +81,14 @@ class Certainty:
 
 
 def certainty(scores: Sequence[Score]) -> Certainty | None:
-    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies."""
+    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies.
+
+    One whose runs do not vary stands where it is: nobody loses an interval because of that.
+    """
+    if all(own.error <= 0 for own in scores):
+        return None
     observed = np.array([own.value for own in scores])
     replicates = np.stack([own.replicates for own in scores], axis=1)
-    if any(own.error <= 0 for own in scores):
-        return None
     ranks = positions(-np.round(replicates, DIGITS))
     pairs = judge_pairs(-replicates, -replicates, LEVEL)
     low, high = rank_ranges(positions(-np.round(observed, DIGITS)), ranks, pairs, LEVEL)
@@ -95,7 +98,7 @@ def certainty(scores: Sequence[Score]) -> Certainty | None:
 @dataclass(frozen=True)
 class Standing:
     """Methods by their scores, the best first: places, and where they vary the ranks that are plausible, the chance of
-    being first, and who cannot be told apart."""
+    being first, and who cannot be told apart. Of one whose own runs do not vary nothing but the place is known."""
 
     places: Mapping[str, int]
     ranks: Mapping[str, tuple[int, int]]
@@ -117,7 +120,7 @@ def standing(scores: Mapping[str, Score]) -> Standing:
     sure = certainty([scores[name] for name in order]) if order else None
     if sure is None:
         return Standing(placed, {}, {}, None)
-    ranks = {name: (int(low), int(high)) for name, low, high in zip(order, sure.low, sure.high, strict=True)}
-    alike = groups(range(len(order)), sure.apart)
-    together = tuple(tuple(order[m] for m in group) for group in alike)
-    return Standing(placed, ranks, dict(zip(order, map(float, sure.best), strict=True)), together)
+    known = [m for m, name in enumerate(order) if scores[name].error > 0]
+    ranks = {order[m]: (int(sure.low[m]), int(sure.high[m])) for m in known}
+    together = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), sure.apart))
+    return Standing(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)

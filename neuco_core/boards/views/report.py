@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
 from neuco_core.errors import UsageError
-from neuco_core.text import common_prefix, counted, join_names, one_line
+from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
@@ -214,6 +214,8 @@ def _ends(row: BoardRow, key: str) -> tuple[object, object]:
 def _bare(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"  # a spreadsheet would run it
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -173,14 +173,14 @@
     return found;
   }
   function csv() {
-    const quote = (text) => '"' + String(text ?? "").replace(/"/g, '""') + '"';
+    // A cell that starts like a formula would be run by a spreadsheet.
+    const harmless = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? "'" + value : value);
+    const quote = (value) => '"' + String(harmless(value) ?? "").replace(/"/g, '""') + '"';
     const shown = neuco.shownTasks(), all = fields(), isShown = (_, i) => shown[i];
     const names = tasks.filter(isShown).map((task) => task.id + " (" + neuco.state.show + ")");
     const lists = lines.filter((line) => !line.hidden).map((line) => {
       const row = rowOf(line);
-      // A cell that starts like a formula would be run by a spreadsheet.
-      const title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
-      return [row.id, title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
+      return [row.id, row.title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
     });
     return [["method", "title", ...all.map((field) => field[0]), ...names], ...lists].map((cells) => cells.map(quote).join(",")).join("\n") + "\n";
   }
