@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,6 +106,7 @@ def check(suites: Sequence[str]) -> None:
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board, e.g. capabilities.")
 @click.option(
     "--with",
     "files",
@@ -119,6 +121,7 @@ def show(
     form: str,
     values: str,
     only: Sequence[str],
+    kind: str,
     files: Sequence[Path],
     details: bool,
     as_json: bool,
@@ -136,8 +139,10 @@ def show(
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
     name, options = _parse(words)
+    if kind and files:
+        raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
     standing = _with(name, options, only, files) if files else None
-    board = standing.board if standing else one_board(name, options, only)
+    board = standing.board if standing else one_board(name, options, only, kind)
     if form == "json":
         echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
@@ -261,8 +266,8 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
     return boards
 
 
-def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -> Board:
-    """A suite's board, or a published one."""
+def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
+    """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
     from neuco_core.boards.store import stored_board
@@ -276,16 +281,17 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -
             raise bad[name]
         if name not in suites:
             raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
+        suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
         try:
-            return current(registry_dir()).board(suites[name], options, only)
+            return current(registry_dir()).board(suite, options, only)
         except PacksAwayError as error:
-            if options or only:
+            if options or only or kind:
                 raise
             words = f"{error}. This is the board as it was published; records of your own are not in it"
             click.echo(clean(words), err=True)
             return stored_board(registry_dir(), name)
-    if only:
-        raise UsageError("a published board keeps all its methods", where=name, hint="Leave out --only")
+    if only or kind:
+        raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
     return published[name].board(options)
 
 

@@ -30,8 +30,8 @@ from neuco_core.geobench.normaliser import Normaliser, load_normaliser
 OVERALL = "Overall"
 NOT_CAPABILITIES = ("control",)
 AGGREGATIONS = {
-    "pooled": "interquartile mean of the normalised scores of all runs, the tasks of a capability pooled",
-    "mean": "mean over the tasks of a capability of the interquartile mean of normalised scores",
+    "pooled": "interquartile mean of the scores of all runs, the tasks of a capability pooled",
+    "mean": "mean over the tasks of a capability of the interquartile mean of scores",
 }
 HOW = (
     "bootstrap over the runs of each task, 2000 resamples in which every run is drawn equally often; the interval of a "
@@ -98,7 +98,7 @@ def rank_cells(
     keys = {slug(name): name for name in capabilities}
     first = by or next(iter(keys))
     if first not in keys:
-        raise UnknownIdError("capability", first, keys)
+        raise UnknownIdError("capability", first, keys, f"Known are {', '.join(keys)}")
     keys = {first: keys[first], **keys}
     chosen = Filter(tuning, decoder, smallest, largest)
     reasons = {method.id: chosen.why_not(method) for method in cells.methods}
@@ -133,7 +133,7 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
 
 
 def _rule(capability: str, aggregation: str, normaliser: Normaliser | None) -> str:
-    scale = f"normaliser {normaliser.id}, not clipped" if normaliser else "scores as they are"
+    scale = f"normalised by {normaliser.id}, not clipped" if normaliser else "scores as they are"
     return f"{capability}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank"
 
 

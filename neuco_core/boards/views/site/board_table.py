@@ -167,7 +167,7 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
     room = None if folded else "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
     parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
     # Of a long table the first rows are drawn at once, and the rest when they can be used.
-    wide = len(board.tasks) > FITTING and not folded
+    wide = len(board.tasks) > FITTING or folded
     look = " ".join(filter(None, (room, "wide" * wide, "long" * (len(rows) > LONG), "folded" * folded)))
     inner = tag("table", *parts, id="board", class_=look or None)
     return scroll("div", inner, label=caption, class_="scroll board")
