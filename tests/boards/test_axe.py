@@ -21,6 +21,8 @@ PAGES = (
     "boards/mini/method/pca.html",
     "boards/neuco-real/index.html",
     "boards/neuco-paper-table-4/index.html",
+    *(f"boards/geobench-2/index.html{tab}" for tab in ("", "#far=show", "#capabilities", "#profiles")),
+    "boards/geobench-2/method/clay_v1_base-2ce4a907.html",
     "boards/large/index.html",
     "boards/large/index.html#robustness",
 )

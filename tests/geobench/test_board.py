@@ -14,7 +14,10 @@ from neuco_core.boards.kinds.capabilities import Filter
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
 from neuco_core.boards.submitted import of_submissions, parameters, row_id
+from neuco_core.boards.views.site.board_page import board_page
+from neuco_core.boards.views.site.source import from_suite
 from neuco_core.cli.geobench import geobench
+from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_core.geobench.exchange import from_folder
 from neuco_core.geobench.facts import CAPABILITIES
@@ -231,3 +234,33 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
     assert ends == [{"low": 0.4, "high": 0.7}] * 2
     assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6
+    page = board_page(from_suite(now, now.suites["trial"], registry))
+    assert all(f'id="{name}"' in page for name in ("capability-overall", "capability-texture", "profile"))
+
+
+def test_a_suite_is_shown_by_another_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "registry"
+    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
+    for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
+        for task in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
+            write_record(real_record(method, task, [base, base + 0.1]), registry)
+    (registry / "suites").mkdir()
+    lines = 'id = "trial"\ntitle = "Trial"\nversion = 1\nprotocol = "neuco-2025"\noptions = { weights = "equal" }\n'
+    tasks = "olinda_elevation_mean = 1\nolinda_elevation_std = 1\nolinda_sea_level = 1\n"
+    (registry / "suites/trial.toml").write_text(f"{lines}[tasks]\n{tasks}")
+
+    def shown(*words: str) -> Result:
+        return CliRunner().invoke(leaderboard, ["show", *words], catch_exceptions=False)
+
+    found = json.loads(shown("trial", "--kind", "capabilities", "--by", "water", "--json").output)
+    assert found["kind"] == "capabilities"
+    assert found["rule"].startswith("water: ")
+    assert json.loads(shown("trial", "--json").output)["kind"] == "neuco"
+    with pytest.raises(UnknownIdError, match=r"no capability 'terrain'\. Known are overall, texture, water"):
+        shown("trial", "--kind", "capabilities", "--by", "terrain")  # all tasks share it
+    with pytest.raises(UnknownIdError, match="no board 'colours'"):
+        shown("trial", "--kind", "colours")
+    file = tmp_path / "mine.csv"
+    file.touch()
+    with pytest.raises(UsageError, match="the suite's own board"):
+        shown("trial", "--kind", "capabilities", "--with", str(file))

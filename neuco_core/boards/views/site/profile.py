@@ -113,7 +113,9 @@ def _method(
         if known := [_share(end, *ends) for end in interval if end is not None]:
             bars.append(tag("line", x1=known[0], x2=known[-1], y1=y, y2=y, class_="between"))
         dots.append(tag("circle", cx=x, cy=y, r=5, class_="at"))
-        figures.append(tag("text", _figures(value, row.intervals.get(column.key)), x="100%", y=y + 4, class_="numerals"))
+        figures.append(
+            tag("text", _figures(value, row.intervals.get(column.key)), x="100%", y=y + 4, class_="numerals")
+        )
     title = clean(source.method_title(row.method))
     ranks = row.intervals.get(RANK.key)
     said = f"{title}, rank {row.rank}" + (f" ({shown(RANK, ranks)})" if ranks else "") if row.rank else title
