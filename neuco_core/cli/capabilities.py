@@ -8,22 +8,38 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.options import split_commas
+from neuco_core.cli import CommandTable
 from neuco_core.cli.output import echo_json, json_option, say, table
-from neuco_core.text import common_prefix, counted
 
 if TYPE_CHECKING:
     from neuco_core.capabilities.evaluate import Outcome
+    from neuco_core.capabilities.predictor import Predictor
     from neuco_core.capabilities.table import Table
 
+COMMANDS = {
+    "evaluate": "neuco_core.cli.capabilities:evaluate",
+    "fit": "neuco_core.cli.capabilities_model:fit",
+    "map": "neuco_core.cli.capabilities_model:map_",
+    "predict": "neuco_core.cli.capabilities_model:predict",
+    "suggest": "neuco_core.cli.capabilities:suggest",
+}
 NAMES = ("mean", "additive", "factors", "l2-2", "l2-5", "neuco")
 source_argument = click.argument("source", metavar="BOARD|FILE")
 least_option = click.option(
     "--least", type=click.IntRange(min=1), default=1, show_default=True, help="Leave out who has fewer results."
 )
+model_option = click.option(
+    "--model",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What `neuco capabilities fit` kept, instead of a fit.",
+)
 
 
-@click.group()
+class Capabilities(CommandTable):
+    table = COMMANDS
+
+
+@click.group(cls=Capabilities)
 def capabilities() -> None:
     """Predict the scores that nobody has run, from those of a board or of a CSV file.
 
@@ -34,56 +50,17 @@ def capabilities() -> None:
 @capabilities.command()
 @source_argument
 @least_option
-@click.option("--method", "methods", multiple=True, callback=split_commas, help="Only these; repeatable.")
-@json_option
-def predict(source: str, least: int, methods: Sequence[str], as_json: bool) -> None:
-    """The scores that are missing, each with an interval that is meant to hold it in 95 % of cases."""
-    from neuco_core.capabilities.predictor import Predictor
-
-    known = _open(source, least)
-    fitted = Predictor().fit(known)
-    low, high = fitted.interval()
-    chosen = [known.methods.index(name) for name in _known(methods, known)] or range(len(known.methods))
-    cells = [(row, column) for row in chosen for column in range(len(known.tasks)) if not known.known[row, column]]
-    if as_json:
-        told = [
-            {"method": known.methods[r], "task": known.tasks[c], "predicted": float(fitted.scores[r, c])}
-            | {"low": float(low[r, c]), "high": float(high[r, c])}
-            for r, c in cells
-        ]
-        errors = {"error": fitted.mix.error, "mean_error": fitted.mix.mean_error}
-        echo_json({"known": int(known.known.sum()), **errors, "cells": told})
-        return
-    rows = [
-        [known.methods[r], known.tasks[c], f"{fitted.scores[r, c]:.4g}", f"{low[r, c]:.4g} to {high[r, c]:.4g}"]
-        for r, c in cells
-    ]
-    if rows:
-        prefix = common_prefix([row[1] for row in rows])
-        click.echo(table(["method", "task", "predicted", "95 % interval"], rows, (2, 3), drop=(), prefix=prefix))
-    say(
-        f"{counted(len(rows), 'score')} predicted from {known.known.sum()} that are known: no scores, and never ranked."
-    )
-    say(
-        f"Where known scores were held back, half of the predictions were less than {fitted.mix.error:.2f} spreads of "
-        f"their task off; the task's mean alone {fitted.mix.mean_error:.2f}. `neuco capabilities evaluate` says more."
-    )
-
-
-@capabilities.command()
-@source_argument
-@least_option
 @click.option("--method", required=True, help="The method that is to be run.")
 @click.option("--number", type=click.IntRange(min=1), default=3, show_default=True, help="How many tasks.")
+@model_option
 @json_option
-def suggest(source: str, least: int, method: str, number: int, as_json: bool) -> None:
+def suggest(source: str, least: int, method: str, number: int, model: Path | None, as_json: bool) -> None:
     """Which tasks to run next for a method: those that tell most about the others."""
-    from neuco_core.capabilities.predictor import Predictor
     from neuco_core.capabilities.suggest import suggest as found_by
 
-    known = _open(source, least)
-    (name,) = _known([method], known)
-    found = found_by(Predictor().fit(known), name, number)
+    known = open_table(source, least)
+    (name,) = known_methods([method], known)
+    found = found_by(fitted_on(known, model), name, number)
     if as_json:
         echo_json([{field: getattr(one, field) for field in one.__dataclass_fields__} for one in found])
         return
@@ -116,7 +93,7 @@ def evaluate(source: str, least: int, models: str, protocol: str, seed: int, as_
     """
     from neuco_core.capabilities.evaluate import cross_validate, model
 
-    known = _open(source, least)
+    known = open_table(source, least)
     names = [name.strip() for name in models.split(",") if name.strip()]
     for name in names:
         model(name)  # a wrong name is told before minutes of work
@@ -148,7 +125,7 @@ def _line(row: dict[str, Any]) -> list[str]:
     return [row["protocol"], row["model"], f"{row['mse']:.4f}", order, covered, worse]
 
 
-def _open(source: str, least: int) -> Table:
+def open_table(source: str, least: int) -> Table:
     """A file if there is one of that name, else a board."""
     from neuco_core.capabilities.read import from_board, read_table
     from neuco_core.cli.leaderboard import one_board
@@ -158,7 +135,15 @@ def _open(source: str, least: int) -> Table:
     return found.filtered(least) if least > 1 else found
 
 
-def _known(names: Sequence[str], known: Table) -> list[str]:
+def fitted_on(known: Table, model: Path | None) -> Predictor:
+    """The predictor that was kept, or one that is fitted now."""
+    from neuco_core.capabilities.kept import restore
+    from neuco_core.capabilities.predictor import Predictor
+
+    return restore(model, known) if model else Predictor().fit(known)
+
+
+def known_methods(names: Sequence[str], known: Table) -> list[str]:
     from difflib import get_close_matches
 
     from neuco_core.errors import UsageError

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
-from neuco_core.cli.capabilities import capabilities
+from neuco_core.cli.capabilities import COMMANDS
 from tests import console
-from tests.capabilities.test_predictor import made
+from tests.capabilities.test_predictor import made, written
 from tests.command import neuco
 from tests.fetch.helpers import own_settings
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    known = made(10, 6)
-    path = tmp_path / "known.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["method", *known.tasks])
-        for name, values in zip(known.methods, known.values, strict=True):
-            rows.writerow([name, *("" if value != value else f"{value:.6f}" for value in values)])
-    return path
+    return written(tmp_path / "known.csv", made(10, 6))
 
 
 def test_predictions_are_those_that_are_missing(table: Path) -> None:
@@ -75,7 +67,7 @@ def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (root / "docs/capabilities.md").read_text(encoding="utf-8")
     run = [step.command for step in console.steps(text)]
-    assert [name for name in capabilities.commands if not any(f"capabilities {name}" in line for line in run)] == []
+    assert [name for name in COMMANDS if not any(f"capabilities {name}" in line for line in run)] == []
     own_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(root))
     failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home")}, {})

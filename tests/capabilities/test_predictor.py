@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,6 +23,16 @@ def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) 
     values = 50 + random.normal(0, 40, tasks) + z * np.exp(random.normal(0, 1, tasks))
     values[random.random(values.shape) > share] = np.nan
     return Table(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
+
+
+def written(path: Path, table: Table) -> Path:
+    """A table as a CSV file with a row per method."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["method", *table.tasks])
+        for name, values in zip(table.methods, table.values, strict=True):
+            rows.writerow([name, *("" if value != value else f"{value:.6f}" for value in values)])
+    return path
 
 
 def test_gap_is_the_paper_s() -> None:
