@@ -16,7 +16,7 @@ from neuco_core.paths import registry_dir
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
-    from neuco_core.boards.model import Board
+    from neuco_core.boards.model import Board, Section
     from neuco_core.boards.standing import Standing
     from neuco_core.specs import Suite
 
@@ -114,6 +114,7 @@ def check(suites: Sequence[str]) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
 )
+@click.option("--predicted", is_flag=True, help="Predict the empty cells, marked and with intervals; they never rank.")
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
 def show(
@@ -123,6 +124,7 @@ def show(
     only: Sequence[str],
     kind: str,
     files: Sequence[Path],
+    predicted: bool,
     details: bool,
     as_json: bool,
 ) -> None:
@@ -133,25 +135,42 @@ def show(
     from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
     from neuco_core.boards.views.markup import to_latex, to_markdown
-    from neuco_core.cli.board_show import print_board
+    from neuco_core.cli.board_show import print_board, print_section
 
     form = "json" if as_json else form
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
+    if predicted and form == "csv":
+        hint = "Use --format json, whose cells have a status, or `neuco capabilities predict`"
+        raise UsageError("CSV cannot mark a prediction as one", got="--predicted", hint=hint)
     name, options = _parse(words)
     if kind and files:
         raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
     standing = _with(name, options, only, files) if files else None
     board = standing.board if standing else one_board(name, options, only, kind)
+    board, guesses = _predicted(board) if predicted else (board, None)
     if form == "json":
         echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
     grid = report.grid(board, values, standing.notes if standing else ())
     if form == "table":
         print_board(board, grid, details=details)
+        if guesses:
+            print_section(board, guesses)
         return
     write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
     click.echo(write(grid), nl=False)
+
+
+def _predicted(board: Board) -> tuple[Board, Section | None]:
+    """The board with predictions in its empty cells, and a list of them with their intervals."""
+    from neuco_core.capabilities.fill import as_section, filled, predictions, why_not
+
+    if reason := why_not(board):
+        click.echo(f"nothing is predicted: {reason}", err=True)
+        return board, None
+    found = predictions(board)
+    return filled(board, found), as_section(board, found)
 
 
 def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -237,10 +256,10 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
+    from neuco_core.capabilities.page import gather_with_estimates
 
-    pages = write_site(gather(registry_dir(), suites), out, address)
+    pages = write_site(gather_with_estimates(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 

@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from neuco_core.boards.views.site.source import gather
 from neuco_core.boards.views.site.write import write_site
+from neuco_core.capabilities.page import gather_with_estimates
 from neuco_core.paths import registry_dir
 from tests.boards.site_source import made_source
 
 MINI = "boards/mini/index.html"
-TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#history", "#reading", "#submit")
+TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#map", "#history", "#reading", "#submit")
 PAGES = (
     "index.html",
     *(f"{MINI}{tab}" for tab in TABS),
@@ -21,7 +21,7 @@ PAGES = (
     "boards/mini/method/pca.html",
     "boards/neuco-real/index.html",
     "boards/neuco-paper-table-4/index.html",
-    *(f"boards/geobench-2/index.html{tab}" for tab in ("", "#far=show", "#capabilities", "#profiles")),
+    *(f"boards/geobench-2/index.html{tab}" for tab in ("", "#far=show&pred=show", "#capabilities", "#profiles", "#map")),
     "boards/geobench-2/method/clay_v1_base-2ce4a907.html",
     "boards/large/index.html",
     "boards/large/index.html#robustness",
@@ -44,7 +44,7 @@ def axe(root: Path) -> str:
 @pytest.fixture(scope="module")
 def real(axe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("real")
-    chosen = [s for s in gather(registry_dir()) if s.published or s.id in ("mini", "neuco-real")]
+    chosen = [s for s in gather_with_estimates(registry_dir()) if s.published or s.id in ("mini", "neuco-real")]
     write_site([*chosen, made_source(400, 11, "large", replicates=50)], folder)
     return folder
 

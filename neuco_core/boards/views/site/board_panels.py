@@ -37,6 +37,7 @@ def panels(source: BoardSource) -> list[tuple[str, str, Safe]]:
         ("size", _scatter_title(source.board), scatter(source.board)),
         ("tasks", "Tasks", task_section(source)),
         ("robustness", "Robustness", robustness(source)),
+        *source.more,
         ("history", "History", versions(source)),
         ("reading", "How to read this", reading(source)),
         ("submit", "Submit", submit(source)),

@@ -11,6 +11,7 @@ from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Colum
 from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
+from neuco_core.boards.views.site.board_predicted import predicted_cell
 from neuco_core.boards.views.site.capabilities import axes
 from neuco_core.boards.views.site.html import Safe, join, scroll, tag
 from neuco_core.boards.views.site.pieces import shown
@@ -298,7 +299,8 @@ def _score_cell(source: BoardSource, row: BoardRow, task: str, shade: str) -> Sa
     value = cell.values.get(column.key)
     words = f"{cell.status}: {cell.reason}"
     if value is None:
-        return tag("td", tag("abbr", NONE, title=words, aria_label=words), class_="cell none")
+        none = tag("abbr", NONE, title=words, aria_label=words)
+        return tag("td", none, predicted_cell(source, row, task), class_="cell none")
     marked = cell.status != "ok"
     # What is behind the number is on the page of the method; scripts show it here, too.
     class_ = "cell marked" if marked else "cell" if shade == "-" else f"cell h{SHADES.index(shade)}"

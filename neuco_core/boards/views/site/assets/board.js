@@ -85,7 +85,7 @@
         const shown = line.cells[firstTask + i], marked = shown.classList.contains("marked");
         const level = ranked ? "-" : row.heat[at][i];
         const text = ranked ? (own.cell[row.id] || {})[tasks[i].id] : cell[at];
-        shown.textContent = (marked ? "~" : "") + neuco.text(column, text);
+        shown.textContent = (marked ? "≈" : "") + neuco.text(column, text);
         if (!marked) { shown.className = level === "-" ? "cell" : "cell h" + parseInt(level, 16); }
       });
     });
@@ -133,7 +133,7 @@
   }
 
   const choices = ["show", ...neuco.limits, ...neuco.choices];
-  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"] };
+  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"], "predicted": ["pred", "show"] };
   const taskBoxes = [...document.querySelectorAll("#choose [data-task]")];
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
@@ -144,6 +144,10 @@
     if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
     table.classList.toggle("with-more", Boolean(state.more));
     byId("ranking").classList.toggle("folded-away", Boolean(byId("far")) && !state.far);
+    // Predictions are of the first value alone.
+    const guessed = Boolean(state.pred) && state.show === cellColumns[0].key;
+    table.classList.toggle("with-predicted", guessed);
+    if (byId("predicted-said")) { byId("predicted-said").hidden = !guessed; }
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
@@ -205,7 +209,10 @@
   choices.filter(byId).forEach((id) => byId(id).addEventListener("change", (event) => neuco.set({ [id]: event.target.value })));
   Object.keys(boxes).filter(byId).forEach((id) => {
     const [key, on] = boxes[id];
-    byId(id).addEventListener("change", (event) => neuco.set({ [key]: event.target.checked ? on : "" }));
+    byId(id).addEventListener("change", (event) => {
+      const opened = key === "pred" && event.target.checked && byId("far") ? { far: "show" } : {};
+      neuco.set({ [key]: event.target.checked ? on : "", ...opened });
+    });
   });
   taskBoxes.forEach((box) => box.addEventListener("change", () => {
     neuco.set({ off: taskBoxes.filter((other) => !other.checked).map((other) => other.dataset.task).join(",") });

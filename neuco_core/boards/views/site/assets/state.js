@@ -4,7 +4,7 @@ const neuco = (() => {
   const data = JSON.parse(document.getElementById("board-data").textContent);
   const panels = [...document.querySelectorAll("#tabs a")].map((link) => link.hash.slice(1));
   const shows = data.cellColumns.map((column) => column.key);
-  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "", far: "", cap: "" };
+  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "", far: "", cap: "", pred: "" };
   // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
   const limits = data.limits.map((column) => "max-" + column.key);
   // A filter for each fact of few words: is-confirmed=yes.
@@ -31,6 +31,8 @@ const neuco = (() => {
     keep("lap", ["hide"]);
     keep("more", ["show"]);
     keep("far", ["show"]);
+    // Predictions stand in the cells of tasks: where these are folded away, so are they.
+    keep("pred", data.axes.length && !found.far ? [] : ["show"]);
     keep("cap", data.axes);
     choices.forEach((choice, i) => keep(choice, data.rows.flatMap((row) => words(row, i))));
     limits.forEach((limit, i) => keep(limit, data.rows.map((row) => String(row.values[data.limits[i].key])).filter(Number)));
