@@ -12,7 +12,7 @@ from neuco_core.capabilities.page import gather_with_estimates
 from neuco_core.paths import registry_dir
 from tests.boards.site_source import made_source
 
-MINI = "boards/mini/index.html"
+MINI, GEO = "boards/mini/index.html", "boards/geobench-2/index.html"
 TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#map", "#history", "#reading", "#submit")
 PAGES = (
     "index.html",
@@ -21,7 +21,7 @@ PAGES = (
     "boards/mini/method/pca.html",
     "boards/neuco-real/index.html",
     "boards/neuco-paper-table-4/index.html",
-    *(f"boards/geobench-2/index.html{tab}" for tab in ("", "#far=show&pred=show", "#capabilities", "#profiles", "#map")),
+    *(f"{GEO}{tab}" for tab in ("", "#far=show&pred=show", "#capabilities", "#profiles", "#map")),
     "boards/geobench-2/method/clay_v1_base-2ce4a907.html",
     "boards/large/index.html",
     "boards/large/index.html#robustness",
