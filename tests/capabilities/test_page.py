@@ -51,10 +51,12 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
     page.check("#predicted")
     assert page.locator("#board .predicted:visible").count() == 16
     assert page.locator("#board .none abbr:visible").count() == 0
+    box = page.locator("#board .predicted").first.bounding_box()
+    assert 0 < box["x"] < box["x"] + box["width"] < 1300  # far to the right as it is, it is seen
     assert page.locator("#predicted-said").inner_text().startswith("≈ Predicted, with a 95 % interval. 16 scores")
     assert "less than" in page.locator("#predicted-said").inner_text()
     assert page.evaluate("[...document.querySelectorAll('#board tbody tr')].map(row => row.dataset.i)") == order
-    assert page.url.endswith("#pred=show")
+    assert page.url.endswith("#far=show&pred=show")
     for direction in (1, 2):  # both ways round they come last, as what is not known does
         page.click("th[data-key='task:everwatch'] button")
         rows = page.locator("#board tbody tr")

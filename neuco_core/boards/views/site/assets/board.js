@@ -212,6 +212,8 @@
     byId(id).addEventListener("change", (event) => {
       const opened = key === "pred" && event.target.checked && byId("far") ? { far: "show" } : {};
       neuco.set({ [key]: event.target.checked ? on : "", ...opened });
+      // The empty cells may be far to the right.
+      if (key === "pred" && event.target.checked) { body.querySelector(".predicted").scrollIntoView({ block: "nearest", inline: "center" }); }
     });
   });
   taskBoxes.forEach((box) => box.addEventListener("change", () => {
