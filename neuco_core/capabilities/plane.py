@@ -21,7 +21,9 @@ from neuco_core.text import counted
 
 LEAST = 3  # distances that fix a point of a plane
 LEAST_METHODS, LEAST_TASKS = 5, 4  # with fewer, nearly any table fits and nothing is told
-STARTS = 32
+MOST = 1000  # points of which a map can be drawn and read at all
+STARTS, LEAST_STARTS = 32, 4
+QUICK = 1_000_000  # starts times results: of a large table fewer starts are tried
 AS_GOOD = 1.03  # layouts whose squared errors are at most so many times those of the best count as nearly as good
 POOR = 0.2  # Kruskal's word for a stress of so much or more
 FAR = 0.2  # of the way from a task's best to its worst: an own error or a move that a reader must know of
@@ -85,20 +87,25 @@ class Plane:
         return found
 
 
-def fit_plane(table: Table, seed: int = 0, starts: int = STARTS) -> Plane:
-    """The best of several layouts. The same table gives the same plane; who has fewer than 3 results is left out."""
-    table = table.filtered(LEAST)
+def fit_plane(table: Table, seed: int = 0, starts: int = STARTS, least: int = LEAST) -> Plane:
+    """The best of several layouts. The same table gives the same plane; who has fewer results is left out."""
+    table = table.filtered(max(least, LEAST))
     if len(table.methods) < LEAST_METHODS or len(table.tasks) < LEAST_TASKS:
         expected = f"{LEAST_METHODS} methods and {LEAST_TASKS} tasks, each with {LEAST} results or more"
         raise DataError("too small for a map", where="table of results", expected=f"at least {expected}", got=table)
+    if len(table.methods) + len(table.tasks) > MOST:
+        hint = "Leave out who has few results with --least, or make a map of a part"
+        raise DataError("too large for a map", expected=f"at most {MOST} methods and tasks", got=table, hint=hint)
     layout = Layout(table)
+    starts = min(starts, max(LEAST_STARTS, QUICK // len(layout.gaps)))
     random, size = np.random.default_rng(seed), len(table.methods) + len(table.tasks)
     found = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
     best = _turned(found[0][1], table)
     others = [_onto(points, best) for cost, points in found[1:] if cost <= AS_GOOD * found[0][0] + TINY]
     moves = np.mean([np.hypot(*(other - best).T) for other in others], axis=0) if others else np.zeros(size)
     off = layout.distances(best) - layout.gaps
-    stress = float(np.sqrt((off**2).sum() / max((layout.gaps**2).sum(), TINY)))
+    total = float((layout.gaps**2).sum())  # 0 where all scores of each task are equal
+    stress = float(np.sqrt((off**2).sum() / total)) if total else 0.0
     count, cut = len(table.methods), (slice(None, len(table.methods)), slice(len(table.methods), None))
     far = cdist(best[:count], best[count:])
     sides = (

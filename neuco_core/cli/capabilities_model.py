@@ -93,13 +93,16 @@ def predict(source: str, least: int, methods: Sequence[str], model: Path | None,
 @click.command(name="map")
 @source_argument
 @click.option(
+    "--least", type=click.IntRange(min=3), default=3, show_default=True, help="Leave out who has fewer results."
+)
+@click.option(
     "--out", type=click.Path(dir_okay=False, path_type=Path), help="An .svg file, or .json with all coordinates."
 )
 @json_option
-def map_(source: str, out: Path | None, as_json: bool) -> None:
+def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     """Draw methods and tasks as points of a plane: the nearer, the closer a method comes to a task's best score.
 
-    Who has fewer than 3 results is left out: so many distances fix a point.
+    Three distances fix a point, so who has fewer than 3 results is left out.
     """
     from neuco_core.capabilities.map_svg import Drawing, standalone
     from neuco_core.capabilities.plane import fit_plane
@@ -112,7 +115,7 @@ def map_(source: str, out: Path | None, as_json: bool) -> None:
             "not a format of maps", where=out, expected=" or ".join(FIGURES), got=out.suffix or "no suffix"
         )
     known = open_table(source, 1)
-    plane = fit_plane(known)
+    plane = fit_plane(known, least=least)
     drawing = Drawing(plane, {})
     if out:
         with replacing(out) as temporary:
@@ -130,7 +133,7 @@ def map_(source: str, out: Path | None, as_json: bool) -> None:
         say(words)
     left_out = len(known.methods) + len(known.tasks) - len(plane.points)
     if left_out:
-        say(f"Left out, with fewer than 3 results: {counted(left_out, 'method or task')}.")
+        say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
         say(f"{out}" + (f", in which {drawing.left_out} names found no room" if drawing.left_out else ""))
 

@@ -90,6 +90,15 @@ def test_who_has_too_few_results_is_left_out_and_small_tables_are_refused() -> N
         fit_plane(made(4, 6, share=1.0))
 
 
+def test_equal_scores_and_huge_tables_are_defined() -> None:
+    plane = fit_plane(Table(tuple("abcdef"), tuple("vwxyz"), np.ones((6, 5))))
+    assert plane.stress == pytest.approx(0, abs=1e-3)
+    assert Drawing(plane, {}).svg().count("<text") > 5
+    methods, tasks = (tuple(f"{letter}{i}" for i in range(size)) for letter, size in (("m", 10_000), ("t", 200)))
+    with pytest.raises(DataError, match="too large for a map; expected at most 1000 methods and tasks"):
+        fit_plane(Table(methods, tasks, np.ones((10_000, 200))))
+
+
 @pytest.mark.parametrize("count", [5, 40, 150])
 def test_names_lie_over_nothing(count: int) -> None:
     random = np.random.default_rng(count)
