@@ -200,4 +200,6 @@ def _shares(parts: np.ndarray, truth: np.ndarray) -> np.ndarray:
     misses = np.clip(parts - truth[:, None], -limit, limit)
     strong = 1e3 * np.sqrt((misses**2).sum())
     shares = nnls(np.vstack([misses, np.full(parts.shape[1], strong)]), np.append(np.zeros(len(truth)), strong))[0]
+    if not shares.sum() > 0:  # all parts are right, as where all scores are equal
+        shares[0] = 1.0
     return np.asarray(shares / shares.sum())

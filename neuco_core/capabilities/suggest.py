@@ -109,6 +109,8 @@ def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[in
 def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
     """The next results for a ranking by the mean over tasks: those that settle most of which method is before which."""
     table = predictor.table
+    if len(table.methods) < 2:
+        raise DataError("one method has no ranking", where="table of results", expected="at least two methods")
     rows, columns = np.nonzero(~table.known)
     if len(rows) > MOST_CELLS:
         raise UsageError("too many results to choose from", expected=f"at most {MOST_CELLS}", got=len(rows))

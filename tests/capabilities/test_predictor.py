@@ -14,6 +14,7 @@ from neuco_core.capabilities.evaluate import _cold_folds, cold_start, cross_vali
 from neuco_core.capabilities.factor import factorise
 from neuco_core.capabilities.models import Fold, model
 from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.suggest import pick, suggest
 from neuco_core.capabilities.table import Table, gaps
 from neuco_core.errors import DataError, UsageError
 
@@ -195,6 +196,30 @@ def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
     table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
     found, spread = Predictor().fit(table).predict(return_std=True)
     assert np.isfinite([found, spread]).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (3, 3)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constant: bool) -> None:
+    values = np.random.default_rng(0).normal(size=shape) * (not constant)
+    values[0, 0] = np.nan
+    table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
+    fitted = Predictor().fit(table)
+    (one,) = suggest(fitted, "m0")
+    assert (one.task, one.ranks_after) == ("t0", 1 if not constant else shape[0])
+    assert np.isfinite([one.predicted, one.low, one.high, one.before, one.after]).all()
+    if shape[0] > 1:
+        assert [(cell.method, cell.task) for cell in pick(fitted, 2)] == [("m0", "t0")]
+    else:
+        with pytest.raises(DataError, match="one method has no ranking"):
+            pick(fitted)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
+def test_what_is_too_small_to_be_evaluated_is_refused(shape: tuple[int, int]) -> None:
+    table = Table(tuple(map(str, range(shape[0]))), tuple(map(str, range(shape[1]))), np.ones(shape))
+    with pytest.raises(DataError, match=r"no method and task has|too few results"):
+        cross_validate(table.filtered(2), "neuco")
 
 
 def test_a_constant_task_is_predicted_as_it_is() -> None:
