@@ -13,7 +13,7 @@ from neuco_core.capabilities.read import from_board
 from neuco_core.text import counted
 
 LEAST_METHODS, LEAST_TASKS = 5, 4
-MOST_SCORES = 1500  # a fit takes seconds with so many, and with the cube of their number more
+MOST_SCORES = 1000  # a fit takes some seconds with so many, and eight times as long with twice as many
 DIGITS = 6
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from neuco_core import __version__
 from neuco_core.capabilities.predictor import Mix, Predictor
+from neuco_core.capabilities.process import Process
 from neuco_core.capabilities.table import Table
 from neuco_core.errors import DataError
 from neuco_core.files import read_limited, replacing
@@ -42,7 +43,8 @@ def table_hash(table: Table) -> str:
 
 
 def keep(predictor: Predictor, source: str, least: int) -> Kept:
-    table, kernels = predictor.table, [kernel.name for kernel in predictor.process.kernels]
+    table, process = predictor.table, predictor.process
+    kernels = [kernel.name for kernel in process.kernels] if isinstance(process, Process) else []
     names = list(table.methods), list(table.tasks)
     known = int(table.known.sum())
     return Kept(source, least, table_hash(table), *names, known, kernels, predictor.seed, predictor.mix)
@@ -76,7 +78,12 @@ def restore(path: Path, table: Table) -> Predictor:
 
 
 def learnt(kept: Kept) -> dict[str, float]:
-    """How much of the variance of scores each kernel explains, and noise; the mean of a task is not among them."""
+    """How much of the variance of scores each kernel explains, and noise; the mean of a task is not among them.
+
+    Nothing for a table that is too large for kernels.
+    """
+    if kept.mix.learnt is None:
+        return {}
     variances = np.exp(kept.mix.learnt.variances)[1:]
     names = [*kept.kernels[1:], "noise"]
     return dict(zip(names, (variances / variances.sum()).tolist(), strict=True))

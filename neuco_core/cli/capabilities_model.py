@@ -46,9 +46,13 @@ def fit(source: str, least: int, out: Path | None, as_json: bool) -> None:
         echo_json(to_json(kept))
         return
     shares = sorted(learnt(kept).items(), key=lambda item: -item[1])
-    click.echo(table(["what a score depends on", "share"], [[name, f"{share:.0%}"] for name, share in shares], (1,)))
-    say(f"Shares of the variance of scores on a task, learnt from {counted(kept.known, 'score')}.")
+    if shares:
+        rows = [[name, f"{share:.0%}"] for name, share in shares]
+        click.echo(table(["what a score depends on", "share"], rows, (1,)))
+        say(f"Shares of the variance of scores on a task, learnt from {counted(kept.known, 'score')}.")
     say(how_well(kept.mix))
+    if fitted.limits:
+        say(fitted.limits)
     if out:
         say(f"Kept in {out}: `neuco capabilities predict {source} --model {out}` does not fit again.")
 
@@ -88,6 +92,8 @@ def predict(source: str, least: int, methods: Sequence[str], model: Path | None,
     said = f"{counted(len(rows), 'score')} predicted from {known.known.sum()} that are known: no scores, and never"
     say(f"{said} ranked.")
     say(f"{how_well(fitted.mix)} `neuco capabilities evaluate` says more.")
+    if fitted.limits:
+        say(fitted.limits)
 
 
 @click.command(name="map")
