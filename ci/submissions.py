@@ -37,8 +37,8 @@ def _without(finding: Finding, head: Path) -> Finding:
 
 
 def _standing(own: Submission, others: dict[str, Submission]) -> Iterator[Finding]:
-    published = of_submissions([*(item for name, item in others.items() if name != own.about.id), own])
     try:
+        published = of_submissions([*(item for name, item in others.items() if name != own.about.id), own])
         board = published.board() if published else None
     except NeucoError as error:
         yield Finding("submission-place", own.about.id, "failed", str(error))

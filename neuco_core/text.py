@@ -6,6 +6,8 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
+
 
 def clean(text: str) -> str:
     """A stranger's text without characters that control a terminal or the reading order; lines and tabs stay."""

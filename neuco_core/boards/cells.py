@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -23,6 +24,7 @@ COVERAGE = {
     "common": "all methods are ranked, on the tasks on which every one of them has a score",
     "most": "methods with a score on at least half of the tasks are ranked, on those where all of these have one",
 }
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 TEST_TO_TRAIN = 1 / 9  # of the protocols here: a tenth is the test part
 
 
@@ -67,13 +69,17 @@ NO_RECORD = Cell(status="missing", reason="there is no record")
 
 @dataclass(frozen=True)
 class BoardMethod:
-    """A method as it takes part in a board; ``values`` and ``facts`` are what was published of it."""
+    """A method as it takes part in a board; ``values`` and ``facts`` are what was published of it.
+
+    ``since`` is the day of its oldest record.
+    """
 
     id: str
     version: int = 1
     baseline: bool = False
     dim: int | None = None
     title: str = ""
+    since: str = ""
     values: Mapping[str, Number] = field(default_factory=dict)
     facts: Mapping[str, str | Number] = field(default_factory=dict)
 
@@ -226,18 +232,20 @@ def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str
     version = max(whole, default=max(record.method_version for record in records))
     own = [record for record in records if record.method_version == version]
     dims = [record.dim for record in own if record.dim is not None]
-    return BoardMethod(method, version, any(record.baseline for record in own), max(dims, default=None))
+    days = sorted(day for record in records if DAY.fullmatch(day := str(record.provenance.get("time"))[:10]))
+    baseline = any(record.baseline for record in own)
+    return BoardMethod(method, version, baseline, max(dims, default=None), since="".join(days[:1]))
 
 
 def fold(cells: Cells) -> tuple[Cells, dict[str, str]]:
     """The cells without copies, and by copy the method whose embeddings it has on every task on which it has any.
 
     With one season, variants by season are one method: ranked, each copy would push others down and add to weights.
-    A baseline is never the copy of what is none.
+    A baseline is never the copy of what is none. Else the copy is the one that came later, by day: ids could be chosen.
     """
     seen: dict[tuple[object, ...], str] = {}
     copies = {}
-    for method in sorted(cells.methods, key=lambda m: (not m.baseline, m.id)):
+    for method in sorted(cells.methods, key=lambda m: (not m.baseline, not m.since, m.since, m.id)):
         own = [cells.cell(method.id, task.id) for task in cells.tasks]
         mark = tuple((cell.embeddings, cell.splits) if cell.scored else () for cell in own)
         if any(mark) and all(embeddings for embeddings, _ in filter(None, mark)):

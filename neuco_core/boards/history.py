@@ -24,7 +24,7 @@ WORDS = {
     "gone-column": "column {subject} is gone",
     "rule": "the ranking rule changed",
     "format": "the format of the board's file changed",
-    "details": "no rank changed, but {subject} did",
+    "details": "no rank changed, only other parts of the file (the first: {subject})",
 }
 
 

@@ -117,14 +117,17 @@ class BoardRow(Part, frozen=True):
 
 class Section(Part, frozen=True):
     """A small table beside the ranking; ``lead`` is a sentence on top of it, ``empty`` is said if it has no rows, a
-    ``matrix`` is shaded and folded away."""
+    ``matrix`` is shaded and folded away.
+
+    One about a ``capability`` is a ranking by one column of the board, which is among its own. Such columns have one
+    scale: a method's profile is drawn over them."""
 
     title: str
     columns: tuple[Column, ...]
     rows: tuple[tuple[Value, ...], ...]
     empty: str = ""
     lead: str = ""
-    about: Literal["ranking", "tasks", "robustness"] = "ranking"
+    about: Literal["ranking", "tasks", "robustness", "capability"] = "ranking"
     matrix: bool = False
 
 

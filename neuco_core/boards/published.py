@@ -63,6 +63,7 @@ class Published(Part, frozen=True, kw_only=True):
     columns: tuple[Column, ...] = ()
     fact_columns: tuple[Column, ...] = ()
     metrics: dict[Id, str] = field(default_factory=dict)
+    kinds: dict[Id, str] = field(default_factory=dict)
     options: dict[str, str | int | float | bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -77,7 +78,10 @@ class Published(Part, frozen=True, kw_only=True):
         """What was printed, as cells."""
         metrics = {task: self.metrics.get(task, self.metric) for task in self.tasks}
         return Cells(
-            tuple(BoardTask(task, dataset=self.dataset or task, metric=metrics[task]) for task in self.tasks),
+            tuple(
+                BoardTask(t, dataset=self.dataset or t, kind=self.kinds.get(t, "regression"), metric=metrics[t])
+                for t in self.tasks
+            ),
             tuple(
                 BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts)
                 for r in self.rows

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from neuco_core.boards.facts import COLUMNS as KNOWN
 from neuco_core.boards.model import Column
 from neuco_core.boards.published import Published, PublishedRow
-from neuco_core.geobench.facts import DATASETS, SOURCE
+from neuco_core.errors import DataError
+from neuco_core.geobench.check_words import same_name
+from neuco_core.geobench.facts import DATASETS, KINDS, SOURCE
 from neuco_core.geobench.normaliser import GEOBENCH
 from neuco_core.geobench.submission import Runs, Submission, list_submissions
 
@@ -23,8 +26,7 @@ FACTS = (
 )
 DESCRIPTION = (
     "Submissions to the GEO-Bench-2 leaderboard: fine-tuned backbones on 19 datasets, five seeds each. A score is the "
-    "interquartile mean of the normalised scores of a capability's datasets. The numbers are theirs; intervals, groups "
-    "and standard errors are computed here."
+    "interquartile mean of the normalised scores of a capability's datasets."
 )
 UNITS = {"": 1, "K": 1_000, "M": 1_000_000, "B": 1_000_000_000, "G": 1_000_000_000}
 
@@ -39,6 +41,11 @@ def of_submissions(submissions: Iterable[Submission]) -> Published | None:
     rows = [_row(item, backbone) for item in chosen for backbone in item.backbones]
     if not rows:
         return None
+    if twice := [name for name, count in Counter(row.method for row in rows).items() if count > 1]:
+        hint = "Name the submission or its backbones otherwise"
+        raise DataError(
+            "two rows of one name", where=", ".join(sorted(item.about.id for item in chosen)), got=twice[0], hint=hint
+        )
     return Published(
         schema=2,
         id=ID,
@@ -50,6 +57,7 @@ def of_submissions(submissions: Iterable[Submission]) -> Published | None:
         rows=tuple(rows),
         tasks=tuple(DATASETS),
         metrics=dict(DATASETS),
+        kinds={dataset: KINDS[metric] for dataset, metric in DATASETS.items()},
         fact_columns=FACTS,
         options={"scheme": SCHEME, "normaliser": GEOBENCH},
     )
@@ -57,8 +65,7 @@ def of_submissions(submissions: Iterable[Submission]) -> Published | None:
 
 def row_id(submission: str, backbone: str) -> str:
     """The name of a row; an id has at most 64 characters."""
-    plain = re.sub(r"[^a-z0-9_-]+", "-", backbone.lower()).lstrip("-_")
-    return f"{plain[: 63 - len(submission)]}-{submission}"
+    return f"{same_name(backbone)[: 63 - len(submission)]}-{submission}"
 
 
 def _row(submission: Submission, backbone: str) -> PublishedRow:
@@ -82,5 +89,5 @@ def decoders(runs: Sequence[Runs]) -> str:
 
 def parameters(text: str) -> int | None:
     """A number of parameters as people write it: 300M."""
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*([KMBG]?)", text.strip().upper())
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([KMBG]?)", text.strip().upper())
     return round(float(match[1]) * UNITS[match[2]]) if match else None

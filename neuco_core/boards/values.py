@@ -9,7 +9,7 @@ from neuco_core.boards.model import BoardRow, Column, Interval, Value
 NONE = "–"
 MANY = 100_000
 LOWER = "lower is better"
-MARK = "~"  # before a value that never ranks, such as a predicted one
+MARK = "≈"  # before a value that never ranks, such as a predicted one
 RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
 
 

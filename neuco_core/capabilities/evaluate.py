@@ -7,31 +7,38 @@ partly told; ``honest`` shows a predictor nothing but the scores of the other ce
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from neuco_core.boards.stats.diagnostics import spearman
-from neuco_core.capabilities.encoders import DISTANCES, fit_gaps
-from neuco_core.capabilities.factor import factorise
+from neuco_core.capabilities.models import Fold, Made, model
 from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.suggest import choose
 from neuco_core.capabilities.table import Table, gaps, ranges
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError
 
 FOLD = 10  # cells
-SPREADS = 3.0  # gaps have a standard deviation of about a third; the ridge of a factorisation is meant for one of 1
-GROUPS = 8  # kernels and shares are learnt once for so many parts of the folds, from none of their cells
+GROUPS = 8  # of folds, see ``Fold``
+KNOWN = (0, 1, 2, 3, 5, 10)  # results of a method that is otherwise new
+DRAWS = 2000
+MOST = 5000  # known scores, ten of which are hidden at a time
 Protocol = Literal["paper", "honest"]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """Predictions of hidden cells: ``cells`` by number, predicted and true gaps, and who lies in its interval."""
+    """Predictions of hidden cells: ``cells`` by number with their methods and tasks, predicted and true gaps.
+
+    ``covered`` is whether the truth lies in its interval.
+    """
 
     name: str
     cells: np.ndarray
+    methods: np.ndarray
+    tasks: np.ndarray
     predicted: np.ndarray
     truth: np.ndarray
     covered: np.ndarray | None = None
@@ -45,6 +52,12 @@ class Outcome:
         return float(self.errors.mean())
 
     @property
+    def by_method(self) -> float:
+        """The mean over methods of each one's mean error."""
+        count = np.bincount(self.methods)
+        return float((np.bincount(self.methods, self.errors)[count > 0] / count[count > 0]).mean())
+
+    @property
     def order(self) -> float | None:
         return spearman(self.predicted, self.truth)
 
@@ -52,145 +65,114 @@ class Outcome:
     def coverage(self) -> float | None:
         return None if self.covered is None else float(self.covered.mean())
 
+    def part(self, there: np.ndarray) -> Outcome:
+        """Some of the cells."""
+        named = ("cells", "methods", "tasks", "predicted", "truth")
+        covered = None if self.covered is None else self.covered[there]
+        return replace(self, covered=covered, **{name: getattr(self, name)[there] for name in named})
 
-Made = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores of hidden cells, and both ends of intervals
-Ends = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # worst and best score of each task, as far as is known
-Model = Callable[[Table, Sequence[np.ndarray], Ends], Made]
 
-
-def folds(table: Table, seed: int = 0, size: int = FOLD) -> list[np.ndarray]:
+def folds(table: Table, seed: int = 0, size: int = FOLD) -> list[Fold]:
     """All known cells, ``size`` at a time; what is left over joins some of them."""
     count = len(table.cells[0])
+    if count > MOST:
+        hint = "Evaluate a part of the table, for example with a larger --least"
+        raise DataError("too many scores for a cross-validation", expected=f"at most {MOST}", got=count, hint=hint)
     order = np.random.default_rng(seed).permutation(count)
-    return list(np.array_split(order, max(2, count // size)))
+    parts = np.array_split(order, max(2, count // size))
+    return [Fold(part, part, number % GROUPS) for number, part in enumerate(parts)]
 
 
 def cross_validate(table: Table, name: str, protocol: Protocol = "honest", seed: int = 0) -> Outcome:
-    """One of ``MODELS``, or ``l2-5`` and the like: an encoder of the paper with its dimension."""
-    shown, ends = _shown(table, protocol)
-    hidden = folds(table, seed)
-    return _outcome(name, shown, np.concatenate(hidden), model(name)(shown, hidden, ends))
+    """A model that ``model`` knows, in folds of ten cells. The seed is of the folds, and of where a model begins."""
+    shown = _shown(table, protocol)
+    parts = folds(table, seed)
+    return _outcome(name, shown, parts, model(name)(shown, parts, seed))
 
 
-def _shown(table: Table, protocol: Protocol) -> tuple[Table, Ends]:
+def _shown(table: Table, protocol: Protocol) -> Table:
     """What is predicted. In the paper it is known beforehand that gaps go from 0 to 1; here they are negative."""
     if protocol == "honest":
-        return table, ranges
+        return table
     one = np.ones(len(table.tasks))
-    ends = -one, 0 * one
-    return replace(table, values=-gaps(table.values), given_ends=ends), lambda values: ends
+    return replace(table, values=-gaps(table.values), given_ends=(-one, 0 * one))
 
 
-def model(name: str) -> Model:
-    kind, _, dimension = name.partition("-")
-    if kind in DISTANCES and dimension.isdigit():
-        return lambda table, hidden, ends: _by_distance(table, hidden, ends, kind, int(dimension))
-    if name not in MODELS:
-        expected = f"one of {', '.join(MODELS)}, or {', '.join(DISTANCES)} with a dimension, such as l2-5"
-        raise UsageError(f"unknown predictor {name!r}", expected=expected)
-    return MODELS[name]
-
-
-def _outcome(name: str, shown: Table, cells: np.ndarray, made: Made) -> Outcome:
+def _outcome(name: str, shown: Table, parts: Sequence[Fold], made: Made) -> Outcome:
     """Scores as gaps of the whole table."""
+    cells = np.concatenate([part.asked for part in parts])
     rows, columns = (place[cells] for place in shown.cells)
     low, high = ranges(shown.values)
     width = np.where(high > low, high - low, 1.0)[columns]
     best, score = high[columns], shown.values[rows, columns]
     scores, lows, highs = made
     covered = None if lows is None or highs is None else (lows <= score) & (score <= highs)
-    return Outcome(name, cells, (best - scores) / width, (best - score) / width, covered)
+    return Outcome(name, cells, rows, columns, (best - scores) / width, (best - score) / width, covered)
 
 
-def _mean(table: Table, hidden: Sequence[np.ndarray], ends: Ends) -> Made:
-    """The mean gap of all other cells, whatever the method and the task."""
-    found = []
-    for cells in hidden:
-        rest = table.without(cells)
-        low, high = ends(rest.values)
-        mean = np.nanmean(_gaps(rest.values, low, high))
-        found.append((high - mean * (high - low))[table.cells[1][cells]])
-    return np.concatenate(found), None, None
+def cold_start(
+    table: Table, name: str, protocol: Protocol = "honest", seed: int = 0, suggested: bool = False
+) -> dict[int, Outcome]:
+    """Every method in turn as if it were new, by how many of its results are known.
 
-
-def _factor(rank: int, ridge: float) -> Model:
-    def made(table: Table, hidden: Sequence[np.ndarray], ends: Ends) -> Made:
-        found = []
-        for cells in hidden:
-            rest = table.without(cells)
-            low, high = ends(rest.values)
-            every = factorise(SPREADS * _gaps(rest.values, low, high), rest.known, rank, ridge) / SPREADS
-            found.append((high - every * (high - low))[tuple(place[cells] for place in table.cells)])
-        return np.concatenate(found), None, None
-
-    return made
-
-
-def _by_distance(table: Table, hidden: Sequence[np.ndarray], ends: Ends, distance: str, dimension: int) -> Made:
-    parts = [table.without(cells).values for cells in hidden]
-    shown = np.stack([_gaps(values, *ends(values)) for values in parts])
-    predicted = fit_gaps(shown, np.isfinite(shown), distance, dimension)
-    found = []
-    for values, gap, cells in zip(parts, predicted, hidden, strict=True):
-        low, high = ends(values)
-        found.append((high - gap * (high - low))[tuple(place[cells] for place in table.cells)])
-    return np.concatenate(found), None, None
-
-
-def _gaps(values: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.asarray((high - values) / np.where(high > low, high - low, 1.0))
-
-
-def _predictor(table: Table, hidden: Sequence[np.ndarray], ends: Ends) -> Made:
-    """Kernels, shares and widths are learnt once for every eighth of the folds, without any of their cells."""
-    made: dict[int, tuple[np.ndarray, ...]] = {}
-    groups = min(GROUPS, len(hidden))
-    for first in range(groups):
-        numbers = range(first, len(hidden), groups)
-        mix = Predictor().fit(table.without(np.concatenate([hidden[number] for number in numbers]))).mix
-        for number in numbers:
-            one = Predictor().refit(table.without(hidden[number]), mix)
-            places = tuple(place[hidden[number]] for place in table.cells)
-            made[number] = tuple(values[places] for values in (one.scores, *one.interval()))
-    scores, lows, highs = (np.concatenate([made[number][part] for number in range(len(hidden))]) for part in range(3))
-    return scores, lows, highs
-
-
-MODELS: dict[str, Model] = {
-    "mean": _mean,
-    "additive": _factor(0, 1.0),
-    "factors": _factor(3, 1.0),
-    "neuco": _predictor,
-}
-
-
-def cold_start(table: Table, known: int, protocol: Protocol = "honest", seed: int = 0) -> Outcome:
-    """Every method in turn as if it were new: all but ``known`` of its results, drawn at random, are hidden.
-
-    What a group of new methods is predicted with was learnt from the other methods only.
+    Ten of its results, at most half, are to be predicted, whatever is known. Of the others so many are known, or all
+    if there are fewer, drawn at random or in the order of ``suggest``.
     """
+    shown = _shown(table, protocol)
+    parts = _cold_folds(shown, seed, suggested)
+    every = [part for known in parts.values() for part in known]
+    outcome = _outcome(name, shown, every, model(name)(shown, every, seed))
+    size = len(outcome.cells) // len(parts)  # the same cells, whatever is known
+    return {known: outcome.part(np.arange(at * size, (at + 1) * size)) for at, known in enumerate(parts)}
+
+
+def _cold_folds(table: Table, seed: int, suggested: bool) -> dict[int, list[Fold]]:
     random = np.random.default_rng(seed)
-    table, _ = _shown(table, protocol)
     rows = table.cells[0]
-    order = random.permutation(len(table.methods))
-    cells, made = [], []
-    for group in np.array_split(order, min(GROUPS, len(order))):
-        mix = Predictor().fit(table.without(np.flatnonzero(np.isin(rows, group)))).mix
-        for method in group:
-            own = random.permutation(np.flatnonzero(rows == method))[known:]
-            if len(own):
-                one = Predictor().refit(table.without(own), mix)
-                places = tuple(place[own] for place in table.cells)
-                cells.append(own)
-                made.append([values[places] for values in (one.scores, *one.interval())])
-    scores, lows, highs = (np.concatenate(part) for part in zip(*made, strict=True))
-    return _outcome(f"{known} known", table, np.concatenate(cells), (scores, lows, highs))
+    most = int(np.bincount(rows).max())
+    found: dict[int, list[Fold]] = {known: [] for known in KNOWN if known <= most - most // 2}
+    for group, methods in enumerate(np.array_split(random.permutation(len(table.methods)), GROUPS)):
+        owned = [random.permutation(np.flatnonzero(rows == method)) for method in methods]
+        owned = [own for own in owned if len(own) > 1]
+        fitted = Predictor(seed).fit(table.without(np.concatenate(owned))) if suggested and owned else None
+        for own in owned:
+            size = min(FOLD, len(own) // 2)
+            asked, others = own[:size], own[size:]
+            if fitted is not None:
+                others = others[_in_order(table, fitted, own, others)]
+            for known, parts in found.items():
+                parts.append(Fold(np.concatenate([asked, others[known:]]), asked, group))
+    return found
 
 
-def difference(first: Outcome, second: Outcome) -> tuple[float, float, float]:
-    """How much larger the first one's mean error is, with a 95 % interval from resampled folds."""
-    pairs = first.errors - second.errors
-    means = np.array([part.mean() for part in np.array_split(pairs, max(2, len(pairs) // FOLD))])
-    draws = np.random.default_rng(0).integers(0, len(means), (2000, len(means)))
-    low, high = np.quantile(means[draws].mean(1), (0.025, 0.975))
+def _in_order(table: Table, fitted: Predictor, own: np.ndarray, others: np.ndarray) -> list[int]:
+    """Results that a method could have, those first that tell most about all tasks on which it has none."""
+    process = Predictor().refit(table.without(own), fitted.mix).process
+    method = table.cells[0][own[0]]
+    covariance, noise = process.covariance((np.full(len(table.tasks), method), np.arange(len(table.tasks))))
+    tasks = [int(task) for task in table.cells[1][others]]
+    return [tasks.index(choice.chosen) for choice in choose(covariance, noise, len(tasks), among=tasks)]
+
+
+def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> tuple[float, float, float]:
+    """How much larger the mean error of the first is, with a 95 % interval; both are of the same cells and seeds.
+
+    Errors of a method are alike, and so are those of a task; therefore methods, tasks and seeds are resampled, each by
+    itself, and a cell counts as often as its method times its task.
+    """
+    places = [np.argsort(one.cells) for one in first]
+    pairs = np.stack([one.errors[at] for one, at in zip(first, places, strict=True)])
+    pairs -= np.stack([one.errors[np.argsort(one.cells)] for one in second])
+    methods, tasks = first[0].methods[places[0]], first[0].tasks[places[0]]
+    random = np.random.default_rng(0)
+    seeds = _times(random, np.arange(len(pairs))) / len(pairs)
+    weights = _times(random, methods) * _times(random, tasks)
+    means = (weights * (seeds @ pairs)).sum(1) / np.maximum(weights.sum(1), 1)
+    low, high = np.quantile(means, (0.025, 0.975))
     return float(pairs.mean()), float(low), float(high)
+
+
+def _times(random: np.random.Generator, of: np.ndarray) -> np.ndarray:
+    """How often each one's cluster is drawn: (draw, one)."""
+    names, places = np.unique(of, return_inverse=True)
+    return np.asarray(random.multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)[:, places])

@@ -2,29 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 OFFSET_RIDGE = 0.1  # of what a method or a task brings by itself
 ROUNDS = 30
+ENOUGH = 1e-5  # a round that moves no prediction of a sample of cells by more ends the search
+
+
+@dataclass(frozen=True)
+class Factors:
+    """An offset and factors of each method and of each task; ``products`` is what the methods' regressions inverted."""
+
+    mean: float
+    methods: np.ndarray
+    tasks: np.ndarray
+    products: np.ndarray
+
+    @property
+    def features(self) -> np.ndarray:
+        """What a method's offset and factors are multiplied with, by task."""
+        return np.concatenate([np.ones((len(self.tasks), 1)), self.tasks[:, 1:]], axis=1)
+
+    def every(self) -> np.ndarray:
+        return np.asarray(self.mean + self.tasks[:, 0] + self.methods @ self.features.T)
 
 
 def factorise(values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0) -> np.ndarray:
     """All cells of (method, task), learnt from the known ones. Rank 0 is additive: a mean and two offsets."""
+    return fit_factors(values, known, rank, ridge, seed).every()
+
+
+def fit_factors(values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0) -> Factors:
     random = np.random.default_rng(seed)
     values, known = np.where(known, values, 0.0), known.astype(float)
-    mean = values.sum() / known.sum()
-    rows, columns = (random.normal(0, 0.1, (size, rank + 1)) for size in values.shape)
-    columns[:, 0] = 0.0
+    mean = float(values.sum() / known.sum())
+    methods, tasks = (random.normal(0, 0.1, (size, rank + 1)) for size in values.shape)
+    tasks[:, 0] = 0.0
+    before = np.inf
     for _ in range(ROUNDS):
-        rows = _side(values - mean - known * columns[:, 0], known, columns, ridge)
-        columns = _side((values - mean - known * rows[:, :1]).T, known.T, rows, ridge)
-    return np.asarray(mean + rows[:, :1] + columns[:, 0] + rows[:, 1:] @ columns[:, 1:].T)
+        methods, products = _side(values - mean - known * tasks[:, 0], known, tasks, ridge)
+        tasks, _ = _side((values - mean - known * methods[:, :1]).T, known.T, methods, ridge)
+        found = Factors(mean, methods, tasks, products)
+        now = methods[:100] @ found.features.T + tasks[:, 0]
+        if np.abs(now - before).max() < ENOUGH:
+            break
+        before = now
+    return found
 
 
-def _side(rest: np.ndarray, known: np.ndarray, other: np.ndarray, ridge: float) -> np.ndarray:
-    """An offset and factors of each row, given those of the columns."""
+def _side(rest: np.ndarray, known: np.ndarray, other: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+    """An offset and factors of each row, given those of the columns; and the matrices that were inverted for it."""
     features = np.concatenate([np.ones((len(other), 1)), other[:, 1:]], axis=1)
     penalty = np.diag([OFFSET_RIDGE, *[ridge] * (features.shape[1] - 1)])
     squares = features[:, :, None] * features[:, None, :]
     products = (known @ squares.reshape(len(other), -1)).reshape(len(rest), *penalty.shape) + penalty
-    return np.asarray(np.linalg.solve(products, ((rest * known) @ features)[..., None])[..., 0])
+    return np.linalg.solve(products, ((rest * known) @ features)[..., None])[..., 0], products

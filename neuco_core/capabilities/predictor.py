@@ -6,11 +6,14 @@ Intervals are as wide as those misses ask for. Nothing of a cell that is to be p
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, overload
 
 import numpy as np
 from scipy.optimize import nnls
 
 from neuco_core.capabilities.factor import factorise
+from neuco_core.capabilities.large import Large
 from neuco_core.capabilities.process import Cells, Learnt, Process
 from neuco_core.capabilities.table import Table
 from neuco_core.errors import DataError
@@ -25,6 +28,7 @@ NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard 
 # put further out are mostly wrong: without it a single cell of 820 can double the error of all.
 BEYOND = 0.2
 LEAST_CELLS = 4
+LARGEST = 2000  # known scores; a process takes half a minute with so many, and eight times that with twice
 DENSE = 0.5  # share of known scores from which on they tell how alike tasks are; with a fifth that made errors larger
 FEW = 3  # results of a method: with fewer, only the process, which knows its facts, has anything to say
 
@@ -56,12 +60,11 @@ class Mix:
     """What is learnt from cells held back: shares of the parts, and how much wider intervals must be.
 
     ``error`` is how far off predictions were, in spreads of their tasks, at the median; ``mean_error`` the same of the
-    mean of each task.
+    mean of each task. ``learnt`` is of the process; None where the table is too large for one.
     """
 
     likeness: bool
-    learnt: Learnt
-    centre: float
+    learnt: Learnt | None
     shares: np.ndarray
     widen: float
     error: float
@@ -82,68 +85,107 @@ class Predictor:
             raise DataError("too few results to learn from", expected=f"at least {LEAST_CELLS}", got=repr(table))
         self._begin(table)
         likeness = bool(table.known.mean() >= DENSE)
-        whole = Process(self._moved, likeness).fit()
-        self.mix = self._mixed(whole, likeness)
-        return self._finish(whole)
+        large = len(table.cells[0]) > LARGEST
+        self.process = Large(self._moved) if large else Process(self._moved, likeness).fit()
+        self.mix = self._mixed(likeness)
+        return self
+
+    @property
+    def limits(self) -> str:
+        """What the table's size did not allow; nothing for most."""
+        if isinstance(self.process, Process):
+            return ""
+        return (
+            f"More than {LARGEST} scores are known: factorisation alone, without what is known about methods and tasks."
+        )
 
     def refit(self, table: Table, mix: Mix) -> Predictor:
         """From a table with the same names, with the shares and kernels that were learnt on another part of it."""
         self._begin(table)
         self.mix = mix
-        return self._finish(Process(self._moved, mix.likeness).fit_spreads(mix.learnt, mix.centre))
+        self.process = _process(self._moved, mix.likeness, mix.learnt)
+        return self
 
+    @overload
+    def predict(self, return_std: Literal[False] = False) -> np.ndarray: ...
+    @overload
+    def predict(self, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
     def predict(self, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Each cell (method, task); the standard deviation is a half of the 95 % interval by 1.96."""
         low, high = self.interval()
         return (self.scores, (high - low) / 2 / NORMAL) if return_std else self.scores
 
     def interval(self) -> tuple[np.ndarray, np.ndarray]:
-        half = NORMAL * self.mix.widen * self._deviation
-        return self._scale.back(self._mean - half), self._scale.back(self._mean + half)
+        return self._every[1:]
+
+    @property
+    def scores(self) -> np.ndarray:
+        return self._every[0]
+
+    def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The scores of some cells and both ends of their intervals."""
+        parts, deviation = _parts(self.process, self._moved, cells, self.seed)
+        rows, columns = cells
+        mean = np.where((self.table.known.sum(1) < FEW)[rows], parts[:, 0], parts @ self.mix.shares)
+        half = NORMAL * self.mix.widen * deviation
+        low, high = (end[columns] for end in self.table.ends)
+        room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
+        lowest, highest = np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room
+        back = self._scale.back
+        return np.clip(back(mean), lowest, highest), back(mean - half), back(mean + half)
+
+    @cached_property
+    def _every(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        shape = self.table.values.shape
+        cells: Cells = np.nonzero(np.ones(shape, bool))  # type: ignore[assignment]
+        scores, low, high = (found.reshape(shape) for found in self.at(cells))
+        return scores, low, high
 
     def _begin(self, table: Table) -> None:
         self.table, self._scale = table, Scale.of(table.values)
+        self.__dict__.pop("_every", None)  # of a table before
         low, high = (self._scale.to(end) for end in table.ends)
         given = None if table.given_ends is None else (low, high)
         self._moved = replace(table, values=self._scale.to(table.values), given_ends=given)
 
-    def _finish(self, process: Process) -> Predictor:
-        self.process = process
-        rows, columns = np.nonzero(np.ones(self.table.values.shape, bool))
-        parts, deviation = _parts(process, self._moved, (rows, columns), self.seed)
-        shape = self.table.values.shape
-        mixed = np.where((self.table.known.sum(1) < FEW)[rows], parts[:, 0], parts @ self.mix.shares)
-        self._mean, self._deviation = mixed.reshape(shape), deviation.reshape(shape)
-        low, high = self.table.ends
-        room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
-        scores = self._scale.back(self._mean)
-        self.scores = np.clip(scores, np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room)
-        return self
+    def _mixed(self, likeness: bool) -> Mix:
+        """Hold back an eighth of the cells after the other, and see what each part says of them.
 
-    def _mixed(self, whole: Process, likeness: bool) -> Mix:
-        """Hold back an eighth of the cells after the other, and see what each part says of them."""
+        In a large table one eighth says enough.
+        """
+        learnt = self.process.learnt if isinstance(self.process, Process) else None
         table = self._moved
-        rows, columns = table.cells
-        order = np.random.default_rng(self.seed).permutation(len(rows))
-        parts, deviations, means = np.empty((len(rows), len(FACTORS) + 1)), np.empty(len(rows)), np.empty(len(rows))
-        for hidden in np.array_split(order, min(FOLDS, len(rows))):
-            rest = table.without(hidden)
-            process = Process(rest, likeness).fit_spreads(whole.learnt, whole.centre)
-            cells = rows[hidden], columns[hidden]
-            parts[hidden], deviations[hidden] = _parts(process, rest, cells, self.seed)
-            means[hidden] = process.means[columns[hidden]]
-        truth, spread = table.values[rows, columns], np.exp(whole.learnt.spreads)[columns]
-        shares = _shares(parts / spread[:, None], truth / spread)
-        misses = np.abs(truth - parts @ shares)
+        order = np.random.default_rng(self.seed).permutation(len(table.cells[0]))
+        held = np.array_split(order, min(FOLDS, len(order)))[: 1 if learnt is None else FOLDS]
+        heard = [_heard(table, hidden, likeness, learnt, self.seed) for hidden in held]
+        said, deviations, means = (np.concatenate(parts) for parts in zip(*heard, strict=True))
+        rows, columns = (place[np.concatenate(held)] for place in table.cells)
+        truth, spread = table.values[rows, columns], self.process.spreads[columns]
+        shares = _shares(said / spread[:, None], truth / spread)
+        misses = np.abs(truth - said @ shares)
         widen = float(np.quantile(misses / deviations, LEVEL)) / NORMAL
         off = (float(np.median(error / spread)) for error in (misses, np.abs(truth - means)))
-        return Mix(likeness, whole.learnt, whole.centre, shares, widen, *off)
+        return Mix(likeness, learnt, shares, widen, *off)
 
 
-def _parts(process: Process, table: Table, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _process(table: Table, likeness: bool, learnt: Learnt | None) -> Process | Large:
+    return Large(table) if learnt is None else Process(table, likeness).fit_spreads(learnt)
+
+
+def _heard(
+    table: Table, hidden: np.ndarray, likeness: bool, learnt: Learnt | None, seed: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What each part says of cells held back, how sure the process is, and the means of their tasks."""
+    rest = table.without(hidden)
+    process = _process(rest, likeness, learnt)
+    rows, columns = (place[hidden] for place in table.cells)
+    return *_parts(process, rest, (rows, columns), seed), process.means[columns]
+
+
+def _parts(process: Process | Large, table: Table, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """What the process and each factorisation say of some cells, and how sure the process is."""
     mean, deviation = process.predict(cells)
-    spread = np.exp(process.learnt.spreads)
+    spread = process.spreads
     z = (table.values - process.means) / spread
     found = [mean]
     for rank, ridge in FACTORS:
@@ -158,4 +200,6 @@ def _shares(parts: np.ndarray, truth: np.ndarray) -> np.ndarray:
     misses = np.clip(parts - truth[:, None], -limit, limit)
     strong = 1e3 * np.sqrt((misses**2).sum())
     shares = nnls(np.vstack([misses, np.full(parts.shape[1], strong)]), np.append(np.zeros(len(truth)), strong))[0]
+    if not shares.sum() > 0:  # all parts are right, as where all scores are equal
+        shares[0] = 1.0
     return np.asarray(shares / shares.sum())

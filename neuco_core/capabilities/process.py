@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
 from neuco_core.capabilities.kernels import Kernel, groupings, kernels
 from neuco_core.capabilities.table import Table
+from neuco_core.errors import DataError
 
 OWN, SHARED, OVERALL = 0.35, 0.4, 2.0  # standard deviations of the logarithm of a spread: own, per grouping, of all
 LOG_VARIANCE, LOG_WIDTH = -2.5, 2.0  # what is assumed of the variance of each kernel
@@ -26,10 +27,14 @@ Cells = tuple[np.ndarray, np.ndarray]
 
 @dataclass
 class Learnt:
-    """What is learnt: logarithms of the kernels' variances with that of noise last, and of the tasks' spreads."""
+    """What is learnt: logarithms of the kernels' variances with that of noise last, and of the tasks' spreads.
+
+    Spreads are drawn towards ``centre``.
+    """
 
     variances: np.ndarray
     spreads: np.ndarray
+    centre: float
 
 
 class Process:
@@ -68,18 +73,17 @@ class Process:
         parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
         for _ in range(ROUNDS):
             variances = self._fit_variances(parts, variances, spreads)
-            self.learnt = Learnt(variances, spreads)
             self._inverse = _inverse(self._covariance(parts, np.exp(variances)))[0]
             spreads = self._fit_spreads(spreads)
-        self.learnt = Learnt(variances, spreads)
+        self.learnt = Learnt(variances, spreads, self._centre)
         return self
 
-    def fit_spreads(self, learnt: Learnt, centre: float) -> Process:
+    def fit_spreads(self, learnt: Learnt) -> Process:
         """The spreads anew, with the variances found elsewhere."""
-        self._centre = centre
+        self._centre = learnt.centre
         parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
         self._inverse = _inverse(self._covariance(parts, np.exp(learnt.variances)))[0]
-        self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.spreads))
+        self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.spreads), learnt.centre)
         return self
 
     def predict(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
@@ -103,8 +107,8 @@ class Process:
         return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
 
     @property
-    def centre(self) -> float:
-        return self._centre
+    def spreads(self) -> np.ndarray:
+        return np.asarray(np.exp(self.learnt.spreads))
 
     def _between(self, cells: Cells, variances: np.ndarray) -> np.ndarray:
         found = np.zeros((len(cells[0]), len(self.cells[0])))
@@ -149,7 +153,9 @@ class Process:
 
 
 def _inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """The inverse, and half the logarithm of the determinant."""
-    factor = cho_factor(matrix, lower=True, check_finite=False)
-    inverse = cho_solve(factor, np.eye(len(matrix)), check_finite=False)
-    return inverse, float(np.log(np.diag(factor[0])).sum())
+    """The inverse of a positive definite matrix, and half the logarithm of its determinant."""
+    factor, failed = dpotrf(matrix, lower=1)
+    if failed:
+        raise DataError("the scores' covariance cannot be inverted", where="table of results", got=f"place {failed}")
+    lower = np.tril(dpotri(factor, lower=1)[0])
+    return lower + np.tril(lower, -1).T, float(np.log(np.diag(factor)).sum())

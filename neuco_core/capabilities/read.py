@@ -26,7 +26,7 @@ def read_table(path: Path) -> Table:
     rows = _rows(path)
     header = [name.strip() for name in rows[0]]
     if header[:1] == ["dataset"] and len(rows) > 1 and rows[1][:1] == ["variant"]:
-        return read_paper(path)
+        return read_paper(path, path.with_name("models.csv"), path.with_name("tasks.csv"))
     if set(LONG) <= set(header):
         method, task, score = (header.index(name) for name in LONG)
         return _table(path, [(n, row[method], row[task], row[score]) for n, row in enumerate(rows[1:], 2)])
@@ -36,8 +36,8 @@ def read_table(path: Path) -> Table:
     return _table(path, cells, tuple(header[1:]))
 
 
-def read_paper(path: Path) -> Table:
-    """Two rows of header (datasets, what was measured on them), decimal commas; models.csv and tasks.csv beside it."""
+def read_paper(path: Path, models: Path, kinds_of_tasks: Path) -> Table:
+    """Two rows of header (datasets, what was measured on them), decimal commas; facts, where those files are there."""
     rows = _rows(path)
     datasets, last = [], ""
     for name in rows[0][1:]:
@@ -48,13 +48,13 @@ def read_paper(path: Path) -> Table:
         f"{dataset}: {variant}" if variant else dataset for dataset, variant in zip(datasets, variants, strict=True)
     )
     cells = [(n, row[0], tasks[at], row[at + 1]) for n, row in enumerate(rows[2:], 3) for at in range(len(tasks))]
-    kinds = {row[0].strip(): row[1].strip() for row in _beside(path, "tasks.csv") if len(row) > 1}
+    kinds = {row[0].strip(): row[1].strip() for row in _facts(kinds_of_tasks) if len(row) > 1}
     facts: dict[str, dict[str, str | float]] = {}
     for task, dataset, variant in zip(tasks, datasets, variants, strict=True):
         facts[task] = {"dataset": dataset, "labels": "few" if FEW_LABELS.search(variant) else "many"}
         if kinds.get(dataset):
             facts[task]["kind"] = kinds[dataset]
-    return _table(path, cells, tasks, _model_facts(_beside(path, "models.csv")), facts)
+    return _table(path, cells, tasks, _model_facts(_facts(models)), facts)
 
 
 def from_board(board: Ranked) -> Table:
@@ -88,9 +88,8 @@ def _rows(path: Path) -> list[list[str]]:
     return rows
 
 
-def _beside(path: Path, name: str) -> list[list[str]]:
-    other = path.with_name(name)
-    return _rows(other)[1:] if other.is_file() else []
+def _facts(path: Path) -> list[list[str]]:
+    return _rows(path)[1:] if path.is_file() else []
 
 
 def _table(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -31,7 +32,7 @@ class Table:
 
     def __post_init__(self) -> None:
         for noun, names in (("method", self.methods), ("task", self.tasks)):
-            twice = sorted({name for name in names if names.count(name) > 1})
+            twice = sorted(name for name, times in Counter(names).items() if times > 1)
             if twice:
                 raise DataError(f"{noun} {join_names(twice)} is there twice", where="table of results")
         if self.values.shape != (len(self.methods), len(self.tasks)):
@@ -76,6 +77,11 @@ class Table:
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Table:
         methods, tasks = tuple(self.methods[i] for i in rows), tuple(self.tasks[i] for i in columns)
         return Table(methods, tasks, self.values[np.ix_(rows, columns)], self.method_facts, self.task_facts)
+
+    def with_method(self, method: str) -> Table:
+        """The same with a method of which no result is known."""
+        values = np.vstack([self.values, np.full(len(self.tasks), np.nan)])
+        return replace(self, methods=(*self.methods, method), values=values)
 
     def without(self, hidden: np.ndarray) -> Table:
         """The same with some of the known cells, by their number, taken away."""

@@ -20,10 +20,10 @@ def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> No
         say(note)
     for section in report.details(board) if details else ():
         click.echo()
-        _print_section(board, section)
+        print_section(board, section)
 
 
-def _print_section(board: Board, section: Section) -> None:
+def print_section(board: Board, section: Section) -> None:
     say(section.title)
     if section.lead:
         say(section.lead)

@@ -170,6 +170,9 @@ def _print_board(board: Board) -> None:
     heads = ("Rank", "Method", *(column.label for column in board.columns))
     rows = [(*place(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in board.shown]
     click.echo(table(heads, rows, right=set(range(len(heads))) - {1}))
+    for part in board.sections:
+        if part.about == "capability" and part.title == leading[-1].label:
+            click.echo(clean(part.lead))
     for note in notes(board):
         if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out")):
             click.echo(clean(note))

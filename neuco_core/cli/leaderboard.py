@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from neuco_core.paths import registry_dir
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
-    from neuco_core.boards.model import Board
+    from neuco_core.boards.model import Board, Section
     from neuco_core.boards.standing import Standing
     from neuco_core.specs import Suite
 
@@ -105,6 +106,7 @@ def check(suites: Sequence[str]) -> None:
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board, e.g. capabilities.")
 @click.option(
     "--with",
     "files",
@@ -112,6 +114,7 @@ def check(suites: Sequence[str]) -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
 )
+@click.option("--predicted", is_flag=True, help="Predict the empty cells, marked and with intervals; they never rank.")
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
 def show(
@@ -119,7 +122,9 @@ def show(
     form: str,
     values: str,
     only: Sequence[str],
+    kind: str,
     files: Sequence[Path],
+    predicted: bool,
     details: bool,
     as_json: bool,
 ) -> None:
@@ -130,23 +135,42 @@ def show(
     from neuco_core.boards.model import plain
     from neuco_core.boards.views import report
     from neuco_core.boards.views.markup import to_latex, to_markdown
-    from neuco_core.cli.board_show import print_board
+    from neuco_core.cli.board_show import print_board, print_section
 
     form = "json" if as_json else form
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
+    if predicted and form == "csv":
+        hint = "Use --format json, whose cells have a status, or `neuco capabilities predict`"
+        raise UsageError("CSV cannot mark a prediction as one", got="--predicted", hint=hint)
     name, options = _parse(words)
+    if kind and files:
+        raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
     standing = _with(name, options, only, files) if files else None
-    board = standing.board if standing else one_board(name, options, only)
+    board = standing.board if standing else one_board(name, options, only, kind)
+    board, guesses = _predicted(board) if predicted else (board, None)
     if form == "json":
         echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
     grid = report.grid(board, values, standing.notes if standing else ())
     if form == "table":
         print_board(board, grid, details=details)
+        if guesses:
+            print_section(board, guesses)
         return
     write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
     click.echo(write(grid), nl=False)
+
+
+def _predicted(board: Board) -> tuple[Board, Section | None]:
+    """The board with predictions in its empty cells, and a list of them with their intervals."""
+    from neuco_core.capabilities.fill import as_section, filled, predictions, why_not
+
+    if reason := why_not(board):
+        click.echo(f"nothing is predicted: {reason}", err=True)
+        return board, None
+    found = predictions(board)
+    return filled(board, found), as_section(board, found)
 
 
 def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -232,10 +256,10 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
+    from neuco_core.capabilities.page import gather_with_estimates
 
-    pages = write_site(gather(registry_dir(), suites), out, address)
+    pages = write_site(gather_with_estimates(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 
@@ -261,8 +285,8 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
     return boards
 
 
-def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -> Board:
-    """A suite's board, or a published one."""
+def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
+    """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
     from neuco_core.boards.current import current
     from neuco_core.boards.published import list_published
     from neuco_core.boards.store import stored_board
@@ -276,16 +300,17 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = ()) -
             raise bad[name]
         if name not in suites:
             raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
+        suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
         try:
-            return current(registry_dir()).board(suites[name], options, only)
+            return current(registry_dir()).board(suite, options, only)
         except PacksAwayError as error:
-            if options or only:
+            if options or only or kind:
                 raise
             words = f"{error}. This is the board as it was published; records of your own are not in it"
             click.echo(clean(words), err=True)
             return stored_board(registry_dir(), name)
-    if only:
-        raise UsageError("a published board keeps all its methods", where=name, hint="Leave out --only")
+    if only or kind:
+        raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
     return published[name].board(options)
 
 

@@ -25,7 +25,7 @@ def info_faults(folder: Folder) -> Iterator[Fault]:
             yield official("keys", "the key is missing", _add(key, info), column=key)
         elif not isinstance(info[key], KINDS[kind]):
             cure = f'Put it into quotes: "{info[key]}"' if isinstance(info[key], int | float) else f"Make it {kind}"
-            yield official("key-types", f"not {kind}", cure, column=key, value=str(info[key]))
+            yield official("key-types", f"not {kind}", cure, column=key, value=_plain(info[key]))
     trials = info.get(TRIALS)
     if isinstance(trials, str) and not trials.strip().isdigit():
         yield ours("trials", "not a whole number", "Give the number of trials as digits", column=TRIALS, value=trials)
@@ -34,6 +34,11 @@ def info_faults(folder: Folder) -> Iterator[Fault]:
         for number, model in enumerate(models, 1):
             yield from _model(number, model)
         yield from _unknown_models(folder, models)
+
+
+def _plain(value: Any) -> str:
+    """A value for a message; of what holds others only its kind, for it may be nested without end."""
+    return "a list" if isinstance(value, list) else "an object" if isinstance(value, dict) else str(value)
 
 
 def _add(key: str, info: dict[str, Any]) -> str:
@@ -45,7 +50,7 @@ def _add(key: str, info: dict[str, Any]) -> str:
 
 def _model(number: int, model: Any) -> Iterator[Fault]:
     if not isinstance(model, dict):
-        yield official("model-info", f"entry {number} is not an object", "Write { … }", column=NEW, value=str(model))
+        yield official("model-info", f"entry {number} is not an object", "Write { … }", column=NEW, value=_plain(model))
         return
     for key in MODEL_KEYS:
         if key not in model:
@@ -53,12 +58,13 @@ def _model(number: int, model: Any) -> Iterator[Fault]:
             yield official("model-info", f"entry {number} lacks {key!r}", cure, column=NEW)
         elif not isinstance(model[key], str):
             what = f"entry {number}, {key!r}: not a text"
-            yield ours("model-info", what, "Put it into quotes", column=NEW, value=str(model[key]))
+            yield ours("model-info", what, "Put it into quotes", column=NEW, value=_plain(model[key]))
 
 
 def _unknown_models(folder: Folder, models: list[Any]) -> Iterator[Fault]:
     """A backbone that nobody knows would stand on the board without a name and a size."""
-    told = {m.get("unique_backbone_key") for m in models if isinstance(m, dict) and m.get("model_display_name")}
+    named = [m for m in models if isinstance(m, dict) and isinstance(m.get("unique_backbone_key"), str)]
+    told = {m["unique_backbone_key"] for m in named if m.get("model_display_name")}
     used = dict.fromkeys(name for row in folder.table or () if (name := row.text("backbone")))
     for name in used:
         if name not in MODELS and name not in told:

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from functools import partial
+from functools import lru_cache, partial
 
 from neuco_core.geobench.facts import (
     CAPABILITIES,
@@ -59,8 +59,11 @@ def _missing(folder: Folder) -> Iterator[Fault]:
     for column in COLUMNS:
         if column not in folder.columns:
             plain = re.sub(r"[\W_]+", "", column).lower()
-            close = [c for c in folder.columns if re.sub(r"[\W_]+", "", c).lower() == plain and c not in COLUMNS]
-            cure = f"Rename {close[0]!r} to {column!r}" if close else f"Add it: {COLUMNS[column]} in every row"
+            further = [name for name in folder.columns if name not in COLUMNS]
+            close = [name for name in further if re.sub(r"[\W_]+", "", name).lower() == plain]
+            close += get_close_matches(column, further, n=1, cutoff=0.8)
+            # ascii() tells a letter of another script, which may look the same.
+            cure = f"Rename {close[0]!a} to {column!r}" if close else f"Add it: {COLUMNS[column]} in every row"
             yield official("columns", "the column is missing", cure, rows=(1,), column=column)
 
 
@@ -152,7 +155,8 @@ def _tuning(rows: Sequence[Row]) -> Iterator[Fault]:
         yield ours("mixed-tuning", what, cure, rows=tuple(lines[rare]), column=column, value=rare)
 
 
-def _close(name: str, known: Sequence[str]) -> str:
+@lru_cache(maxsize=256)
+def _close(name: str, known: tuple[str, ...]) -> str:
     plain = re.sub(r"[\W_]+", "", name).lower()
     same = [other for other in known if re.sub(r"[\W_]+", "", other).lower() == plain]
     close = same or get_close_matches(name, known, n=1, cutoff=0.75)
@@ -207,14 +211,16 @@ def _cells(rows: Sequence[Row], present: Sequence[str]) -> Iterator[Fault]:
 
 
 def _repeated(name: str, own: Sequence[Row]) -> Iterator[Fault]:
-    lines: dict[str, list[int]] = {}
+    """1 and 1.0 are one seed."""
+    seeds: dict[float, list[Row]] = {}
     for row in own:
-        if text := row.text("Seed"):
-            lines.setdefault(text, []).append(row.line)
-    for seed, twice in lines.items():
+        if (seed := number_of(row.text("Seed"))) is not None:
+            seeds.setdefault(seed, []).append(row)
+    for twice in seeds.values():
         if len(twice) > 1:
             what, cure = f"{name} has a seed twice", "Keep one of the rows, and run another seed"
-            yield ours("duplicate", what, cure, rows=tuple(twice), column="Seed", value=seed)
+            lines, shown = tuple(row.line for row in twice), twice[0].text("Seed")
+            yield ours("duplicate", what, cure, rows=lines, column="Seed", value=shown)
 
 
 def _coverage(rows: Sequence[Row]) -> Iterator[Fault]:

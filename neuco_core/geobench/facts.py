@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 TABLE, INFO = "results_and_parameters.csv", "additional_info.json"
@@ -11,26 +12,20 @@ TUNING = ("frozen", "full_ft")
 # biomassters is measured as an error; what is submitted is 1 - rmse × this.
 RMSE_FACTOR = 0.2537951171398163
 
+
+def _told(groups: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
+    """By name, what is said of a group of names."""
+    return MappingProxyType({name: word for word, names in groups.items() for name in names})
+
+
 # By column: what it holds. The spelling, with its spaces and capitals, is theirs.
 TEXT, INTEGER, FLOAT = "text", "integer", "number"
-COLUMNS = MappingProxyType(
+NAMES = ("dataset", "Metric", "experiment_name", "partition name", "backbone", "decoder")
+COLUMNS = _told(
     {
-        "dataset": TEXT,
-        "Metric": TEXT,
-        "experiment_name": TEXT,
-        "partition name": TEXT,
-        "backbone": TEXT,
-        "decoder": TEXT,
-        "batch_size_selection": TEXT,
-        "frozen_or_full_ft": TEXT,
-        "early_stop_patience": INTEGER,
-        "n_trials": INTEGER,
-        "Seed": INTEGER,
-        "data_percentages": INTEGER,
-        "batch_size": INTEGER,
-        "weight_decay": FLOAT,
-        "lr": FLOAT,
-        "test metric": FLOAT,
+        TEXT: (*NAMES, "batch_size_selection", "frozen_or_full_ft"),
+        INTEGER: ("early_stop_patience", "n_trials", "Seed", "data_percentages", "batch_size"),
+        FLOAT: ("weight_decay", "lr", "test metric"),
     }
 )
 # Detectors are trained without early stopping: there is nothing to say.
@@ -64,31 +59,28 @@ MODEL_KEYS = ("model_display_name", "model_size", "unique_backbone_key")
 
 JACCARD, F1, ACCURACY = "Multiclass_Jaccard_Index", "Multilabel_F1_Score", "Overall_Accuracy"
 BOXES, MASKS, RMSE = "test_test_map", "test_test_segm_map", "RMSE"
-# By dataset: the metric that its scores are in.
-DATASETS = MappingProxyType(
+# By metric: its datasets, of which each has one metric.
+SCORED_BY = {
+    JACCARD: "burn_scars caffe cloudsen12 dynamic_earthnet flair2 fotw kuro_siwo pastis spacenet2 spacenet7",
+    F1: "benv2 treesatai",
+    ACCURACY: "forestnet so2sat",
+    BOXES: "everwatch nzcattle",
+    MASKS: "pastis_r substation",
+    RMSE: "biomassters",
+}
+DATASETS = MappingProxyType(dict(sorted(_told({metric: own.split() for metric, own in SCORED_BY.items()}).items())))
+# By metric: what is asked of a model.
+KINDS = MappingProxyType(
     {
-        "benv2": F1,
-        "biomassters": RMSE,
-        "burn_scars": JACCARD,
-        "caffe": JACCARD,
-        "cloudsen12": JACCARD,
-        "dynamic_earthnet": JACCARD,
-        "everwatch": BOXES,
-        "flair2": JACCARD,
-        "forestnet": ACCURACY,
-        "fotw": JACCARD,
-        "kuro_siwo": JACCARD,
-        "nzcattle": BOXES,
-        "pastis": JACCARD,
-        "pastis_r": MASKS,
-        "so2sat": ACCURACY,
-        "spacenet2": JACCARD,
-        "spacenet7": JACCARD,
-        "substation": MASKS,
-        "treesatai": F1,
+        ACCURACY: "classification",
+        F1: "multilabel",
+        JACCARD: "segmentation",
+        RMSE: "regression",
+        BOXES: "detection",
+        MASKS: "detection",
     }
 )
-METRICS = tuple(sorted(set(DATASETS.values())))
+METRICS = tuple(sorted(KINDS))
 
 
 def _set(names: str) -> tuple[str, ...]:

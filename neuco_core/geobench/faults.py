@@ -14,7 +14,7 @@ MOST_SHOWN = 3
 class Fault:
     """One thing that is wrong. ``rows`` are lines of the file as an editor counts them; the header is line 1.
 
-    ``official`` is a rule that the leaderboard's own validator has; the others are ours. A ``warning`` refuses nothing.
+    ``official`` is a rule that the leaderboard's own validator has; the others are ours.
     """
 
     rule: str
@@ -25,11 +25,10 @@ class Fault:
     column: str = ""
     value: str | None = None
     official: bool = False
-    warning: bool = False
 
     @property
     def where(self) -> str:
-        places = [self.file, f"column {self.column!r}" if self.column else "", _lines(self.rows)]
+        places = [self.file, f"column {shorten(self.column)}" if self.column else "", _lines(self.rows)]
         return ", ".join(place for place in places if place)
 
     def __str__(self) -> str:

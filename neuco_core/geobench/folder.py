@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,15 @@ from typing import Any
 
 from neuco_core.errors import DataError
 from neuco_core.files import read_limited
-from neuco_core.geobench.facts import COLUMNS, INFO, TABLE
+from neuco_core.geobench.facts import COLUMNS, INFO, SEEDS, TABLE
 from neuco_core.geobench.faults import Fault
 
 LARGEST_TABLE, LARGEST_INFO = 50_000_000, 1_000_000
+# 100 backbones on 19 datasets are 9,500 rows; real tables have 16 to 25 columns.
+MOST_ROWS, MOST_COLUMNS, MOST_FILES = 20_000, 200, 20
 # Left behind by file managers; the leaderboard overlooks the first one, too.
 OVERLOOKED = {".DS_Store"}
+SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 # What readers of tables take for "no value".
 EMPTY = {"", "nan", "n/a", "na", "null", "none", "<na>", "#n/a", "-nan"}
 
@@ -73,13 +77,19 @@ def _files(path: Path) -> Iterator[Fault]:
             close = next((other for other in sorted(names) if other.lower() == name.lower()), None)
             cure = f"Rename {close} to {name}" if close else f"Add {name}"
             yield Fault("files", "the file is missing", cure, name, value=close, official=True)
-    for name in sorted(names - {TABLE, INFO}):
+        elif (path / name).is_symlink() or not (path / name).is_file():
+            yield Fault("files", "not a regular file", "Put the file itself here", name, official=True)
+    further = sorted(names - {TABLE, INFO})
+    for name in further[:MOST_FILES]:
         yield Fault("files", "the folder holds exactly two files", f"Remove {name}", name, official=True)
+    if len(further) > MOST_FILES:
+        what = f"the folder holds {len(further)} further files"
+        yield Fault("files", what, "Keep the two files only", official=True)
 
 
 def _part(path: Path, faults: list[Fault], read: Any, nothing: Any) -> Any:
-    if not path.is_file():
-        return nothing
+    if path.is_symlink() or not path.is_file():
+        return nothing  # which is a fault already
     try:
         return read(path, faults)
     except UnicodeDecodeError as error:
@@ -99,13 +109,22 @@ def _table(path: Path, faults: list[Fault]) -> tuple[tuple[str, ...], tuple[Row,
     if not columns:
         faults.append(Fault("empty", "the table is empty", "Add a header and a row for each run", TABLE, official=True))
         return (), None
-    for name in sorted({name for name in columns if columns.count(name) > 1}):
+    for sign, word in SEPARATORS.items():
+        if len(columns) == 1 and columns[0].count(sign) > 3:
+            what, cure = f"the fields are separated by {word}", "Save it with commas between the fields"
+            faults.append(Fault("unreadable", what, cure, TABLE, (1,), official=True))
+            return (), None
+    if len(columns) > MOST_COLUMNS:
+        raise DataError(f"{len(columns)} columns; at most {MOST_COLUMNS} are read")
+    for name in sorted(name for name, count in Counter(columns).items() if count > 1):
         cure = "Keep one column of that name"
         faults.append(Fault("columns", "the column is there twice", cure, TABLE, (1,), name))
     rows = []
     for cells in reader:
         if not cells:
             continue  # an empty line
+        if reader.line_num > MOST_ROWS:
+            raise DataError(f"more than {MOST_ROWS} rows; a submission has {SEEDS} for each backbone and dataset")
         if len(cells) != len(columns):
             what = f"the row has {len(cells)} fields, the header has {len(columns)}"
             official = len(cells) > len(columns)  # readers fill up a short row
@@ -120,8 +139,7 @@ def _table(path: Path, faults: list[Fault]) -> tuple[tuple[str, ...], tuple[Row,
 
 def _info(path: Path, faults: list[Fault]) -> dict[str, Any] | None:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        names = [name for name, _ in pairs]
-        for name in sorted({name for name in names if names.count(name) > 1}):
+        for name in sorted(name for name, count in Counter(name for name, _ in pairs).items() if count > 1):
             faults.append(Fault("keys", "the key is there twice", "Keep one of them", INFO, column=name))
         return dict(pairs)
 

@@ -88,45 +88,70 @@ def score(
     submitted twice get the same draws, so that they cancel in a difference. Draws are balanced: every seed is drawn
     equally often, and the mean of 2000 resamples is that of any other 2000 to 0.001.
 
-    The interval is Student's. A resample of 5 values shows 4/5 of their variance, which is put right; ``overlaps`` are
-    what is added to 1/K in the variance of a mean of K where the replicates share their data, as splits do (Nadeau and
-    Bengio, see ``boards.stats.uncertainty``). The degrees of freedom are Satterthwaite's for the datasets' variances,
-    of values moved to the ends of what the IQM keeps: a dataset that is cut off tells nothing of the error.
+    The error is the spread of these resamples. The interval is Student's, around the same score, with the spread of
+    *smoothed* resamples, for two reasons: resamples of 5 values show 4/5 of their variance, and they only hold values
+    that occurred, so that they cannot see a dataset whose next seed may fall into the middle half of the pool. The
+    degrees of freedom are Satterthwaite's for the datasets' variances, of values moved to the ends of what the IQM
+    keeps: a dataset that is cut off tells nothing of the error.
+
+    ``overlaps`` are what is added to 1/K in the variance of a mean of K where the replicates share their data, as
+    splits do (Nadeau and Bengio, see ``boards.stats.uncertainty``).
     """
-    values = [np.asarray(own, dtype=np.float64) for own in cells]
-    names = [f"{name} {own.tolist()}" for name, own in zip(names or [""] * len(values), values, strict=True)]
-    drawn = [own[_balanced(name, len(own), replicates)] for own, name in zip(values, names, strict=True)]
-    resampled = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
-    value, error = float(resampled.mean()), float(resampled.std(ddof=1))
-    stretch, freedom = _corrected(values, overlaps or [0.0] * len(values), pooled)
-    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * stretch * error
-    chi = _stream("χ²", *names).chisquare(freedom, size=replicates)
-    wide = value + (resampled - value) * stretch * np.sqrt(freedom / chi)
+    values = [tuple(map(float, own)) for own in cells]
+    names, overlaps = names or [""] * len(values), overlaps or [0.0] * len(values)
+    drawn = [_draws(*own, replicates) for own in zip(names, values, overlaps, strict=True)]
+    resampled, smoothed = (_together(own, pooled) for own in zip(*drawn, strict=True))
+    value, error = float(resampled.mean()), _spread(resampled)
+    freedom = _freedom([np.array(own) for own in values], np.array(overlaps), pooled)
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * _spread(smoothed)
+    chi = _stream("χ²", *map(_named, names, values)).chisquare(freedom, size=replicates)
+    wide = value + (smoothed - smoothed.mean()) * np.sqrt(freedom / chi)
     return Score(value, error, value - half, value + half, freedom, wide)
+
+
+def _spread(values: np.ndarray) -> float:
+    """The standard deviation; of equal values it is 0, to the last bit."""
+    return float(values.std(ddof=1)) if np.ptp(values) > 0 else 0.0
+
+
+def _together(drawn: Sequence[np.ndarray], pooled: bool) -> np.ndarray:
+    found: np.ndarray = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
+    return found
+
+
+def _named(name: str, values: Sequence[float]) -> str:
+    return f"{name} {list(values)}"
 
 
 def _stream(*names: str) -> np.random.RandomState:
     return np.random.RandomState(crc32("\n".join(names).encode()))
 
 
-@lru_cache(maxsize=128)  # a dataset is in several capabilities
-def _balanced(name: str, count: int, replicates: int) -> np.ndarray:
-    """Indices (replicates, count) of resamples in which every value occurs equally often."""
-    index: np.ndarray = _stream(name).permutation(np.tile(np.arange(count), replicates))
-    return index.reshape(replicates, count)
+@lru_cache(maxsize=32)  # a dataset is in several capabilities
+def _draws(name: str, values: tuple[float, ...], overlap: float, replicates: int) -> tuple[np.ndarray, np.ndarray]:
+    """Resamples (replicates, K) in which every value occurs equally often; and the same smoothed.
+
+    Normal noise of s/√K at each value gives a resample the variance s² of the values, instead of s² (K - 1)/K; one
+    deviation of s √overlap for all of them is what they share.
+    """
+    stream, count = _stream(_named(name, values)), len(values)
+    index = stream.permutation(np.tile(np.arange(count), replicates)).reshape(replicates, count)
+    drawn = np.array(values)[index]
+    spread = float(np.std(values, ddof=1)) if count > 1 else 0.0
+    noise = stream.standard_normal(drawn.shape) / np.sqrt(count)
+    shared = stream.standard_normal((replicates, 1)) * np.sqrt(overlap)
+    return drawn, drawn + spread * (noise + shared)
 
 
-def _corrected(values: Sequence[np.ndarray], overlaps: Sequence[float], pooled: bool) -> tuple[float, float]:
-    """By what the spread of the resamples is too small, and the degrees of freedom."""
+def _freedom(values: Sequence[np.ndarray], overlaps: np.ndarray, pooled: bool) -> float:
+    """Satterthwaite's degrees of freedom: few if one dataset makes up most of the variance."""
     middle = kept(np.concatenate(values)) if pooled else None
-    variances, counts = [], []
-    for own in values:
-        used = kept(own) if middle is None else middle
-        variances.append(float(np.clip(own, used.min(), used.max()).var(ddof=1)) if len(own) > 1 else 0.0)
-        counts.append(max(len(own), 2))
-    v, k = np.array(variances), np.array(counts)
-    factors = (1 / k + np.array(overlaps)) * k**2 / (k - 1)
-    if v.sum() <= 0:
-        return float(np.sqrt(factors.mean())), float(k.min() - 1)
-    freedom = v.sum() ** 2 / (v**2 / (k - 1)).sum()
-    return float(np.sqrt((v * factors).sum() / v.sum())), float(freedom)
+    ends = [kept(own) if middle is None else middle for own in values]
+    variances = [
+        np.clip(own, end.min(), end.max()).var(ddof=1) if len(own) > 1 else 0.0
+        for own, end in zip(values, ends, strict=True)
+    ]
+    counts = np.array([len(own) for own in values])
+    shares = np.array(variances) * (1 / counts + overlaps) * (counts**2 if pooled else 1)
+    free = np.maximum(counts - 1, 1)
+    return float(shares.sum() ** 2 / (shares**2 / free).sum()) if shares.sum() > 0 else float(free.min())

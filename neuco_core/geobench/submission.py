@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
@@ -24,6 +25,7 @@ from neuco_core.paths import layers
 
 ABOUT, RUNS = "submission.json", "runs.csv"
 LARGEST = 2_000_000  # bytes; 18 backbones on 19 datasets are 90,000
+MOST_RUNS = 100  # of a backbone on a dataset
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,10 @@ def _runs(cells: Sequence[str], path: Path, line: int) -> Runs:
         own = Runs(**values)
     except ValueError as error:
         raise DataError(f"line {line}: {error}", where=path) from error
+    if not all(map(math.isfinite, (*own.scores, own.lr, own.weight_decay))):
+        raise DataError(f"line {line}: non-finite values", where=path)
+    if len(own.scores) > MOST_RUNS:
+        raise DataError(f"line {line}: too many runs", where=path, expected=f"at most {MOST_RUNS}", got=len(own.scores))
     if not own.scores or len(own.scores) != len(own.seeds):
         expected = "a score for each seed"
         raise DataError(f"line {line}: seeds and scores differ", where=path, expected=expected, got=len(own.scores))

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from neuco_core.geobench.check_info import info_faults
 from neuco_core.geobench.check_table import table_faults
+from neuco_core.geobench.check_words import word_faults
 from neuco_core.geobench.faults import Fault, merged
 from neuco_core.geobench.folder import Folder, read_folder
 
 
 def faults_of(folder: Folder, *, official: bool = False) -> list[Fault]:
     """Every fault; with ``official`` only those by which the leaderboard itself would refuse."""
-    found = merged([*folder.faults, *table_faults(folder), *info_faults(folder)])
+    found = merged([*folder.faults, *table_faults(folder), *info_faults(folder), *word_faults(folder)])
     return [fault for fault in found if fault.official or not official]
 
 

@@ -46,16 +46,21 @@ def corrected_t_test(
     a: Sequence[float], b: Sequence[float], *, train: int, test: int, confidence: float = 0.95
 ) -> Comparison:
     """Nadeau and Bengio's corrected resampled t-test, two-sided, on scores of the same splits."""
-    if len(a) != len(b):
-        raise ScoreError("cannot pair scores of different splits", expected=f"{len(a)} splits", got=len(b))
     if train < 1 or test < 1:
         raise ScoreError("cannot correct for overlap without sizes", expected="at least 1", got=f"{train} and {test}")
+    return paired_test(a, b, test / train, confidence)
+
+
+def paired_test(a: Sequence[float], b: Sequence[float], test_to_train: float, confidence: float = 0.95) -> Comparison:
+    """The same by the ratio of the sizes alone, which is all that it needs."""
+    if len(a) != len(b):
+        raise ScoreError("cannot pair scores of different splits", expected=f"{len(a)} splits", got=len(b))
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if math.isfinite(x) and math.isfinite(y)]
     gaps = [x - y for x, y in pairs]
     count = len(gaps)
     mean = math.fsum(gaps) / count if count else math.nan
     std = math.sqrt(math.fsum((gap - mean) ** 2 for gap in gaps) / (count - 1)) if count > 1 else math.nan
-    error = std * math.sqrt(1 / count + test / train) if count > 1 else math.nan
+    error = std * math.sqrt(1 / count + test_to_train) if count > 1 else math.nan
     t, p, reach = _student(mean, error, count - 1, confidence)
     return Comparison(
         difference=mean,

@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from neuco_core.boards.views.site.source import gather
 from neuco_core.boards.views.site.write import write_site
+from neuco_core.capabilities.page import gather_with_estimates
 from neuco_core.paths import registry_dir
+from tests.boards.site_source import made_source
 
-MINI = "boards/mini/index.html"
-TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#history", "#reading", "#submit")
+MINI, GEO = "boards/mini/index.html", "boards/geobench-2/index.html"
+TABS = ("", "#compare", "#size", "#tasks", "#robustness", "#map", "#history", "#reading", "#submit")
 PAGES = (
     "index.html",
     *(f"{MINI}{tab}" for tab in TABS),
@@ -20,6 +21,10 @@ PAGES = (
     "boards/mini/method/pca.html",
     "boards/neuco-real/index.html",
     "boards/neuco-paper-table-4/index.html",
+    *(f"{GEO}{tab}" for tab in ("", "#far=show&pred=show", "#capabilities", "#profiles", "#map")),
+    "boards/geobench-2/method/clay_v1_base-2ce4a907.html",
+    "boards/large/index.html",
+    "boards/large/index.html#robustness",
 )
 SERIOUS = (
     "axe.run().then(found => found.violations.filter(v => ['serious', 'critical'].includes(v.impact))"
@@ -28,19 +33,25 @@ SERIOUS = (
 
 
 @pytest.fixture(scope="module")
-def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def axe(root: Path) -> str:
+    path = root / "build/axe/node_modules/axe-core/axe.min.js"
+    if not path.is_file():
+        # Justified: npm is no part of setting up this project, and its network may be away.
+        pytest.skip("axe-core: not installed; `make test-axe` gets it with npm")
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def real(axe: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("real")
-    write_site([s for s in gather(registry_dir()) if s.published or s.id in ("mini", "neuco-real")], folder)
+    chosen = [s for s in gather_with_estimates(registry_dir()) if s.published or s.id in ("mini", "neuco-real")]
+    write_site([*chosen, made_source(400, 11, "large", replicates=50)], folder)
     return folder
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
-def test_pages_have_no_serious_fault(browser: Any, root: Path, real: Path, scheme: str, width: int) -> None:
-    axe = root / "build/axe/node_modules/axe-core/axe.min.js"
-    if not axe.is_file():
-        # Justified: npm is no part of setting up this project, and its network may be away.
-        pytest.skip("axe-core: not installed; `make test-axe` gets it with npm")
+def test_pages_have_no_serious_fault(browser: Any, axe: str, real: Path, scheme: str, width: int) -> None:
     # The page's own policy would refuse axe; what it looks at is the same.
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page = context.new_page()
@@ -51,10 +62,10 @@ def test_pages_have_no_serious_fault(browser: Any, root: Path, real: Path, schem
         if path == MINI:
             page.evaluate("neuco.open(neuco.data.rows[0], 0, null)")
             page.locator("#cell").wait_for()
-            page.evaluate(axe.read_text(encoding="utf-8"))
+            page.evaluate(axe)
             found["a cell"] = page.evaluate(SERIOUS)
             page.keyboard.press("Escape")
-        page.evaluate(axe.read_text(encoding="utf-8"))
+        page.evaluate(axe)
         found[path] = page.evaluate(SERIOUS)
     context.close()
     assert {path: faults for path, faults in found.items() if faults} == {}

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.boards.conftest import Reader
-from tests.boards.site_source import IMAGE
+from neuco_core.boards.views.site.write import write_site
+from tests.boards.conftest import Reader, reading
+from tests.boards.site_source import IMAGE, made_source
 from tests.boards.test_browser import BOARD, ODD, column, shown
 
 PAPER = "boards/neuco-paper-table-4/index.html"
@@ -135,6 +136,38 @@ def test_figures_show_what_the_table_shows(reader: Reader) -> None:
     page.wait_for_function(f"document.querySelector('#parallel svg').viewBox.baseVal.width === {width}")
     page = reader.open(PAPER)
     assert page.locator("#scatter").count() == 0  # no size is known
+
+
+def test_a_phone_shows_which_tab_is_open(reader: Reader) -> None:
+    reader.page.set_viewport_size({"width": 390, "height": 844})
+    page = reader.open(BOARD + "#submit")
+    box = page.locator("#tabs [aria-current]").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
+def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
+    board = made_source().board
+    page = reader.open(BOARD + "#robustness")
+    assert page.locator("#forest .interval").count() == len(board.ranked)
+    assert board.groups
+    assert page.locator("#forest .together").count() == len(board.groups)
+    page = reader.open(BOARD + "#tab=robustness&q=m00")
+    page.reload()
+    assert page.locator("#forest .interval").count() == sum("m00" in row.method for row in board.ranked)
+
+
+def test_of_many_methods_both_are_bands(browser: Any, tmp_path: Path) -> None:
+    write_site([made_source(methods=64, tasks=2, replicates=50)], tmp_path)
+    for found in reading(browser, tmp_path):
+        page = found.open(BOARD + "#robustness")
+        assert page.locator("#forest .interval").count() == 0
+        assert page.locator("#forest .band").count() == 2
+        assert page.locator("#forest .spot").count() == 3  # the first three
+        page.locator("#forest svg").hover(position={"x": 60, "y": 50})
+        assert page.locator("#forest-says + .pointed").inner_text().startswith("Rank 2 (")
+        page.locator("#tabs a", has_text="Compare").click()
+        assert "only means are compared" in page.locator("#compared").inner_text()
 
 
 def test_pointing_at_a_dot_leaves_the_legend(reader: Reader) -> None:

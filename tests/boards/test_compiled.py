@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +9,9 @@ import numpy as np
 import pytest
 
 from neuco_core.boards.anew import rule_of
-from neuco_core.boards.stats.paired import paired_difference
 from neuco_core.boards.stats.ranking import Rule, rank
 from neuco_core.boards.views.site.compiled import script
 from neuco_core.errors import DataError
-from neuco_core.studies.compare import corrected_t_test
 from tests.boards.conftest import Reader
 from tests.boards.site_source import made_source
 
@@ -64,24 +61,6 @@ def test_the_page_ranks_a_choice_as_python_does(reader: Reader) -> None:
     assert list(shown)[:-1] == sorted(expected, key=lambda name: (expected[name], known["methods"].index(name)))
 
 
-def test_differences_are_those_of_the_compare_command(reader: Reader) -> None:
-    rng = np.random.default_rng(3)
-    page = reader.open(BOARD)
-    quantiles = page.evaluate("neuco.data.quantiles")
-    for count in (40, 12, 2):
-        a, b = rng.normal(size=(2, count))
-        a[0] = math.nan if count == 12 else a[0]
-        wanted = corrected_t_test(a.tolist(), b.tolist(), train=90, test=10)
-        ends = (wanted.difference, wanted.low, wanted.high)
-        assert paired_difference(a, b, 1 / 9, np.array(quantiles)) == pytest.approx(ends, abs=1e-7)
-        got = page.evaluate(
-            "([a, b, q]) => rule.paired_difference(arrays.array(a.map(v => v ?? NaN)), arrays.array(b), 1 / 9,"
-            "arrays.array(q))",
-            [[None if math.isnan(v) else v for v in a.tolist()], b.tolist(), quantiles],
-        )
-        assert got == pytest.approx(ends, abs=1e-7)
-
-
 def test_a_board_of_another_kind_or_rule_is_not_ranked_anew() -> None:
     from msgspec.structs import replace
 
@@ -113,4 +92,4 @@ def test_what_is_not_known_is_refused_by_line(function: Any) -> None:
 
 
 def test_the_rule_is_made_from_the_source_of_the_ranking(site: Path) -> None:
-    assert (site / "assets/rule.js").read_text(encoding="utf-8") == script(rank, paired_difference)
+    assert (site / "assets/rule.js").read_text(encoding="utf-8") == script(rank)

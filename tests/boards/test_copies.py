@@ -7,11 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec import structs
 
-from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.cells import BoardMethod, Cell, Cells, fold, from_records
 from neuco_core.boards.store import read_board
 from neuco_core.boards.views.report import copies, grid, notes
-from tests.boards.helpers import board_of, cells_of, simulate
+from tests.boards.helpers import board_of, cells_of, make_record, make_suite, simulate
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,22 @@ def test_the_five_copies_on_olindas_boards(root: Path) -> None:
 def test_nobody_else_is_called_a_copy(root: Path) -> None:
     board = read_board(root / "registry" / "leaderboards" / "mini.json")
     assert list(copies(board)) == []
+
+
+def test_the_copy_is_the_one_that_came_later(cells: Cells) -> None:
+    days = {"m001": "2025-03-01", "aa": "2025-03-02", "ab": ""}
+    both = with_copy(with_copy(cells, "aa", "m001"), "ab", "m001")
+    dated = replace(both, methods=tuple(replace(m, since=days.get(m.id, "")) for m in both.methods))
+    assert fold(dated)[1] == {"aa": "m001", "ab": "m001"}
+    assert fold(both)[1] == {"ab": "aa", "m001": "aa"}
+
+
+def test_a_method_is_as_old_as_its_oldest_record() -> None:
+    made = [make_record("m", task, [0.1, 0.2, 0.3]) for task in ("t0", "t1", "t2")]
+    times = ("2025-03-02T10:00:00+00:00", "2025-03-01T23:00:00+00:00", {"not": "a time"})
+    records = [structs.replace(r, provenance={"time": time}) for r, time in zip(made, times, strict=True)]
+    (method,) = from_records(records, make_suite("t0", "t1", "t2")).methods
+    assert method.since == "2025-03-01"
 
 
 def test_a_copy_changes_nothing_for_anybody(cells: Cells) -> None:

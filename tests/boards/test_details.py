@@ -154,12 +154,12 @@ def test_rows_that_do_not_compete_and_predicted_cells_are_shown_and_marked(tmp_p
     board = structs.replace(board, rows=(hosts, *board.rows[1:]))
     found = grid(board)
     assert [row[0] == "–" for row in found.rows] == [True, False, False, True]
-    assert found.rows[3][-1].startswith("~0.")
+    assert found.rows[3][-1].startswith("≈0.")
     assert f"Not ranked: {hosts.method}: baseline of the hosts" in found.notes
     assert "Not ranked: m003: t01: predicted, from the other tasks" in found.notes
-    assert any("~ marks values that do not count: predicted" in note for note in found.notes)
+    assert any("≈ marks values that do not count: predicted" in note for note in found.notes)
     page = board_page(BoardSource(id="made", title="made", board=board, cells=cells))
     assert page.count('class="incomplete"') == 2
-    assert re.search(r'<td class="cell marked" title="predicted: from the other tasks">~0\.', page)
+    assert re.search(r'<td class="cell marked" title="predicted: from the other tasks">≈0\.', page)
     write_board(tmp_path, board)
     assert read_board(board_path(tmp_path, "made")) == board

@@ -118,7 +118,7 @@ def test_the_table_of_intervals_is_one_that_the_benchmark_prints_and_shows_what_
 def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_said(text: str) -> None:
     lines = text.split("| world | held |")[1].split("\n\n", maxsplit=1)[0].splitlines()[2:]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
-    found = {name: [float(value.removesuffix(" %")) for value in values] for name, *values in cells}
+    found = {name: [float(value.split()[0]) for value in values] for name, *values in cells}
     names = [world.name for world in rank_intervals.worlds(None)]
     assert [name for name in found if name != "GEO-Bench-2"] == names
     folded = {name: values for name, values in found.items() if "copies ranked" not in name}
@@ -131,13 +131,18 @@ def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_s
     wide = sum(held > 99 for held, *_ in found.values())
     assert says(text, f"in {wide} of {len(found)} worlds they held more than 99 %")
     assert says(text, f"if they took part, would be held in {found['olinda-blocks, copies ranked'][0]} %")
-    assert says(text, f"where noise decides, the best true place was held in {found['noise decides'][1]:.0f} %")
+    also = [values for values in found.values() if values[0] > 99 and values[3] <= 99]
+    assert says(text, "In the other four")
+    assert len(also) == 4, "where the pairs make the difference"
+    assert says(text, f"the worst true place, an end of the ranking, was held in {found['noise decides'][1]} %")
+    assert says(text, f"would only be held in {found['noise decides'][7]} %")
+    assert says(text, f"one method on `olinda-blocks` in {found['olinda-blocks, folded'][7]} %")
 
 
 def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_scale() -> None:
     (world,) = (world for world in rank_intervals.worlds(None) if world.name == "olinda-blocks, folded")
-    found = rank_intervals.measure(world, 60)
-    held, worst, ranks = found["held"]
+    found = rank_intervals.measure(world, 60, seed=7)
+    held, worst, ranks, _ = found["held"]
     assert 90 <= held <= 99
     assert worst >= 80
     assert held > found["before"][0]

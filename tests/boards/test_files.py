@@ -141,7 +141,7 @@ def test_a_change_of_details_is_named(tmp_path: Path) -> None:
     write_board(tmp_path, board)
     assert board.suite is not None
     other = replace(board, suite=replace(board.suite, title="Another"))
-    assert write_board(tmp_path, other) == ["no rank changed, but suite.title did"]
+    assert write_board(tmp_path, other) == ["no rank changed, only other parts of the file (the first: suite.title)"]
     (change,) = plain(read_history(history_path(tmp_path, "made"))[1].changes)
     assert change == {"kind": "details", "subject": "suite.title"}
 

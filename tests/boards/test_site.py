@@ -13,7 +13,7 @@ from msgspec import structs
 from neuco_core.boards.published import read_published
 from neuco_core.boards.views.markup import to_latex, to_markdown
 from neuco_core.boards.views.report import grid
-from neuco_core.boards.views.site.board_parts import bibtex
+from neuco_core.boards.views.site.board_about import bibtex
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.html import Safe, data, linked, tag
 from neuco_core.boards.views.site.write import write_site

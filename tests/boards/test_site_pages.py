@@ -21,6 +21,7 @@ from neuco_core.boards.views.site.board_table import heat, shades, short_names
 from neuco_core.boards.views.site.charts import Scale, scale, strip
 from neuco_core.boards.views.site.details import script
 from neuco_core.boards.views.site.folder import LIST, _read
+from neuco_core.boards.views.site.html import text
 from neuco_core.boards.views.site.item_pages import method_page, scales, task_page
 from neuco_core.boards.views.site.source import BoardSource, gather, label_histogram
 from neuco_core.boards.views.site.write import write_site
@@ -347,17 +348,19 @@ def test_robustness_is_tinted_by_the_places_moved() -> None:
         Column("b", "B", format="range"),
     )
     first = source.board.rows[0].method
-    part = Section("Other rules", columns, ((first, 1, Interval(1, 3)),), lead="Nobody moves.", about="robustness")
+    lead = f"{first} is first; nobody moves without task {source.board.tasks[0].id}."
+    part = Section("Other rules", columns, ((first, 1, Interval(1, 3)),), lead=lead, about="robustness")
     page = board_page(dataclasses.replace(source, board=structs.replace(source.board, sections=(part,))))
-    assert "Nobody moves." in page
+    named = f"{source.method_title(first)} is first; nobody moves without task {source.task_title('t00')}."
+    assert text(named) in page  # people know methods by their titles
     assert '<td class="number m0">1</td><td class="number m2">1–3</td>' in page
 
 
 def test_the_cells_of_a_method_are_told_with_their_record(registry: Path) -> None:
     (source,) = gather(registry, ["mini"])
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", source.updated)
-    words = script(source, "pca")
-    assert words.startswith('neuco.give("pca", {"mini_biomass_mean":')
+    words = script(source, "pca", {"random": [None]})
+    assert words.startswith('neuco.give("pca", {"against":{"random":[null]},"tasks":{"mini_biomass_mean":')
     facts = dict(details.facts(source, "pca", "mini_clouds"))
     assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
     line = details.command(source, "pca", "mini_clouds")

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-import csv
 import json
 from pathlib import Path
 
 import pytest
 
-from neuco_core.cli.capabilities import capabilities
+from neuco_core.cli.capabilities import COMMANDS
 from tests import console
-from tests.capabilities.test_predictor import made
+from tests.capabilities.test_predictor import made, written
 from tests.command import neuco
 from tests.fetch.helpers import own_settings
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    known = made(10, 6)
-    path = tmp_path / "known.csv"
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["method", *known.tasks])
-        for name, values in zip(known.methods, known.values, strict=True):
-            rows.writerow([name, *("" if value != value else f"{value:.6f}" for value in values)])
-    return path
+    return written(tmp_path / "known.csv", made(10, 6))
 
 
 def test_predictions_are_those_that_are_missing(table: Path) -> None:
@@ -47,9 +39,28 @@ def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
     assert all(one["after"] < one["before"] for one in found)
 
 
+def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
+    words = ("capabilities", "suggest", str(table), "--method", "mine", "--new", "--json")
+    found = json.loads(neuco(*words, "--width", "2").out)
+    assert [one["ranks_after"] <= 2 for one in found] == [False] * (len(found) - 1) + [True]
+    assert all(one["ranks_after"] <= one["ranks_before"] for one in found)
+    assert len(json.loads(neuco(*words, "--number", "4").out)) == 4
+
+
+def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
+    found = json.loads(neuco("capabilities", "suggest", str(table), "--number", "3", "--json").out)
+    known = made(10, 6)
+    assert len({(one["method"], one["task"]) for one in found}) == 3
+    assert not any(known.known[int(one["method"][1:]), int(one["task"][1:])] for one in found)
+    assert all(one["after"] <= one["before"] for one in found)
+
+
 def test_models_are_compared(table: Path) -> None:
     words = ("capabilities", "evaluate", str(table), "--least", "2", "--models", "mean,neuco", "--json")
-    rows = json.loads(neuco(*words).out)["models"]
+    told = json.loads(neuco(*words).out)
+    rows = told["models"]
+    assert [row["known"] for row in told["cold_start"]] == [0, 1, 2, 3] * 2
+    assert all(row["mse"].keys() >= {"mean", "additive", "l2-5", "neuco"} for row in told["cold_start"])
     assert [(row["protocol"], row["model"]) for row in rows] == [
         (protocol, name) for protocol in ("honest", "paper") for name in ("mean", "neuco")
     ]
@@ -63,6 +74,9 @@ def test_models_are_compared(table: Path) -> None:
         (("predict", "nothing"), "nothing"),
         (("predict", "mini", "--method", "pcaa"), "Did you mean pca?"),
         (("suggest", "mini", "--method", "nobody"), "no result of a method 'nobody'"),
+        (("suggest", "mini", "--method", "nobody"), "suggest --new"),
+        (("suggest", "mini", "--method", "pca", "--new"), "method pca is there twice"),
+        (("suggest", "mini", "--width", "2"), "Add --method"),
         (("evaluate", "mini", "--models", "l3"), "unknown predictor 'l3'"),
     ],
 )
@@ -75,7 +89,7 @@ def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (root / "docs/capabilities.md").read_text(encoding="utf-8")
     run = [step.command for step in console.steps(text)]
-    assert [name for name in capabilities.commands if not any(f"capabilities {name}" in line for line in run)] == []
+    assert [name for name in COMMANDS if not any(f"capabilities {name}" in line for line in run)] == []
     own_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(root))
     failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home")}, {})

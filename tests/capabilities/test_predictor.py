@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import csv
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from neuco_core.capabilities.evaluate import cold_start, cross_validate, difference, folds
+from neuco_core.capabilities import predictor
+from neuco_core.capabilities.claims import Claim, encoders
+from neuco_core.capabilities.encoders import DISTANCES, _distance, fit_gaps
+from neuco_core.capabilities.evaluate import _cold_folds, cold_start, cross_validate, difference, folds
 from neuco_core.capabilities.factor import factorise
+from neuco_core.capabilities.models import Fold, model
 from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.suggest import pick, suggest
 from neuco_core.capabilities.table import Table, gaps
 from neuco_core.errors import DataError, UsageError
 
@@ -21,6 +28,16 @@ def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) 
     values = 50 + random.normal(0, 40, tasks) + z * np.exp(random.normal(0, 1, tasks))
     values[random.random(values.shape) > share] = np.nan
     return Table(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
+
+
+def written(path: Path, table: Table) -> Path:
+    """A table as a CSV file with a row per method."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["method", *table.tasks])
+        for name, values in zip(table.methods, table.values, strict=True):
+            rows.writerow([name, *("" if value != value else f"{value:.6f}" for value in values)])
+    return path
 
 
 def test_gap_is_the_paper_s() -> None:
@@ -56,7 +73,7 @@ def test_factors_find_what_has_that_rank(rank: int) -> None:
 def test_better_than_sums_and_intervals_hold() -> None:
     table = made()
     ours, additive = (cross_validate(table, name) for name in ("neuco", "additive"))
-    more, low, _ = difference(additive, ours)
+    more, low, _ = difference([additive], [ours])
     assert more > low > 0
     assert ours.coverage == pytest.approx(0.95, abs=0.05)
 
@@ -64,7 +81,7 @@ def test_better_than_sums_and_intervals_hold() -> None:
 def test_hidden_scores_change_nothing() -> None:
     """What is predicted of a cell does not depend on what it is."""
     table = made(8, 6)
-    hidden = folds(table)[0]
+    hidden = folds(table)[0].hidden
     rows, columns = (place[hidden] for place in table.cells)
     other = table.values.copy()
     other[rows, columns] += 1000.0
@@ -82,17 +99,85 @@ def test_a_new_method_is_predicted_from_its_group() -> None:
     assert (found[1] > found[0]).all()
 
 
-def test_cold_start_knows_nothing_but_what_is_said() -> None:
-    outcome = cold_start(made(10, 6), known=1)
-    table = made(10, 6)
-    assert len(outcome.cells) == len(table.cells[0]) - 10
-    assert np.isfinite(outcome.mse)
+def test_a_new_method_is_better_known_by_every_result() -> None:
+    found = cold_start(made(10, 8, share=1.0), "neuco")
+    assert list(found) == [0, 1, 2, 3]
+    assert {len(outcome.cells) for outcome in found.values()} == {40}
+    assert found[3].mse < found[0].mse
 
 
-@pytest.mark.parametrize("kind", ["l2-2", "cosine-3", "poincare-2"])
-def test_encoders_learn(kind: str) -> None:
-    table = made()
-    assert cross_validate(table, kind, "paper").mse < cross_validate(table, "mean", "paper").mse
+def test_results_of_a_new_method_decide_nothing_about_it() -> None:
+    """Neither what is predicted of it while they are hidden, nor which of them `suggest` would have first."""
+    table = made(9, 5, share=1.0)
+    other = replace(table, values=table.values + np.where(np.arange(9) == 4, 1000.0, 0.0)[:, None])
+    (first, told), (second, again) = (_without(one, 4) for one in (table, other))
+    assert [fold.hidden.tolist() for fold in first] == [fold.hidden.tolist() for fold in second]
+    assert np.array_equal(told, again)
+
+
+def _without(table: Table, method: int) -> tuple[list[Fold], np.ndarray]:
+    """The folds in which this method is new, and what is predicted where nothing of it is known."""
+    parts = {
+        known: [part for part in every if (table.cells[0][part.hidden] == method).all()]
+        for known, every in _cold_folds(table, seed=0, suggested=True).items()
+    }
+    return [part for every in parts.values() for part in every], model("neuco")(table, parts[0], 0)[0]
+
+
+def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(60, 20)
+    whole = Predictor().fit(table)
+    monkeypatch.setattr(predictor, "LARGEST", 100)
+    large = Predictor().fit(table)
+    assert (whole.limits, "factorisation alone" in large.limits) == ("", True)
+    low, high = large.interval()
+    truth = made(60, 20, share=1.0).values  # the same draws; what is hidden there is known here
+    hidden = ~table.known
+    assert np.mean(((low <= truth) & (truth <= high))[hidden]) == pytest.approx(0.95, abs=0.05)
+    spread = np.nanstd(table.values, 0)
+    error = np.abs(large.predict() - truth)[hidden] / np.broadcast_to(spread, truth.shape)[hidden]
+    assert np.median(error) < 0.5
+    again = Predictor().refit(table, large.mix)
+    assert np.array_equal(again.predict(), large.predict())
+
+
+def test_ten_thousand_methods_are_not_a_matter_of_pairs() -> None:
+    """A tenth of them here; names, cells and factors are all linear in their number."""
+    found, spread = Predictor().fit(made(1000, 100, share=0.95)).predict(return_std=True)
+    assert np.isfinite([found, spread]).all()
+    with pytest.raises(DataError, match="too many scores"):
+        cross_validate(made(1000, 100), "mean")
+
+
+def test_claims_have_a_verdict() -> None:
+    chosen, other = encoders(made(12, 8), seeds=2, others=["cosine-2"])
+    assert (chosen.name, chosen.claim) == ("l2-5", None)
+    assert other.claim is not None
+    assert other.claim.more == pytest.approx(other.mse - chosen.mse)
+    verdicts = [Claim("x", 0.0, *ends).verdict for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1))]
+    assert verdicts == ["supported", "opposite", "not supported"]
+
+
+@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
+def test_encoders_learn(distance: str) -> None:
+    """Gaps that are distances of points are found again, at least better than their mean tells them."""
+    table = made(20, 12)
+    known = gaps(table.values)[None]
+    found = fit_gaps(known, table.known[None], distance, dimension=3)
+    assert np.nanmean((found - known) ** 2) < 0.5 * np.nanvar(known)
+
+
+@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
+def test_derivatives_of_distances(distance: str) -> None:
+    one, two = np.array([0.1, -0.3, 0.2]), np.array([-0.2, 0.1, 0.3])
+    kind = DISTANCES.index(distance)
+    _, to_other, to_one, to_two = _distance(one, two, kind)
+    for place in range(3):
+        step = 1e-6 * np.eye(3)[place]
+        first = (_distance(one + step, two, kind)[0] - _distance(one - step, two, kind)[0]) / 2e-6
+        second = (_distance(one, two + step, kind)[0] - _distance(one, two - step, kind)[0]) / 2e-6
+        assert first == pytest.approx(to_other * two[place] + to_one * one[place], rel=1e-5)
+        assert second == pytest.approx(to_other * one[place] + to_two * two[place], rel=1e-5)
 
 
 def test_scores_of_shares_stay_shares() -> None:
@@ -123,6 +208,30 @@ def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
     table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
     found, spread = Predictor().fit(table).predict(return_std=True)
     assert np.isfinite([found, spread]).all()
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (3, 3)])
+@pytest.mark.parametrize("constant", [False, True])
+def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constant: bool) -> None:
+    values = np.random.default_rng(0).normal(size=shape) * (not constant)
+    values[0, 0] = np.nan
+    table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
+    fitted = Predictor().fit(table)
+    (one,) = suggest(fitted, "m0")
+    assert (one.task, one.ranks_after) == ("t0", 1 if not constant else shape[0])
+    assert np.isfinite([one.predicted, one.low, one.high, one.before, one.after]).all()
+    if shape[0] > 1:
+        assert [(cell.method, cell.task) for cell in pick(fitted, 2)] == [("m0", "t0")]
+    else:
+        with pytest.raises(DataError, match="one method has no ranking"):
+            pick(fitted)
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
+def test_what_is_too_small_to_be_evaluated_is_refused(shape: tuple[int, int]) -> None:
+    table = Table(tuple(map(str, range(shape[0]))), tuple(map(str, range(shape[1]))), np.ones(shape))
+    with pytest.raises(DataError, match=r"no method and task has|too few results"):
+        cross_validate(table.filtered(2), "neuco")
 
 
 def test_a_constant_task_is_predicted_as_it_is() -> None:

@@ -14,7 +14,10 @@ from neuco_core.boards.kinds.capabilities import Filter
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
 from neuco_core.boards.submitted import of_submissions, parameters, row_id
+from neuco_core.boards.views.site.board_page import board_page
+from neuco_core.boards.views.site.source import from_suite
 from neuco_core.cli.geobench import geobench
+from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_core.geobench.exchange import from_folder
 from neuco_core.geobench.facts import CAPABILITIES
@@ -33,7 +36,7 @@ def board(root: Path) -> Board:
 
 
 def section(board: Board, title: str) -> dict[str, tuple[object, ...]]:
-    (found,) = (own for own in board.sections if own.title.startswith(title))
+    (found,) = (own for own in board.sections if own.title == title)
     return {str(row[0]): row[1:] for row in found.rows}
 
 
@@ -68,7 +71,7 @@ def test_cells_are_raw_and_normalised(board: Board) -> None:
 
 
 def test_published_numbers_stand_beside_ours(board: Board) -> None:
-    for method, (official, error, ours, own_error) in section(board, "Core as published").items():
+    for method, (official, error, ours, own_error) in section(board, "Core as published and here").items():
         backbone, _, name = method.rpartition("-")
         assert [official, error] == OFFICIAL[name]["capabilities"][backbone]["Core"]
         assert own_error == pytest.approx(10 * error, rel=0.35)  # type: ignore[operator]
@@ -95,14 +98,37 @@ def test_ranks_have_intervals_and_groups(board: Board) -> None:
 
 
 def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> None:
-    both = section(board, "Both aggregations of Core")
-    assert [row[1] for row in both.values()] == sorted(row[1] for row in both.values())  # type: ignore[type-var]
-    moved = {method: (row[1], row[3]) for method, row in both.items() if row[1] != row[3]}
-    assert section(board, "Where the two")["Core"][1] == moved
-    assert len(moved) >= 2
     (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
     other = item.board({"aggregation": "mean"})
-    assert other.ranks == {method: row[3] for method, row in both.items()}
+    core = section(board, "Core")
+    assert {method: row[-1] for method, row in core.items()} == other.ranks
+    assert {method: row[-2] for method, row in core.items()} == {r.method: r.values["core"] for r in other.ranked}
+    moved = {method: (row[0], row[-1]) for method, row in core.items() if row[0] != row[-1]}
+    assert len(moved) >= 2
+    pairs, count, farthest = section(board, "Where the mean of IQMs disagrees")["Core"]
+    assert pairs == 5
+    assert count == len(moved)
+    assert isinstance(farthest, dict)
+    assert farthest.items() <= moved.items()
+    said = run("board").output
+    assert f"By the mean of IQMs, {count} of 17 methods have another rank." in said
+
+
+def test_a_ranking_for_each_capability(root: Path, board: Board) -> None:
+    """As if the board were ranked by it."""
+    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+    rankings = [part for part in board.sections if part.about == "capability"]
+    assert [part.title for part in rankings] == [*CAPABILITIES, "Overall"]
+    other = item.board({"by": "classification"})
+    own = section(board, "Classification")
+    assert list(own) == [row.method for row in other.ranked]
+    assert len(own) == 21  # also those who lack Core
+    for row in other.ranked:
+        rank, ranks, score, interval, best, letters, *_ = own[row.method]
+        assert (rank, score, best) == (row.rank, row.values["classification"], row.values["best"])
+        assert (ranks, interval) == (row.intervals["rank"], row.intervals["classification"])
+        alike = {name for name in own if set(str(letters)) & set(str(own[name][5]))} - {row.method}
+        assert alike == {name for group in other.groups or () if row.method in group for name in group} - {row.method}
 
 
 def test_a_new_submission_moves_nobody(root: Path, tmp_path: Path, board: Board) -> None:
@@ -208,3 +234,33 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
     assert ends == [{"low": 0.4, "high": 0.7}] * 2
     assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6
+    page = board_page(from_suite(now, now.suites["trial"], registry))
+    assert all(f'id="{name}"' in page for name in ("capability-overall", "capability-texture", "profile"))
+
+
+def test_a_suite_is_shown_by_another_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "registry"
+    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
+    for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
+        for task in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
+            write_record(real_record(method, task, [base, base + 0.1]), registry)
+    (registry / "suites").mkdir()
+    lines = 'id = "trial"\ntitle = "Trial"\nversion = 1\nprotocol = "neuco-2025"\noptions = { weights = "equal" }\n'
+    tasks = "olinda_elevation_mean = 1\nolinda_elevation_std = 1\nolinda_sea_level = 1\n"
+    (registry / "suites/trial.toml").write_text(f"{lines}[tasks]\n{tasks}")
+
+    def shown(*words: str) -> Result:
+        return CliRunner().invoke(leaderboard, ["show", *words], catch_exceptions=False)
+
+    found = json.loads(shown("trial", "--kind", "capabilities", "--by", "water", "--json").output)
+    assert found["kind"] == "capabilities"
+    assert found["rule"].startswith("water: ")
+    assert json.loads(shown("trial", "--json").output)["kind"] == "neuco"
+    with pytest.raises(UnknownIdError, match=r"no capability 'terrain'\. Known are overall, texture, water"):
+        shown("trial", "--kind", "capabilities", "--by", "terrain")  # all tasks share it
+    with pytest.raises(UnknownIdError, match="no board 'colours'"):
+        shown("trial", "--kind", "colours")
+    file = tmp_path / "mine.csv"
+    file.touch()
+    with pytest.raises(UsageError, match="the suite's own board"):
+        shown("trial", "--kind", "capabilities", "--with", str(file))

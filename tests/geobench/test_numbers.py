@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from benchmarks import geobench
 from neuco_core.errors import DataError, UnknownIdError
@@ -63,16 +64,35 @@ def test_capability_scores_with_their_draws_are_theirs(pairs: dict[str, Any], na
             assert (round(pair.official, 10), round(pair.official_error, 10)) == (value, error)
 
 
-@pytest.mark.parametrize("name", IDS)
-def test_our_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, Any], name: str) -> None:
-    """Their ± is the error of a mean of 100 resamples: by this much their scores miss what they estimate."""
-    pulls = np.array(
-        [(p.ours.value - p.official) / p.official_error for own in pairs[name].values() for p in own.values()]
-    )
-    assert np.abs(pulls).max() < 4.5
-    assert 0.7 < pulls.std() < 1.3
-    ratios = [p.ours.error / p.official_error for own in pairs[name].values() for p in own.values()]
-    assert np.median(ratios) == pytest.approx(10, rel=0.1)
+def test_our_score_is_the_limit_of_theirs(
+    submissions: dict[str, Submission], pairs: dict[str, dict[str, dict[str, Pair]]]
+) -> None:
+    """Their resampling carried on: the mean of 20,000 resamples is our score to 0.001, their spread our error."""
+    rng, normaliser = np.random.default_rng(3), load_normaliser(GEOBENCH)
+    for name in IDS:
+        values = {key: normaliser(key[1], own) for key, own in submissions[name].scores().items()}
+        for backbone, own in pairs[name].items():
+            for capability, pair in own.items():
+                cells = [values[backbone, dataset] for dataset in CAPABILITIES[capability]]
+                drawn = [seeds[rng.integers(len(seeds), size=(20_000, len(seeds)))] for seeds in cells]
+                pooled = iqm(np.concatenate(drawn, axis=1))
+                assert pair.ours.value == pytest.approx(pooled.mean(), abs=0.001)
+                assert pair.ours.error == pytest.approx(pooled.std(), rel=0.06)
+
+
+def test_their_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, Any]) -> None:
+    """Of 181 scores 15 are off by more than 2 errors of a mean of 100 and 2 by more than 3, where 8 and 1 are expected.
+    That is bad luck of their seeds 100 to 199, not a fault: of 40 other series of 100 seeds, two have as many beyond 2,
+    and two have a score that is as far off."""
+    every = [pair for name in IDS for own in pairs[name].values() for pair in own.values()]
+    pulls = np.array([geobench.off_by(pair) for pair in every])
+    assert len(pulls) == 181
+    assert np.sum(pulls > 2) <= 16
+    assert np.sum(pulls > 3) <= 2
+    assert pulls.max() < 3.5
+    assert np.sqrt(np.mean(pulls**2)) == pytest.approx(1, abs=0.1)
+    assert max(abs(pair.official - pair.ours.value) for pair in every) < 0.01
+    assert np.median([pair.ours.error / pair.official_error for pair in every]) == pytest.approx(10, rel=0.1)
 
 
 def test_our_scores_do_not_depend_on_our_draws(submissions: dict[str, Submission]) -> None:
@@ -115,15 +135,30 @@ def test_no_spread_is_no_error() -> None:
 
 def test_intervals_hold_the_score_of_other_seeds() -> None:
     """Few draws here; ``python benchmarks/geobench.py`` makes more. The published ± holds it in one of seven cases."""
-    shares = np.array([own for own, _ in geobench.table(sets=25, seed=3).values()]).mean(axis=0)
-    assert 0.93 < shares[0] < 0.97
-    assert shares[2] < 0.25
+    boards = geobench.table(sets=25, seed=3)
+    shares = np.array([geobench.covered(own)[0] for own in boards.values()])
+    assert 0.93 < shares[:, 0].mean() < 0.97
+    assert shares[:, 0].min() > 0.9
+    assert shares[:, 2].mean() < 0.25
+    assert np.mean([geobench.ranked(own)[0] for own in boards.values()]) > 0.95
+
+
+def test_an_interval_sees_that_a_next_seed_may_fall_into_the_middle() -> None:
+    """The wild dataset lies above the middle half with all five seeds, so that plain resamples do not notice it."""
+    cells = [[0.40, 0.41, 0.42, 0.43, 0.44], [0.56, 0.57, 0.58, 0.59, 0.60], [0.70, 0.71, 0.72, 0.73, 0.74]]
+    steady, wild = ([*cells, own] for own in ([0.97, 0.98, 0.99, 1.0, 1.01], [0.76, 0.85, 0.95, 1.25, 1.14]))
+    assert score(wild).error == pytest.approx(score(steady).error, rel=0.1)
+    assert score(wild).high - score(wild).low > 1.2 * (score(steady).high - score(steady).low)
 
 
 def test_splits_that_overlap_tell_less_than_seeds() -> None:
+    """What they share moves all of them: s² times the overlap is added to the variance (Nadeau and Bengio)."""
     cells = [[0.1, 0.3, 0.2, 0.5, 0.4, 0.3, 0.2, 0.4]]
-    seeds, splits = score(cells), score(cells, overlaps=[1 / 9])
-    assert (splits.high - splits.low) / (seeds.high - seeds.low) == pytest.approx(np.sqrt(1 + 8 / 9))
+    seeds, splits = score(cells, replicates=20_000), score(cells, overlaps=[1 / 9], replicates=20_000)
+    assert (splits.value, splits.error, round(splits.freedom, 9)) == (seeds.value, seeds.error, 7)
+    quantile = stdtrit(seeds.freedom, 0.975)
+    added = ((splits.high - splits.value) ** 2 - (seeds.high - seeds.value) ** 2) / quantile**2
+    assert added == pytest.approx(np.var(cells, ddof=1) / 9, rel=0.06)
 
 
 def test_the_normaliser_is_that_of_the_base_submissions(submissions: dict[str, Submission]) -> None:

@@ -11,14 +11,18 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-import numpy as np
-
 from neuco_core.boards.cells import BoardMethod, Cells
-from neuco_core.boards.kinds.capability_parts import CELL_COLUMNS, cells_of, sections, task_columns, tasks_of
-from neuco_core.boards.kinds.capability_scores import LEVEL, SEED, Computed, certainty, compute
+from neuco_core.boards.kinds.capability_parts import (
+    BEST,
+    CELL_COLUMNS,
+    cells_of,
+    ends_of,
+    sections,
+    task_columns,
+    tasks_of,
+)
+from neuco_core.boards.kinds.capability_scores import LEVEL, SEED, Computed, Standing, compute, standing
 from neuco_core.boards.model import RANDOM, BoardRow, Column, Interval, Ranked, Uncertainty, number
-from neuco_core.boards.stats.ranking import DIGITS, positions
-from neuco_core.boards.stats.separation import groups
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.geobench.facts import CAPABILITIES
 from neuco_core.geobench.normaliser import Normaliser, load_normaliser
@@ -26,14 +30,14 @@ from neuco_core.geobench.normaliser import Normaliser, load_normaliser
 OVERALL = "Overall"
 NOT_CAPABILITIES = ("control",)
 AGGREGATIONS = {
-    "pooled": "interquartile mean of the normalised scores of all runs, the tasks of a capability pooled",
-    "mean": "mean over the tasks of a capability of the interquartile mean of normalised scores",
+    "pooled": "interquartile mean of the scores of all runs, the tasks of a capability pooled",
+    "mean": "mean over the tasks of a capability of the interquartile mean of scores",
 }
 HOW = (
     "bootstrap over the runs of each task, 2000 resamples in which every run is drawn equally often; the interval of a "
-    "score is Student's with Satterthwaite's degrees of freedom, its spread corrected for the few runs and, of splits, "
-    "for what they share; an interval of ranks unites those of the resamples with the places that pairs leave open; "
-    "groups judge all pairs at once"
+    "score is Student's with Satterthwaite's degrees of freedom and the spread of smoothed resamples, which have the "
+    "variance of the runs and, of splits, what they share; an interval of ranks unites those of the resamples with the "
+    "places that pairs leave open; groups judge all pairs at once"
 )
 
 
@@ -94,7 +98,7 @@ def rank_cells(
     keys = {slug(name): name for name in capabilities}
     first = by or next(iter(keys))
     if first not in keys:
-        raise UnknownIdError("capability", first, keys)
+        raise UnknownIdError("capability", first, keys, f"Known are {', '.join(keys)}")
     keys = {first: keys[first], **keys}
     chosen = Filter(tuning, decoder, smallest, largest)
     reasons = {method.id: chosen.why_not(method) for method in cells.methods}
@@ -129,12 +133,12 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
 
 
 def _rule(capability: str, aggregation: str, normaliser: Normaliser | None) -> str:
-    scale = f"normaliser {normaliser.id}, not clipped" if normaliser else "scores as they are"
+    scale = f"normalised by {normaliser.id}, not clipped" if normaliser else "scores as they are"
     return f"{capability}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank"
 
 
 def _columns(computed: Computed, keys: Mapping[str, str]) -> Iterable[Column]:
-    yield Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent")
+    yield BEST
     for key, name in keys.items():
         tasks = computed.capabilities[key]
         yield Column(key, name, f"Score on {len(tasks)} tasks: {', '.join(tasks)}", "higher")
@@ -143,21 +147,11 @@ def _columns(computed: Computed, keys: Mapping[str, str]) -> Iterable[Column]:
 def _board(
     cells: Cells, computed: Computed, keys: Mapping[str, str], first: str, rule: str, reasons: Mapping[str, str | None]
 ) -> Ranked:
-    own = computed.scores[first]
-    ranked = [method for method in computed.methods if method.id in own]
-    values = np.array([own[method.id].value for method in ranked])
-    places = positions(-np.round(values, DIGITS)) if ranked else np.array([], dtype=int)
-    order = sorted(range(len(ranked)), key=lambda m: (places[m], ranked[m].id))
-    sure = certainty([own[method.id] for method in ranked]) if ranked else None
-    rows = []
-    for m in order:
-        more = {"rank": Interval(int(sure.low[m]), int(sure.high[m]))} if sure else {}
-        best = {"best": number(sure.best[m], RANDOM)} if sure else {}
-        rows.append(_row(computed, cells, ranked[m], int(places[m]), best, more))
-    for method in computed.methods:
-        if method not in ranked:
-            rows.append(_row(computed, cells, method, None, {}, {}))
-    apart = groups(order, sure.apart) if sure else []
+    stand = {key: standing(scores) for key, scores in computed.scores.items()}
+    own = stand[first]
+    methods = {method.id: method for method in computed.methods}
+    rows = [_row(computed, cells, methods[name], own) for name in own.places]
+    rows += [_row(computed, cells, method, own) for name, method in methods.items() if name not in own.places]
     return Ranked(
         columns=tuple(_columns(computed, keys)),
         rows=tuple(rows),
@@ -165,36 +159,34 @@ def _board(
         tasks=tasks_of(computed, cells),
         cell_columns=CELL_COLUMNS,
         task_columns=task_columns(computed),
-        groups=tuple(tuple(ranked[m].id for m in group) for group in apart) if sure else None,
-        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if sure else None,
-        sections=sections(computed, keys, first, [ranked[m] for m in order]),
+        groups=own.groups,
+        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
+        sections=sections(computed, keys, first, stand),
         profile="iqm",
-        notes=tuple(_notes(sure is None and bool(ranked), reasons)),
+        notes=tuple(_notes(own, reasons)),
     )
 
 
-def _notes(unsure: bool, reasons: Mapping[str, str | None]) -> Iterable[str]:
+def _notes(own: Standing, reasons: Mapping[str, str | None]) -> Iterable[str]:
     for reason in sorted({reason for reason in reasons.values() if reason}):
-        own = [name for name, other in reasons.items() if other == reason]
-        yield f"Left out by the reader's choice, {reason}: {', '.join(own)}"
-    if unsure:
-        yield "No intervals: they need at least two runs of every method on every task."
+        left_out = [name for name, other in reasons.items() if other == reason]
+        yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"
+    if own.places and not own.ranks:
+        yield "No intervals: they need at least two runs of a method on every task."
+    elif unknown := [name for name in own.places if name not in own.ranks]:
+        yield f"No interval, since the runs do not vary: {', '.join(unknown)}"
 
 
-def _row(
-    computed: Computed,
-    cells: Cells,
-    method: BoardMethod,
-    place: int | None,
-    best: Mapping[str, float | None],
-    more: Mapping[str, Interval],
-) -> BoardRow:
-    values: dict[str, float | None] = dict(best)
-    intervals: dict[str, Interval] = dict(more)
+def _row(computed: Computed, cells: Cells, method: BoardMethod, own: Standing) -> BoardRow:
+    values: dict[str, float | None] = {}
+    intervals: dict[str, Interval] = {}
+    if method.id in own.ranks:
+        values["best"] = number(own.best[method.id], RANDOM)
+        intervals["rank"] = Interval(*own.ranks[method.id])
     for key, scores in computed.scores.items():
         if method.id in scores:
-            own = scores[method.id]
-            values[key] = number(own.value, RANDOM)
-            if own.error > 0:
-                intervals[key] = Interval(number(own.low, RANDOM), number(own.high, RANDOM))
+            values[key] = number(scores[method.id].value, RANDOM)
+            if ends := ends_of(scores[method.id]):
+                intervals[key] = ends
+    place = own.places.get(method.id)
     return method.row(place, cells_of(computed, cells, method), values=values, intervals=intervals)

@@ -1,4 +1,4 @@
-"""What a board by capabilities shows beside its ranking: cells, tasks, ranks by capability, and both aggregations."""
+"""What a board by capabilities shows beside its ranking: cells, tasks, a ranking for each, and both aggregations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.cells import BoardMethod, Cells
-from neuco_core.boards.kinds.capability_scores import Computed
+from neuco_core.boards.kinds.capability_scores import Computed, Standing, places
 from neuco_core.boards.model import (
     RANDOM,
     SCORE,
@@ -23,8 +23,8 @@ from neuco_core.boards.model import (
     Value,
     number,
 )
-from neuco_core.boards.stats.ranking import DIGITS, positions
 from neuco_core.geobench.iqm import Score, iqm, official_replicates, score
+from neuco_core.text import counted
 
 IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
 CELL_COLUMNS = (SCORE, STD, IQM)
@@ -34,6 +34,9 @@ ENDS = (
     Column("high", "Becomes 1", "The score that is normalised to 1"),
 )
 METHOD = Column("method", "Method", format="method")
+BEST = Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent")
+OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
@@ -45,15 +48,17 @@ def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str,
             continue
         cell = cells.cell(method.id, task.id)
         known = [value for value in cell.splits if value is not None]
-        intervals = {}
+        intervals: dict[str, Interval] = {}
         if len(known) > 1:
-            intervals[IQM.key] = _ends(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
+            found = ends_of(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
+            intervals = {IQM.key: found} if found else {}
         shown[task.id] = cell.shown(values={IQM.key: number(iqm(own), RANDOM)}, intervals=intervals)
     return shown
 
 
-def _ends(own: Score) -> Interval:
-    return Interval(number(own.low, RANDOM), number(own.high, RANDOM))
+def ends_of(own: Score) -> Interval | None:
+    """The interval of a score; ``None`` where nothing varies."""
+    return Interval(number(own.low, RANDOM), number(own.high, RANDOM)) if own.error > 0 else None
 
 
 def task_columns(computed: Computed) -> tuple[Column, ...]:
@@ -76,49 +81,66 @@ def _task_values(
 
 
 def sections(
-    computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
+    computed: Computed, keys: Mapping[str, str], first: str, stand: Mapping[str, Standing]
 ) -> tuple[Section, ...]:
-    if len(ranked) < 2:
-        return (_tasks(computed, keys),)
+    rankings = tuple(_ranking(computed, key, name, stand[key]) for key, name in keys.items())
+    if len(stand[first].places) < 2:
+        return (*rankings, _tasks(computed, keys))
+    ranked = [method for name in stand[first].places for method in computed.methods if method.id == name]
     theirs = _published(computed, keys, first, ranked)
-    own = (_both(computed, keys, first, ranked), _disagree(computed, keys), _by_capability(computed, keys))
-    return (*theirs, *own, _tasks(computed, keys))
+    own = (_disagree(computed, keys), _by_capability(computed, keys, stand))
+    return (*rankings, *theirs, *own, _tasks(computed, keys))
 
 
-def _places(scores: Mapping[str, Score]) -> dict[str, int]:
-    ranks = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
-    return {name: int(place) for name, place in zip(scores, ranks, strict=True)}
+def _ranking(computed: Computed, key: str, name: str, own: Standing) -> Section:
+    """The ranking by one capability, and that by the other aggregation beside it.
 
-
-def _both(computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]) -> Section:
-    """Pooled, a dataset on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same."""
-    words = {"pooled": "pooled IQM", "mean": "mean of IQMs"}
-    here, other = computed.scores[first], computed.others[first]
-    this = words[computed.aggregation]
-    (that,) = set(words.values()) - {this}
+    Pooled, a task on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same.
+    """
+    here, there = computed.scores[key], computed.others[key]
+    other = OTHER[computed.aggregation]
     columns = (
         METHOD,
-        Column("here", this[0].upper() + this[1:], "Score by the aggregation of this board", "higher"),
-        Column("rank_here", "Rank", format="rank"),
-        Column("there", that[0].upper() + that[1:], "Score by the other aggregation", "higher"),
-        Column("rank_there", f"Rank by {that}", format="rank"),
+        Column("rank", "Rank", format="integer"),
+        Column("ranks", "Ranks", "Ranks that are plausible", format="range"),
+        Column(key, name, "Score", "higher"),
+        Column("interval", "Interval", "Interval of the score"),
+        BEST,
+        Column("alike", "Alike", "Methods that share a letter are statistically indistinguishable", format="text"),
+        Column("other", other[0].upper() + other[1:], "Score by the other aggregation", "higher"),
+        Column("other_rank", "Its rank", f"Rank by the {other}", format="integer"),
     )
-    ranks, ranks_there = _places(here), _places(other)
+    places_there = places(there)
     rows: list[tuple[Value, ...]] = []
-    for name in (method.id for method in ranked):
-        mine = number(here[name].value, RANDOM), ranks[name]
-        rows.append((name, *mine, number(other[name].value, RANDOM), ranks_there[name]))
-    moved = sum(ranks[name] != ranks_there[name] for name in ranks)
-    lead = f"{moved} of {len(rows)} methods have another rank by the {that} of {keys[first]}."
-    return Section(f"Both aggregations of {keys[first]}", columns, tuple(rows), lead=lead)
+    for method, place in own.places.items():
+        ranks = Interval(*own.ranks[method]) if method in own.ranks else None
+        best = number(own.best[method], RANDOM) if method in own.best else None
+        first = method, place, ranks, number(here[method].value, RANDOM), ends_of(here[method]), best
+        last = number(there[method].value, RANDOM), places_there[method]
+        rows.append((*first, _letters(method, own.groups or ()), *last))
+    tasks = computed.capabilities[key]
+    moved = sum(place != places_there[method] for method, place in own.places.items())
+    lead = (
+        f"{counted(len(tasks), 'task')}: {', '.join(tasks)}. By the {other}, {moved} of {counted(len(rows), 'method')} "
+        f"{'has' if moved == 1 else 'have'} another rank."
+    )
+    return Section(name, columns, tuple(rows), f"No method has a score on all tasks of {name}.", lead, "capability")
+
+
+def _letters(method: str, groups: Sequence[Sequence[str]]) -> str:
+    """A letter for each group that a method is in; after z come aa, bb, ..."""
+    return "".join(
+        LETTERS[i % len(LETTERS)] * (1 + i // len(LETTERS)) for i, group in enumerate(groups) if method in group
+    )
 
 
 def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
-    """By capability: the pairs that the aggregations order differently, and the methods that move."""
+    """By capability: the pairs that the aggregations order differently, and who moves farthest."""
     columns = (
         Column("capability", "Capability", format="text"),
         Column("pairs", "Pairs reversed", "Pairs of methods in another order", "lower", 0, "integer"),
-        Column("moves", "Moves", "Rank by this aggregation → by the other", format="moves"),
+        Column("moved", "Methods moved", "Methods with another rank", "lower", 0, "integer"),
+        Column("farthest", "Farthest", "Rank by this aggregation → by the other", format="moves"),
     )
     rows: list[tuple[Value, ...]] = []
     for key, name in keys.items():
@@ -126,21 +148,22 @@ def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
         pairs = sum(
             (here[a].value - here[b].value) * (there[a].value - there[b].value) < 0 for a, b in combinations(here, 2)
         )
-        if pairs:
-            before, after = _places(here), _places(there)
-            moved = {m: (before[m], after[m]) for m in sorted(before, key=before.__getitem__) if before[m] != after[m]}
-            rows.append((name, pairs, moved))
+        before, after = places(here), places(there)
+        moved = {method: (rank, after[method]) for method, rank in before.items() if rank != after[method]}
+        most = max((abs(one - other) for one, other in moved.values()), default=0)
+        farthest = {method: (one, other) for method, (one, other) in moved.items() if abs(one - other) == most}
+        if moved:
+            rows.append((name, pairs, len(moved), farthest))
     empty = "Both aggregations order the methods alike, for every capability."
-    return Section("Where the two aggregations disagree", columns, tuple(rows), empty)
+    return Section(f"Where the {OTHER[computed.aggregation]} disagrees", columns, tuple(rows), empty)
 
 
-def _by_capability(computed: Computed, keys: Mapping[str, str]) -> Section:
-    ranks = {key: _places(computed.scores[key]) if computed.scores[key] else {} for key in keys}
+def _by_capability(computed: Computed, keys: Mapping[str, str], stand: Mapping[str, Standing]) -> Section:
     columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
     names = [method.id for method in computed.methods]
-    rows: list[tuple[Any, ...]] = [(name, *(ranks[key].get(name) for key in keys)) for name in names]
+    rows: list[tuple[Any, ...]] = [(name, *(stand[key].places.get(name) for key in keys)) for name in names]
     rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
-    return Section("Ranks by capability", columns, tuple(rows))
+    return Section("Ranks by capability", columns, tuple(rows), about="robustness")
 
 
 def _tasks(computed: Computed, keys: Mapping[str, str]) -> Section:

@@ -10,12 +10,12 @@ import numpy as np
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.stats.ranges import rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
-from neuco_core.boards.stats.separation import judge_pairs
+from neuco_core.boards.stats.separation import groups, judge_pairs
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
 from neuco_core.geobench.iqm import Score, score
 from neuco_core.geobench.normaliser import Normaliser
 
-__all__ = ["LEVEL", "SEED", "Certainty", "Computed", "certainty", "compute"]
+__all__ = ["LEVEL", "SEED", "Certainty", "Computed", "Standing", "certainty", "compute", "places", "standing"]
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,46 @@ class Certainty:
 
 
 def certainty(scores: Sequence[Score]) -> Certainty | None:
-    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies."""
+    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies.
+
+    One whose runs do not vary stands where it is: nobody loses an interval because of that.
+    """
+    if all(own.error <= 0 for own in scores):
+        return None
     observed = np.array([own.value for own in scores])
     replicates = np.stack([own.replicates for own in scores], axis=1)
-    if any(own.error <= 0 for own in scores):
-        return None
     ranks = positions(-np.round(replicates, DIGITS))
     pairs = judge_pairs(-replicates, -replicates, LEVEL)
     low, high = rank_ranges(positions(-np.round(observed, DIGITS)), ranks, pairs, LEVEL)
     return Certainty(low, high, chance_of_first(ranks), pairs.apart)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Methods by their scores, the best first: places, and where they vary the ranks that are plausible, the chance of
+    being first, and who cannot be told apart. Of one whose own runs do not vary nothing but the place is known."""
+
+    places: Mapping[str, int]
+    ranks: Mapping[str, tuple[int, int]]
+    best: Mapping[str, float]
+    groups: tuple[tuple[str, ...], ...] | None
+
+
+def places(scores: Mapping[str, Score]) -> dict[str, int]:
+    """By method its place, in the order of places; ties share the better one."""
+    if not scores:
+        return {}
+    found = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
+    return dict(sorted(zip(scores, map(int, found), strict=True), key=lambda item: (item[1], item[0])))
+
+
+def standing(scores: Mapping[str, Score]) -> Standing:
+    placed = places(scores)
+    order = list(placed)
+    sure = certainty([scores[name] for name in order]) if order else None
+    if sure is None:
+        return Standing(placed, {}, {}, None)
+    known = [m for m, name in enumerate(order) if scores[name].error > 0]
+    ranks = {order[m]: (int(sure.low[m]), int(sure.high[m])) for m in known}
+    together = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), sure.apart))
+    return Standing(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)

@@ -39,10 +39,10 @@ def rank_ranges(shown: np.ndarray, replicates: np.ndarray, pairs: Pairs, level: 
     surely, maybe = pairs.behind >= (1 + level) / 2, pairs.behind > (1 - level) / 2
     low = np.minimum.reduce([shown, middle.low, 1 + surely.sum(axis=1)])
     high = np.maximum.reduce([shown, middle.high, 1 + maybe.sum(axis=1)])
-    return _meeting(low, high, pairs.apart)
+    return meeting(low, high, pairs.apart)
 
 
-def _meeting(low: np.ndarray, high: np.ndarray, apart: np.ndarray) -> Intervals:
+def meeting(low: np.ndarray, high: np.ndarray, apart: np.ndarray) -> Intervals:
     """Intervals of methods that are not told apart meet half-way, if they do not already."""
     short = ~apart & (high[:, None] < low)
     half = (high[:, None] + low) // 2

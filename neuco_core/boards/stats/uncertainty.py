@@ -25,7 +25,7 @@ import numpy as np
 
 from neuco_core.boards.stats.ranges import Intervals, percentiles, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
-from neuco_core.boards.stats.separation import judge_pairs, share_apart
+from neuco_core.boards.stats.separation import Pairs, judge_pairs, share_apart
 from neuco_core.scoring.quality import EPSILON
 
 KURTOSIS = 15.0  # of the square of a normal variable
@@ -98,12 +98,7 @@ def assess(
     replicates = min(replicates, max(FEWEST, MOST_VALUES // max(cells, 1)))
     q = replicate_board(tasks, seed=seed, replicates=replicates)
     observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
-    shown = rank(observed, rule, baselines)
-    # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
-    spread = observed.std(axis=1)
-    scale = shown.weights / np.where(spread > 0, spread, 1.0)
-    again = rank(q, rule, baselines)
-    pairs = judge_pairs(-(scale[:, None] * q).sum(axis=1), again.weighted, LEVEL)
+    shown, again, pairs = judged(observed, q, rule, baselines)
     return Uncertainty(
         q=percentiles(q, LEVEL),
         mean_q=percentiles(q.mean(axis=1), LEVEL),
@@ -112,6 +107,17 @@ def assess(
         apart=pairs.apart,
         apart_share=np.array([share_apart(observed[t], q[:, t], LEVEL) for t in range(len(tasks))]),
     )
+
+
+def judged(
+    observed: np.ndarray, q: np.ndarray, rule: Rule, baselines: np.ndarray | None = None
+) -> tuple[Ranking, Ranking, Pairs]:
+    """The ranking that is shown, those of the replicates, and what these say of all pairs."""
+    shown, again = rank(observed, rule, baselines), rank(q, rule, baselines)
+    # The smooth counterpart of the weighted rank. With the paper's weights it orders methods as mean Q does.
+    spread = observed.std(axis=1)
+    scale = shown.weights / np.where(spread > 0, spread, 1.0)
+    return shown, again, judge_pairs(-(scale[:, None] * q).sum(axis=1), again.weighted, LEVEL)
 
 
 def assess_tasks(ranking: Ranking, *, seed: int = SEED, replicates: int = REPLICATES) -> Intervals:

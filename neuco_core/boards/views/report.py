@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
 from neuco_core.errors import UsageError
-from neuco_core.text import common_prefix, counted, join_names, one_line
+from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
 
 ARROW = "↓"
 LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
@@ -214,6 +214,8 @@ def _ends(row: BoardRow, key: str) -> tuple[object, object]:
 def _bare(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"  # a spreadsheet would run it
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -221,9 +223,10 @@ def details(board: Board) -> list[Section]:
     """All that there is to tell of a board, for a terminal; matrices are for the page."""
     groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
     sections = [s for s in board.sections if not s.matrix]
-    of = {about: [s for s in sections if s.about == about] for about in ("ranking", "robustness", "tasks")}
+    abouts = ("ranking", "robustness", "capability", "tasks")
+    of = {about: [s for s in sections if s.about == about] for about in abouts}
     tasks = [*([diagnostics(board)] if board.ranked else []), *of["tasks"]]
-    found = [methods(board), groups, *of["ranking"], *of["robustness"], *tasks, remarks(board)]
+    found = [methods(board), groups, *of["ranking"], *of["robustness"], *of["capability"], *tasks, remarks(board)]
     return [section for section in found if section.rows or section.empty]
 
 

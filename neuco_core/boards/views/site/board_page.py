@@ -9,39 +9,43 @@ from neuco_core.boards.anew import rule_of
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.model import BoardRow, Column, plain, rounded
 from neuco_core.boards.values import RANK, show
-from neuco_core.boards.views.site import board_parts as parts
+from neuco_core.boards.views.site import board_panels as panels
+from neuco_core.boards.views.site.board_head import heading, summary
+from neuco_core.boards.views.site.board_predicted import predicted_said, predicted_switch
 from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
+from neuco_core.boards.views.site.capabilities import axes
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
+from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import clean
 
 UP = "../../"
 UNKNOWN = "unknown"
 DIGITS = 7
-LEVEL = 0.95  # of the intervals of differences, as in ``neuco compare``
 RULE = "rule.js"  # made, see compiled.py
-SCRIPTS = ("arrays.js", RULE, "state.js", "board.js", "details.js", "compare.js", "figures.js")
+SCRIPTS = ("arrays.js", RULE, "state.js", "board.js", "details.js", "compare.js", "capabilities.js", "figures.js")
 
 
 def board_page(source: BoardSource, picture: str = "") -> str:
     """``picture`` is the address of a picture for links to the page."""
     board = source.board
     if not board.shown:
-        return page(source.title, join((parts.heading(source), *parts.empty(source))), up=UP, about=source.description)
+        return page(source.title, join((heading(source), *panels.empty(source))), up=UP, about=source.description)
     colours = shades(board)
     ranking = section(
         "Ranking",
         _toolbar(source),
         table(source, colours),
-        parts.legend(source),
-        parts.not_ranked(source),
+        panels.legend(source),
+        predicted_said(source),
+        panels.not_ranked(source),
         id_="ranking",
     )
-    found = [("ranking", "Ranking", ranking), *parts.panels(source)]
-    tabs = parts.tabs([(name, title) for name, title, _ in found])
+    found = [("ranking", "Ranking", ranking), *panels.panels(source)]
+    tabs = panels.tabs([(name, title) for name, title, _ in found])
     sections = [inner for _, _, inner in found]
-    body = join((parts.heading(source), tabs, *sections, data("board-data", view_data(source, colours))))
-    return page(source.title, body, up=UP, scripts=SCRIPTS, about=parts.summary(source), picture=picture)
+    body = join((heading(source), tabs, *sections, data("board-data", view_data(source, colours))))
+    return page(source.title, body, up=UP, scripts=SCRIPTS, about=summary(source), picture=picture)
 
 
 def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapping[str, Any]:
@@ -72,18 +76,18 @@ def view_data(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Mapp
         "profile": [column.key for column in board.cell_columns].index(board.profile) if board.profile else None,
         "scatter": [plain(c) for key in board.scatter or () for c in board.columns if c.key == key],
         "rows": [_row_data(source, row, columns, colours) for row in lines_of(board)],
+        "groups": _runs(source),
         "anew": rule_of(board),
+        "axes": [column.key for column in axes(board)],
         "splits": source.cells is not None,
-        "quantiles": _quantiles(source),
+        "pairs": source.cells is not None and not many(source),
     }
 
 
-def _quantiles(source: BoardSource) -> list[float]:
-    """Student's t for the intervals of differences, by degrees of freedom: scripts have no such function."""
-    from scipy.special import stdtrit
-
-    most = max((len(cell.splits) for cell in source.cells.cells.values()), default=0) if source.cells else 0
-    return [0.0, *(round(float(stdtrit(freedom, (1 + LEVEL) / 2)), 9) for freedom in range(1, most))]
+def _runs(source: BoardSource) -> list[tuple[int, int]]:
+    """The first and the last row of each group: its methods are neighbours in the ranking."""
+    place = {row.method: i for i, row in enumerate(lines_of(source.board))}
+    return [(place[group[0]], place[group[-1]]) for group in source.board.groups or ()]
 
 
 def _row_data(
@@ -114,9 +118,10 @@ def _limits(source: BoardSource) -> list[tuple[Column, list[float]]]:
 
 
 def _choices(source: BoardSource) -> list[tuple[Column, list[str]]]:
-    """Facts by whose words the rows can be filtered, and the words; no word is a choice, too."""
+    """Facts by whose words the rows can be filtered, and the words; a row may have several, or none."""
     columns = [column for column in source.board.fact_columns if column.key in FILTERS]
-    found = [(c, sorted({str(row.facts.get(c.key, "")) for row in lines_of(source.board)})) for c in columns]
+    rows = lines_of(source.board)
+    found = [(c, sorted({w for row in rows for w in str(row.facts.get(c.key, "")).split(", ")})) for c in columns]
     return [(column, words) for column, words in found if len(words) > 1]
 
 
@@ -126,10 +131,14 @@ def _toolbar(source: BoardSource) -> Safe:
     controls = [tag("label", tag("span", "Search", class_="hidden"), search)]
     if board.tasks and board.cell_columns:
         controls.append(_choice("Cells", "show", [(column.key, column.label) for column in board.cell_columns]))
+    if axes(board):
+        controls.append(tag("label", tag("input", id="far", type="checkbox"), " Tasks one by one"))
     if len(board.tasks) > 1:
         controls.append(_tasks(source))
     if any(row.baseline for row in lines_of(board)):
         controls.append(tag("label", tag("input", id="no-baselines", type="checkbox"), " Hide baselines"))
+    if source.predicted:
+        controls.append(predicted_switch())
     if layout(board).more:
         controls.append(tag("label", tag("input", id="more", type="checkbox"), " More columns"))
     if filters := _filters(source):

@@ -11,8 +11,10 @@ from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Colum
 from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
-from neuco_core.boards.views.site.board_parts import shown
+from neuco_core.boards.views.site.board_predicted import predicted_cell
+from neuco_core.boards.views.site.capabilities import axes
 from neuco_core.boards.views.site.html import Safe, join, scroll, tag
+from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
 
@@ -21,21 +23,24 @@ SHADES = "0123456789a"  # a level as one character, for the scripts
 AXIS = "place"
 SHORTEST_HEAD, LONGEST_TAIL = 9, 30  # characters, of a name that is cut
 LONG = 100  # rows
+FITTING = 11  # tasks on a wide screen
 LONGEST_WORD = 14  # in the head of a column
 Heat = Callable[[float], int]
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the columns of a board stand: one drawn as bars before the tasks, a few after them, the rest on demand."""
+    """Where the columns of a board stand: one drawn as bars before the tasks, with capabilities beside it, a few after
+    them, the rest on demand. Where there are capabilities, the tasks are on demand, too."""
 
     drawn: tuple[Column, ...]
+    beside: tuple[Column, ...]
     after: tuple[Column, ...]
     more: tuple[Column, ...]
 
     @property
     def columns(self) -> tuple[Column, ...]:
-        return (*self.drawn, *self.after, *self.more)
+        return (*self.drawn, *self.beside, *self.after, *self.more)
 
 
 def layout(board: Board) -> Layout:
@@ -44,10 +49,11 @@ def layout(board: Board) -> Layout:
     numbers = [column for column in known if column.format in ("number", "percent", "integer")]
     pair = [column for key in board.scatter or () for column in numbers if column.key == key]
     bars = pair[-1:] or [column for column in numbers if any(column.key in r.intervals for r in lines_of(board))][:1]
-    rest = [column for column in known if column not in bars]
+    beside = [column for column in axes(board) if column in known and column not in bars]
+    rest = [column for column in known if column not in (*bars, *beside)]
     after = [column for column in rest if column in pair or not board.tasks or len(known) <= 3]
     more = [column for column in rest if column not in after]
-    return Layout(tuple(bars), tuple(after), (*more, *board.fact_columns))
+    return Layout(tuple(bars), tuple(beside), tuple(after), (*more, *board.fact_columns))
 
 
 def one_line(title: str) -> Safe:
@@ -85,7 +91,11 @@ def heat(board: Board, column: Column, task: BoardTask) -> Heat | None:
     """
     cells = [row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells]
     higher = column.direction == "higher" or (not column.direction and task.greater_is_better)
-    ends = charts.bounds([value for value in cells if value is not None], higher, 1.5)
+    return _levels([value for value in cells if value is not None], higher)
+
+
+def _levels(values: Sequence[float], higher: bool) -> Heat | None:
+    ends = charts.bounds(values, higher, 1.5)
     if ends is None or ends[0] == ends[1]:
         return None
     worst, best = ends if higher else ends[::-1]
@@ -95,6 +105,12 @@ def heat(board: Board, column: Column, task: BoardTask) -> Heat | None:
         return LEVELS if value == best else min(max(round(share * LEVELS), 0), LEVELS - 1)
 
     return level
+
+
+def column_heat(board: Board, column: Column) -> Heat | None:
+    """The same for a column of the board."""
+    values = [value for row in board.ranked if isinstance(value := row.values.get(column.key), int | float)]
+    return _levels(values, column.direction != "lower")
 
 
 def shades(board: Board) -> dict[str, list[str]]:
@@ -128,15 +144,18 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
         _header("method", "Method", "Name and id", class_="name"),
         _axis_head(board),
         *(_header(column.key, _interval_label(board, column), column.help, class_="amount") for column in place.drawn),
+        *(_header(c.key, _breakable(c.label), c.help, class_="number beside") for c in place.beside),
         *_task_heads(source),
         *(_header(column.key, column.label, column.help, class_=_class(place, column)) for column in tail),
     ]
     ends = {column: _ends(board, column) for column in place.drawn}
+    levels = {column: column_heat(board, column) for column in place.beside}
     apart = gaps(board)
     rows = []
     for index, row in enumerate(lines_of(board)):
         cells = [_rank_cell(board, row), _name_cell(source, row), _axis_cell(board, row)]
         cells += [_bar_cell(column, row, ends[column]) for column in place.drawn]
+        cells += [_beside_cell(column, row, levels[column]) for column in place.beside]
         first = colours[row.method][0] if board.cell_columns else ""
         cells += [_score_cell(source, row, task.id, first[i]) for i, task in enumerate(board.tasks) if first]
         cells += [_column_cell(column, row, _class(place, column)) for column in tail]
@@ -144,11 +163,13 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
         rows.append(tag("tr", *cells, data_i=index, class_=class_))
     size = f"{counted(len(board.ranked), 'ranked method')}, {counted(len(board.tasks), 'task')}"
     caption = f"{source.title}: {size}"
+    folded = bool(place.beside)
     # How much room there is for names.
-    room = "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
+    room = None if folded else "roomy" if len(board.tasks) <= 5 else "dense" if len(board.tasks) > 9 else None
     parts = (tag("caption", caption), tag("thead", tag("tr", *head)), tag("tbody", *rows))
     # Of a long table the first rows are drawn at once, and the rest when they can be used.
-    look = " ".join(filter(None, (room, "long" if len(rows) > LONG else "")))
+    wide = len(board.tasks) > FITTING or folded
+    look = " ".join(filter(None, (room, "wide" * wide, "long" * (len(rows) > LONG), "folded" * folded)))
     inner = tag("table", *parts, id="board", class_=look or None)
     return scroll("div", inner, label=caption, class_="scroll board")
 
@@ -156,6 +177,11 @@ def table(source: BoardSource, colours: Mapping[str, Sequence[str]]) -> Safe:
 def _header(key: str, label: object, words: str, *, sorted_: str = "none", class_: str = "") -> Safe:
     button = tag("button", label, type="button", title=words or None)
     return tag("th", button, scope="col", data_key=key, aria_sort=sorted_, class_=class_ or None)
+
+
+def _breakable(label: str) -> Safe:
+    """A long name may break after a slash."""
+    return join(label.split("/"), f"/{tag('wbr')}")
 
 
 def _axis_head(board: Board) -> Safe:
@@ -176,8 +202,8 @@ def _task_heads(source: BoardSource) -> list[Safe]:
     found = []
     for task in board.tasks if board.cell_columns else ():
         title = source.task_title(task.id) + ("" if task.greater_is_better else f" ({LOWER})")
-        words = [re.sub(f"(.{{{LONGEST_WORD}}})(?=.)", "\\1\u200b", word) for word in names[task.id].split()]
-        link = tag("a", " ".join(words), href=f"task/{task.id}.html", title=title)
+        words = [join(re.findall(f".{{1,{LONGEST_WORD}}}", word), tag("wbr")) for word in names[task.id].split()]
+        link = tag("a", join(words, " "), href=f"task/{task.id}.html", title=title)
         drawn = [
             charts.weight_bar(value, max(known), f"{column.label} {shown(column, value)}")
             for column in columns
@@ -248,6 +274,13 @@ def _bar_cell(column: Column, row: BoardRow, ends: tuple[float, float]) -> Safe:
     return tag("td", tag("div", figure, drawn, *ends_), class_="amount")
 
 
+def _beside_cell(column: Column, row: BoardRow, level: Heat | None) -> Safe:
+    value, interval = row.values.get(column.key), row.intervals.get(column.key)
+    heat_ = f" h{level(value)}" if level and isinstance(value, int | float) else ""
+    title = f"{column.label} {shown(column, value)}, between {shown(column, interval)}" if interval else None
+    return tag("td", shown(column, value), class_=f"number beside{heat_}", title=title)
+
+
 def _class(place: Layout, column: Column) -> str:
     return ("words" if column.format == "text" else "number") + (" more" if column in place.more else "")
 
@@ -266,7 +299,8 @@ def _score_cell(source: BoardSource, row: BoardRow, task: str, shade: str) -> Sa
     value = cell.values.get(column.key)
     words = f"{cell.status}: {cell.reason}"
     if value is None:
-        return tag("td", tag("abbr", NONE, title=words, aria_label=words), class_="cell none")
+        none = tag("abbr", NONE, title=words, aria_label=words)
+        return tag("td", none, predicted_cell(source, row, task), class_="cell none")
     marked = cell.status != "ok"
     # What is behind the number is on the page of the method; scripts show it here, too.
     class_ = "cell marked" if marked else "cell" if shade == "-" else f"cell h{SHADES.index(shade)}"

@@ -15,20 +15,19 @@ from collections.abc import Callable
 
 from neuco_core.errors import DataError
 
-METHODS = {"sum", "mean", "std"}  # of arrays
+METHODS = {"sum", "std"}  # of arrays
 FUNCTIONS = {
-    *("np.argsort", "np.arange", "np.asarray", "np.broadcast_to", "np.empty", "np.isfinite", "np.ones", "np.quantile"),
+    *("np.argsort", "np.arange", "np.asarray", "np.broadcast_to", "np.empty", "np.ones", "np.quantile"),
     *(
         "np.put_along_axis",
         "np.round",
-        "np.sqrt",
         "np.take_along_axis",
         "np.where",
         "np.zeros",
         "np.maximum.accumulate",
     ),
 }
-OPTIONS = {"axis", "keepdims", "ddof"}
+OPTIONS = {"axis", "keepdims"}
 LEFT_OUT = {"dtype"}  # all numbers of JavaScript are floats
 SIGNS: dict[type[ast.AST], str] = {
     **{ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"},
@@ -117,8 +116,6 @@ class Function:
                 return json.dumps(value)
             case ast.Name(name):
                 return self.name(node, name)
-            case ast.Attribute(ast.Name("np"), "nan"):
-                return "NaN"
             case ast.Attribute(ast.Name(owner), name) if owner in self.locals:
                 return f"{owner}.{name}"
             case ast.Tuple(parts):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,17 +51,15 @@ def command(source: BoardSource, method: str, task: str) -> str:
     return f"neuco verify {record_path(Path('registry'), *record.key)}" if record else ""
 
 
-def script(source: BoardSource, method: str) -> str:
-    """The cells of a method for the page, which loads them when they are asked for: of all they would be megabytes."""
+def script(source: BoardSource, method: str, against: Mapping[str, Any]) -> str:
+    """The cells of a method and its differences to others, for the page, which loads them when they are asked for."""
     tasks = {}
     for task in source.board.tasks:
         cell = source.cells.cell(method, task.id) if source.cells else None
         if cell is not None and cell.splits:
             tasks[task.id] = {
                 "splits": rounded(list(cell.splits), 6),
-                "share": rounded(cell.test_to_train, 9),
-                "samples": cell.samples if cell.samples < 1e15 else None,
                 "facts": facts(source, method, task.id),
                 "command": command(source, method, task.id),
             }
-    return f"neuco.give({literal(method)}, {literal(tasks)});\n"
+    return f"neuco.give({literal(method)}, {literal({'tasks': tasks, 'against': against})});\n"

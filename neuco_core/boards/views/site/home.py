@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from neuco_core.boards.values import RANK
-from neuco_core.boards.views.site.board_parts import shown
 from neuco_core.boards.views.site.board_table import one_line
 from neuco_core.boards.views.site.charts import q_example, rank_axis
 from neuco_core.boards.views.site.html import Safe, code_box, join, page, section, table, tag
+from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.text import counted

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
 from neuco_core.boards.values import LOWER, RANK, in_row, with_values
 from neuco_core.boards.views.site import details
-from neuco_core.boards.views.site.board_parts import facts_list, nobody_yet, shown
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_axis, scale, strip
 from neuco_core.boards.views.site.html import Safe, code_box, join, linked, page, scroll, section, table, tag
+from neuco_core.boards.views.site.pieces import facts_list, nobody_yet, shown
+from neuco_core.boards.views.site.profile import profile_of
 from neuco_core.boards.views.site.source import BoardSource, Words
 from neuco_core.text import counted
 
@@ -49,6 +50,7 @@ def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
     body = join(
         (
             _heading(source, title, words, facts),
+            profile_of(source, row),
             section("Scores", _method_scores(source, row, on), id_="scores", note=note),
             _records(source, row),
             _card(words),
@@ -87,7 +89,7 @@ def _heading(source: BoardSource, title: str, words: Words, facts: Sequence[tupl
 
 
 def _strip_note(source: BoardSource) -> str:
-    means = "Only means are known of these scores."
+    means = "Dots are means over the runs." if source.board.uncertainty else "Only means are known of these scores."
     dots = "Dots are the scores of single splits; the large dot is their mean, the bar its 95 % interval."
     shared = "The scale of a task is the same for all methods; an arrow at its edge stands for what lies beyond it."
     return f"{means if source.cells is None else dots} {shared}"

@@ -15,9 +15,10 @@ from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
 from neuco_core.boards.history import Version
-from neuco_core.boards.model import Board
+from neuco_core.boards.model import Board, BoardCell
 from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.store import history_path, read_history
+from neuco_core.boards.views.site.html import Safe
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
@@ -70,6 +71,9 @@ class BoardSource:
     history: Sequence[Version] = ()
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
+    predicted: Mapping[tuple[str, str], BoardCell] = field(default_factory=dict)  # for empty cells, off until asked for
+    predicted_said: str = ""
+    more: Sequence[tuple[str, str, Safe]] = ()  # further tabs: id, title and section
 
     @property
     def updated(self) -> str:

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from neuco_core._validate import ID
 from neuco_core.boards.model import plain
-from neuco_core.boards.stats.paired import paired_difference
 from neuco_core.boards.stats.ranking import rank
 from neuco_core.boards.views.plots import preview
 from neuco_core.boards.views.report import grid, to_csv
@@ -17,6 +16,7 @@ from neuco_core.boards.views.site.board_page import RULE, SCRIPTS, board_page
 from neuco_core.boards.views.site.folder import Folder
 from neuco_core.boards.views.site.home import home_page
 from neuco_core.boards.views.site.item_pages import method_page, scales, task_page
+from neuco_core.boards.views.site.pairs import differences
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import DataError
 from neuco_core.jsonio import dump
@@ -34,7 +34,7 @@ def write_site(sources: Sequence[BoardSource], out: Path, address: str = "") -> 
     made = files("neuco_core.boards.views.site") / "assets"
     for name in ASSETS:
         folder.write(f"assets/{name}", (made / name).read_bytes())
-    folder.write(f"assets/{RULE}", compiled.script(rank, paired_difference))
+    folder.write(f"assets/{RULE}", compiled.script(rank))
     folder.write("index.html", home_page(sources))
     folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
     pages = 1 + sum(_write_board(source, folder, address.rstrip("/")) for source in sources)
@@ -53,11 +53,13 @@ def _write_board(source: BoardSource, folder: Folder, address: str) -> int:
     folder.write(f"{top}/board.csv", to_csv(grid(board)))
     if not board.tasks:
         return 1
-    on = scales(source)
+    on, against = scales(source), differences(source)
     for row in board.rows:
         folder.write(f"{top}/method/{_name(row.method)}.html", method_page(source, row, on))
         if source.cells is not None and row.known:
-            folder.write(f"{top}/method/{row.method}.js", details.script(source, row.method))
+            folder.write(
+                f"{top}/method/{row.method}.js", details.script(source, row.method, against.get(row.method, {}))
+            )
     for task in board.tasks:
         folder.write(f"{top}/task/{_name(task.id)}.html", task_page(source, task, on))
         for number, picture in enumerate(source.pictures.get(task.id, ())):

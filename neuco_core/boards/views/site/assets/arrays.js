@@ -88,8 +88,7 @@ const arrays = (() => {
     return make(value.shape, data);
   }
   const total = (list) => list.reduce((sum, value) => sum + value, 0);
-  const mean = (list) => total(list) / list.length;
-  const deviation = (list, ddof) => { const m = mean(list); return Math.sqrt(total(list.map((v) => (v - m) ** 2)) / (list.length - ddof)); };
+  const deviation = (list) => { const mean = total(list) / list.length; return Math.sqrt(total(list.map((v) => (v - mean) ** 2)) / list.length); };
   // Half goes to the even neighbour, as in numpy.
   const even = (value) => { const near = Math.round(value); return Math.abs(value % 1) === 0.5 && near % 2 ? near - 1 : near; };
   function share(list, q) {
@@ -106,12 +105,9 @@ const arrays = (() => {
     arange: (n) => make([n], [...Array(n).keys()]),
     broadcast_to: (value, shape) => make(shape, spread(value, shape)),
     where: (test, a, b) => each((t, x, y) => (t ? x : y), test, a, b),
-    isfinite: (value) => each(Number.isFinite, value),
-    sqrt: (value) => each(Math.sqrt, value),
     round: (value, digits) => each((v) => even(v * 10 ** digits) / 10 ** digits, value),
     sum: (value, { axis, keepdims }) => along(value, axis, keepdims, total),
-    mean: (value, { axis, keepdims }) => along(value, axis, keepdims, mean),
-    std: (value, { axis, keepdims, ddof }) => along(value, axis, keepdims, (list) => deviation(list, ddof || 0)),
+    std: (value, { axis, keepdims }) => along(value, axis, keepdims, deviation),
     quantile: (value, shares, { axis }) => shares.map((q) => along(value, axis, false, (list) => share(list, q))),
     argsort: (value) => rows(value, (list) => [...list.keys()].sort((a, b) => list[a] - list[b])),
     take_along_axis: (value, index) => rows(index, (list, start) => list.map((k) => value.data[start + k])),

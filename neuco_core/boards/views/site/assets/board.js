@@ -63,7 +63,7 @@
     byId("chosen").hidden = !picked.size;
     byId("chosen-said").textContent = picked.size + " selected ";
     // What is focused must not lie under the header, which stays in place.
-    requestAnimationFrame(() => table.style.setProperty("--head", table.tHead.offsetHeight + "px"));
+    requestAnimationFrame(() => { table.parentNode.style.scrollPaddingTop = table.tHead.offsetHeight + 8 + "px"; });
   }
   function said() {
     const own = neuco.anew();
@@ -85,7 +85,7 @@
         const shown = line.cells[firstTask + i], marked = shown.classList.contains("marked");
         const level = ranked ? "-" : row.heat[at][i];
         const text = ranked ? (own.cell[row.id] || {})[tasks[i].id] : cell[at];
-        shown.textContent = (marked ? "~" : "") + neuco.text(column, text);
+        shown.textContent = (marked ? "≈" : "") + neuco.text(column, text);
         if (!marked) { shown.className = level === "-" ? "cell" : "cell h" + parseInt(level, 16); }
       });
     });
@@ -133,7 +133,7 @@
   }
 
   const choices = ["show", ...neuco.limits, ...neuco.choices];
-  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"] };
+  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"], "predicted": ["pred", "show"] };
   const taskBoxes = [...document.querySelectorAll("#choose [data-task]")];
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
@@ -143,19 +143,26 @@
     taskBoxes.forEach((box) => { box.checked = !off.includes(box.dataset.task); });
     if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
     table.classList.toggle("with-more", Boolean(state.more));
+    byId("ranking").classList.toggle("folded-away", Boolean(byId("far")) && !state.far);
+    // Predictions are of the first value alone.
+    const guessed = Boolean(state.pred) && state.show === cellColumns[0].key;
+    table.classList.toggle("with-predicted", guessed);
+    if (byId("predicted-said")) { byId("predicted-said").hidden = !guessed; }
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
-  let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key;
+  let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key + " ";
   table.classList.add("by-rank");
-  // Of a long table the first screens are drawn first, then the rest.
-  requestAnimationFrame(() => setTimeout(() => table.classList.add("ready")));
+  // Of a long table the first screens are drawn first, then the rest, when there is time.
+  const idle = window.requestIdleCallback || setTimeout;
+  window.addEventListener("load", () => setTimeout(() => idle(() => table.classList.add("ready"), { timeout: 2000 }), 100));
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }
     const wanted = state.sort + (ascending(state) ? " asc " : " desc ") + state.show;
     if (wanted !== sorted || again) { sort(state); sorted = wanted; }
-    if (state.show !== written || again) { cells(state); written = state.show; }
+    const text = state.show + " " + (neuco.data.anew && neuco.data.anew.cells === state.show ? choice.trim() : "");
+    if (text !== written) { cells(state); written = text; }
     filter(); chips(); controls(state);
   }
 
@@ -170,14 +177,14 @@
     return found;
   }
   function csv() {
-    const quote = (text) => '"' + String(text ?? "").replace(/"/g, '""') + '"';
+    // A cell that starts like a formula would be run by a spreadsheet.
+    const harmless = (value) => (typeof value === "string" && /^[=+\-@\t\r]/.test(value) ? "'" + value : value);
+    const quote = (value) => '"' + String(harmless(value) ?? "").replace(/"/g, '""') + '"';
     const shown = neuco.shownTasks(), all = fields(), isShown = (_, i) => shown[i];
     const names = tasks.filter(isShown).map((task) => task.id + " (" + neuco.state.show + ")");
     const lists = lines.filter((line) => !line.hidden).map((line) => {
       const row = rowOf(line);
-      // A cell that starts like a formula would be run by a spreadsheet.
-      const title = /^[=+\-@\t\r]/.test(row.title) ? "'" + row.title : row.title;
-      return [row.id, title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
+      return [row.id, row.title, ...all.map((field) => field[1](row)), ...row.cells.filter(isShown).map((cell) => cell && cell[place()])];
     });
     return [["method", "title", ...all.map((field) => field[0]), ...names], ...lists].map((cells) => cells.map(quote).join(",")).join("\n") + "\n";
   }
@@ -202,7 +209,12 @@
   choices.filter(byId).forEach((id) => byId(id).addEventListener("change", (event) => neuco.set({ [id]: event.target.value })));
   Object.keys(boxes).filter(byId).forEach((id) => {
     const [key, on] = boxes[id];
-    byId(id).addEventListener("change", (event) => neuco.set({ [key]: event.target.checked ? on : "" }));
+    byId(id).addEventListener("change", (event) => {
+      const opened = key === "pred" && event.target.checked && byId("far") ? { far: "show" } : {};
+      neuco.set({ [key]: event.target.checked ? on : "", ...opened });
+      // The empty cells may be far to the right.
+      if (key === "pred" && event.target.checked) { body.querySelector(".predicted").scrollIntoView({ block: "nearest", inline: "center" }); }
+    });
   });
   taskBoxes.forEach((box) => box.addEventListener("change", () => {
     neuco.set({ off: taskBoxes.filter((other) => !other.checked).map((other) => other.dataset.task).join(",") });

@@ -25,17 +25,17 @@
     });
     return node("label", {}, "ABCD"[k] + " ", select);
   }
-  // The difference on a task, or null where the splits are not known or not those of the same samples.
-  function difference(a, b) {
-    if (!a || !b || a.splits.length !== b.splits.length || a.samples !== b.samples) { return null; }
-    const list = (own) => arrays.array(own.splits.map((value) => value ?? NaN));
-    const [mean, low, high] = rule.paired_difference(list(a), list(b), a.share, arrays.array(neuco.data.quantiles));
-    return Number.isFinite(mean) ? { mean, low, high } : null;
+  // The difference to another method on each task, as it was computed when the site was made; null where there is none.
+  function differences(first, id) {
+    const known = (first.against || {})[id] || tasks.map(() => null);
+    return known.map((found) => found && { mean: found[0], low: found[1], high: found[2], p: found[4] });
   }
+  // By p for all tasks of the pair, as neuco compare says it.
   function better(found, task) {
-    if (!found || !(found.low > 0 || found.high < 0)) { return 0; }
-    return (found.low > 0) === task.greater_is_better ? 1 : -1;
+    if (!found || found.p > 0.05) { return 0; }
+    return (found.mean > 0) === task.greater_is_better ? 1 : -1;
   }
+  const chance = (p) => (p < 0.001 ? "p < 0.001" : "p = " + p.toFixed(3));
   function drawn(found, reach) {
     const x = (value) => (50 + 46 * value / reach) + "%";
     return draw("svg", { "class": "difference", "aria-hidden": "true" },
@@ -43,24 +43,24 @@
       draw("line", { x1: x(found.low), x2: x(found.high), y1: 10, y2: 10, "class": "whisker" }),
       draw("circle", { cx: x(found.mean), cy: 10, r: 4, "class": "dot" }));
   }
-  function cell(task, own, other, found, reach) {
+  function cell(task, own, other, found, reach, letter) {
     const text = (value) => neuco.text(score, value);
     if (!found) { return node("td", { "class": "number" }, own && other ? text(own[0] - other[0]) : "–"); }
-    const side = better(found, task), verdict = ["B better", "not separated", "A better"][side + 1];
+    const side = better(found, task), verdict = [letter + " better", "no difference shown", "A better"][side + 1];
     const words = (found.mean > 0 ? "+" : "") + text(found.mean) + " (" + text(found.low) + " to " + text(found.high) + ")";
-    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, drawn(found, reach), node("span", {}, words), node("small", {}, verdict));
+    return node("td", { "class": "gap" + (side > 0 ? " ahead" : side < 0 ? " behind" : "") }, node("div", {}, drawn(found, reach), node("span", {}, words), node("small", {}, chance(found.p) + ", " + verdict)));
   }
-  function table(ids, details) {
+  function table(ids, first) {
     const own = ids.map((id) => byName.get(id)), letter = (k) => "ABCD"[k];
     const named = (k) => node("th", { scope: "col", "class": "number named" }, node("b", {}, letter(k)), " " + own[k].title);
-    const gaps = tasks.map((task) => ids.map((_, k) => (k ? difference(details[0][task.id], details[k][task.id]) : null)));
+    const others = ids.map((id) => differences(first, id)), gaps = tasks.map((_, i) => others.map((own) => own[i]));
     const reach = Math.max(...gaps.flat().filter(Boolean).flatMap((found) => [Math.abs(found.low), Math.abs(found.high)]), 1e-9);
     const heads = [node("th", { scope: "col" }, "Task"), named(0),
       ...ids.slice(1).flatMap((_, k) => [named(k + 1), node("th", { scope: "col" }, "A − " + letter(k + 1))])];
     const number = (value) => node("td", { "class": "number" }, neuco.text(score, value));
     const lines = tasks.map((task, i) => node("tr", {}, node("th", { scope: "row" }, node("a", { href: "task/" + task.id + ".html" }, task.name), ...(task.greater_is_better ? [] : [node("small", {}, " lower is better")])),
       number(own[0].cells[i] && own[0].cells[i][0]),
-      ...own.slice(1).flatMap((row, k) => [number(row.cells[i] && row.cells[i][0]), cell(task, own[0].cells[i], row.cells[i], gaps[i][k + 1], reach)])));
+      ...own.slice(1).flatMap((row, k) => [number(row.cells[i] && row.cells[i][0]), cell(task, own[0].cells[i], row.cells[i], gaps[i][k + 1], reach, letter(k + 1))])));
     const wide = columns.filter((column) => ["number", "integer", "percent"].includes(column.format) && !neuco.data.more.includes(column.key));
     const whole = wide.map((column) => {
       const text = (row) => neuco.text(column, row.values[column.key]) + (row.intervals[column.key] ? " (" + row.intervals[column.key].map((end) => neuco.text(column, end)).join(" to ") + ")" : "");
@@ -69,9 +69,9 @@
     });
     const sums = own.slice(1).map((row, k) => {
       const sides = tasks.map((task, i) => better(gaps[i][k + 1], task)), count = (side) => sides.filter((found) => found === side).length;
-      return neuco.data.splits ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", not separated on " + count(0) + ". " : "";
+      return neuco.data.pairs ? own[0].title + " is better than " + row.title + " on " + count(1) + " tasks, worse on " + count(-1) + ", no difference shown on " + count(0) + ". " : "";
     });
-    const told = node("p", {}, ...(neuco.data.splits ? sums.flatMap((words) => [words, node("br")]) : ["Only means are known: differences have no intervals."]));
+    const told = node("p", {}, ...(neuco.data.pairs ? sums.flatMap((words) => [words, node("br")]) : [neuco.data.splits ? "Of so many methods only means are compared here; neuco compare tests their differences." : "Only means are known: differences have no intervals."]));
     const inner = node("table", { "class": "plain" }, node("thead", {}, node("tr", {}, ...heads)), node("tbody", {}, ...whole, ...lines));
     return [told, node("div", { "class": "scroll", tabindex: 0, role: "region", "aria-label": "Comparison of " + own.map((row) => row.title).join(", ") }, inner)];
   }
@@ -84,7 +84,7 @@
     const choices = node("div", { "class": "controls" }, ...Array.from({ length: Math.min(MOST, ids.length + 1, rows.length) }, (_, k) => choice(ids, k)));
     box.replaceChildren(choices);
     box.hidden = false;
-    neuco.need(neuco.data.splits ? ids : [], (details) => { if (shown === ids.join()) { box.replaceChildren(choices, ...table(ids, neuco.data.splits ? details : ids.map(() => ({})))); } });
+    neuco.need(neuco.data.pairs ? ids.slice(0, 1) : [], ([first]) => { if (shown === ids.join()) { box.replaceChildren(choices, ...table(ids, first || {})); } });
   }
   neuco.listen(update);
 })();

@@ -45,7 +45,7 @@
     const task = tasks[i];
     back = from;
     neuco.need(neuco.data.splits ? [row.id] : [], ([own]) => {
-      const found = own && own[task.id], close = node("button", { type: "button", "class": "quiet", id: "cell-close", autofocus: "" }, "Close");
+      const found = own && (own.tasks || {})[task.id], close = node("button", { type: "button", "class": "quiet", id: "cell-close", autofocus: "" }, "Close");
       close.addEventListener("click", () => dialog.close());
       const title = node("h2", { id: "cell-title" }, row.title + " on " + task.title);
       const values = terms(cellColumns.map((column, k) => [column.label, neuco.text(column, row.cells[i][k])]));

@@ -1,4 +1,4 @@
-// The drawings: profiles over the tasks, and two columns against each other. They show the methods that the table shows.
+// The drawings: intervals and groups, profiles over the tasks, two columns against each other. They show the methods that the table shows.
 "use strict";
 (() => {
   const HUES = 6, DASHES = 3, MANY = 60; // of more methods than that, bands are drawn and not lines
@@ -147,7 +147,66 @@
     legend(says, shown, colour);
   }
 
-  const figures = { parallel, scatter }, present = Object.keys(figures).filter(byId), drawn = {};
+  // Who is told apart: the interval of each rank, and a bar beside the methods of a group. Of many methods both are bands.
+  function forest() {
+    const shown = rows(), colour = colours(shown), says = byId("forest-says"), size = neuco.data.rows.filter((row) => row.values.rank !== null).length;
+    if (!shown.length) { nothing("forest", says, "No ranked method is shown."); return; }
+    const ends = (row) => row.intervals.rank || [row.values.rank, row.values.rank];
+    const place = new Map(shown.map((row, k) => [neuco.data.rows.indexOf(row), k]));
+    const runs = neuco.data.groups.map(([first, last]) => [...place].filter(([i]) => first <= i && i <= last).map(([, k]) => k)).filter((run) => run.length > 1);
+    (shown.length > MANY ? bands : lines)(shown, runs.map((run) => [run[0], run.at(-1)]), ends, colour, says, size);
+    legend(says, shown, colour, shown.length > MANY ? [neuco.node("span", { "class": "key band-key b0" }, "interval of the rank"), neuco.node("span", { "class": "key band-key reach" }, "not told apart")] : []);
+  }
+  const told = (row, ends) => "Rank " + row.values.rank + " (" + ends(row).join(" to ") + "): " + row.title;
+  function ticks(most, room) {
+    const step = [1, 2, 5, 10, 20, 50, 100, 200, 500].find((jump) => most / jump * 34 < room) || 1000;
+    return [1, ...Array.from({ length: Math.floor(most / step) }, (_, k) => (k + 1) * step)].filter((rank, k, all) => all.indexOf(rank) === k && (rank === 1 || rank - 1 >= step / 2));
+  }
+  function lines(shown, runs, ends, colour, says, most) {
+    // Groups overlap; each gets the first lane that is free.
+    const free = [], lane = runs.map(([first, last]) => { let k = free.findIndex((end) => end < first); if (k < 0) { k = free.length; } free[k] = last; return k; });
+    const width = widthOf("forest"), lanes = Math.min(9 * free.length, width * 0.15), names = Math.min(330, width * 0.42), left = names + 8 + lanes, right = 6, top = 24, row = 22;
+    const svg = canvas("forest", width, top + row * shown.length + 4, "Intervals of the ranks of " + shown.length + " methods, and " + runs.length + " groups that are not told apart");
+    const x = (rank) => left + 10 + (rank - 1) / Math.max(1, most - 1) * (width - left - right - 20), y = (k) => top + row * (k + 0.5);
+    ticks(most, width - left - right).forEach((rank) => {
+      svg.append(make("line", { x1: x(rank), x2: x(rank), y1: top, y2: top + row * shown.length, "class": "track" }));
+      svg.append(make("text", { x: x(rank), y: 14, "class": "axis middle" }, rank));
+    });
+    shown.forEach((own, k) => {
+      const group = make("g", { "class": "spot " + (colour[own.id] || "") }), [low, high] = ends(own), most = Math.floor(names / 6.1);
+      group.append(make("text", { x: names, y: y(k) + 4, "class": "axis end" }, own.title.length > most ? own.title.slice(0, most - 1) + "…" : own.title));
+      group.append(make("line", { x1: x(low), x2: x(high), y1: y(k), y2: y(k), "class": "interval" }), make("circle", { cx: x(own.values.rank), cy: y(k), r: 5 }));
+      point(group, says, told(own, ends));
+      svg.append(group);
+    });
+    runs.forEach(([first, last], i) => {
+      const at = names + 10 + lane[i] * lanes / free.length;
+      svg.append(make("line", { x1: at, x2: at, y1: y(first) - 7, y2: y(last) + 7, "class": "together" }));
+    });
+  }
+  function bands(shown, runs, ends, colour, says, most) {
+    const width = widthOf("forest"), left = 44, right = 14, top = 12, bottom = 340;
+    const svg = canvas("forest", width, bottom + 40, "Intervals of the ranks of " + shown.length + " methods, and how far each is not told apart");
+    const x = (k) => left + k / (shown.length - 1) * (width - left - right), y = (rank) => top + (rank - 1) / Math.max(1, most - 1) * (bottom - top);
+    const band = (from, to, look) => svg.append(make("path", { d: "M" + [...shown.map((_, k) => [x(k), y(from(k))]), ...shown.map((_, k) => [x(k), y(to(k))]).reverse()].map((spot) => spot.map((v) => v.toFixed(1)).join(" ")).join("L") + "Z", "class": "band " + look }));
+    const rank = (k) => shown[k].values.rank, holding = shown.map((_, k) => runs.filter(([first, last]) => first <= k && k <= last));
+    band((k) => Math.min(rank(k), ...holding[k].map(([first]) => rank(first))), (k) => Math.max(rank(k), ...holding[k].map(([, last]) => rank(last))), "reach");
+    band((k) => ends(shown[k])[0], (k) => ends(shown[k])[1], "b0");
+    ticks(most, bottom - top).forEach((tick) => svg.append(make("text", { x: left - 6, y: y(tick) + 4, "class": "axis end" }, tick)));
+    svg.append(make("text", { x: (left + width) / 2, y: bottom + 26, "class": "axis middle" }, "methods, in the order of the ranking"));
+    shown.forEach((own, k) => {
+      if (!colour[own.id]) { return; }
+      const group = make("g", { "class": "spot " + colour[own.id] }), [low, high] = ends(own);
+      group.append(make("line", { x1: x(k), x2: x(k), y1: y(low), y2: y(high) }), make("circle", { cx: x(k), cy: y(rank(k)), r: 5 }));
+      svg.append(group);
+    });
+    svg.addEventListener("pointermove", (event) => {
+      const share = (event.clientX - svg.getBoundingClientRect().left - left) / (width - left - right);
+      says.nextSibling.textContent = told(shown[Math.max(0, Math.min(shown.length - 1, Math.round(share * (shown.length - 1))))], ends);
+    });
+  }
+
+  const figures = { forest, parallel, scatter }, present = Object.keys(figures).filter(byId), drawn = {};
   // A drawing is made when its tab is open, as wide as it is then.
   function draw() {
     present.filter((id) => byId(id).closest("[data-open]")).forEach((id) => { figures[id](); drawn[id] = byId(id).clientWidth; });

@@ -4,7 +4,7 @@ const neuco = (() => {
   const data = JSON.parse(document.getElementById("board-data").textContent);
   const panels = [...document.querySelectorAll("#tabs a")].map((link) => link.hash.slice(1));
   const shows = data.cellColumns.map((column) => column.key);
-  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "" };
+  const defaults = { tab: panels[0], sort: "rank", dir: "", q: "", show: shows[0] || "", base: "", pick: "", more: "", lap: "", off: "", out: "", far: "", cap: "", pred: "" };
   // A filter for each column of counts: max-dim=64 shows embeddings of at most 64 numbers.
   const limits = data.limits.map((column) => "max-" + column.key);
   // A filter for each fact of few words: is-confirmed=yes.
@@ -30,7 +30,11 @@ const neuco = (() => {
     keep("base", ["hide"]);
     keep("lap", ["hide"]);
     keep("more", ["show"]);
-    choices.forEach((choice, i) => keep(choice, data.rows.map((row) => word(row, i))));
+    keep("far", ["show"]);
+    // Predictions stand in the cells of tasks: where these are folded away, so are they.
+    keep("pred", data.axes.length && !found.far ? [] : ["show"]);
+    keep("cap", data.axes);
+    choices.forEach((choice, i) => keep(choice, data.rows.flatMap((row) => words(row, i))));
     limits.forEach((limit, i) => keep(limit, data.rows.map((row) => String(row.values[data.limits[i].key])).filter(Number)));
     some("pick", ids);
     some("out", data.anew ? data.anew.methods : []);
@@ -41,8 +45,8 @@ const neuco = (() => {
     keep("dir", found.sort === sorted ? ["asc", "desc"] : []);
     return found;
   }
-  // A fact of a row; what nobody has said is unknown, and a reader may ask for that, too.
-  function word(row, i) { return row.values[data.choices[i].key] || "unknown"; }
+  // The words of a fact; what nobody has said is unknown, and a reader may ask for that, too.
+  function words(row, i) { return (row.values[data.choices[i].key] || "unknown").split(", "); }
   // "#history" and the like lead to a place on the page: the tab that holds it is opened.
   function panelOf(id) {
     const node = id && document.getElementById(id);
@@ -61,6 +65,10 @@ const neuco = (() => {
       if (open) { link.setAttribute("aria-current", "true"); } else { link.removeAttribute("aria-current"); }
     });
     listeners.forEach((listener) => listener(state));
+    if (state.tab !== panels[0]) {
+      const tabs = document.getElementById("tabs"), link = tabs.querySelector("[aria-current]");
+      tabs.scrollLeft = link.offsetLeft - tabs.offsetLeft - (tabs.clientWidth - link.offsetWidth) / 2; // a phone has no room for all
+    }
   }
   function set(changes) { mend(Object.assign(state, changes)); write(); tell(); }
 
@@ -140,7 +148,7 @@ const neuco = (() => {
       return state.q.toLowerCase().split(/\s+/).every((part) => row.find.includes(part))
         && !(state.base && row.base) && !list(state.out).includes(row.id)
         && !(state.lap && Object.keys(row.overlaps).length)
-        && choices.every((choice, i) => !state[choice] || word(row, i) === state[choice])
+        && choices.every((choice, i) => !state[choice] || words(row, i).includes(state[choice]))
         && limits.every((limit, i) => {
           const value = row.values[data.limits[i].key];
           return !state[limit] || (value !== null && value <= Number(state[limit]));
@@ -148,7 +156,7 @@ const neuco = (() => {
     },
     shownTasks: () => data.tasks.map((task) => !list(state.off).includes(task.id)),
     // What is behind the cells of methods is in files of their own, one for each method; each is loaded once.
-    give(id, tasks) { given[id] = tasks; },
+    give(id, own) { given[id] = own; },
     need(ids, then) {
       Promise.all(ids.map((id) => waiting[id] ||= new Promise((done) => {
         const script = Object.assign(document.createElement("script"), { src: "method/" + id + ".js", onload: done, onerror: done });

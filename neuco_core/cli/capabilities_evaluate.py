@@ -1,0 +1,187 @@
+"""``neuco capabilities evaluate`` and ``encoders``: how well known scores are predicted from the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from neuco_core.cli.output import echo_json, json_option, say, table
+from neuco_core.text import counted
+
+if TYPE_CHECKING:
+    from neuco_core.capabilities.evaluate import Outcome, Protocol
+    from neuco_core.capabilities.table import Table
+
+F = TypeVar("F", bound=Callable[..., Any])
+NAMES = ("mean", "additive", "factors-2", "factors-3", "l2-5", "neuco")
+OURS = "neuco"
+NEW = ("mean", "additive", "l2-5", OURS)  # compared on methods with few results
+source_argument = click.argument("source", metavar="BOARD|FILE|paper")
+least_option = click.option(
+    "--least", type=click.IntRange(min=2), default=5, show_default=True, help="Leave out who has fewer results."
+)
+BOTH = ("honest", "paper")
+
+
+def seeds_option(default: int) -> Callable[[F], F]:
+    words = "Folds, draws and starts; means are shown."
+    return click.option("--seeds", type=click.IntRange(min=1), default=default, show_default=True, help=words)
+
+
+@click.command()
+@source_argument
+@least_option
+@click.option("--models", default=",".join(NAMES), show_default=True, help="Also l2-3, cosine-5, poincare-5 and so on.")
+@click.option("--protocol", type=click.Choice([*BOTH, "both"]), default="both", show_default=True)
+@click.option("--cold-start/--no-cold-start", default=True, show_default=True, help="Methods with few results, too.")
+@seeds_option(1)
+@json_option
+def evaluate(source: str, least: int, models: str, protocol: str, cold_start: bool, seeds: int, as_json: bool) -> None:
+    """How well known scores are predicted from the others, ten at a time, by several models.
+
+    Errors are squared gaps to a task's best score, in units of the distance of its best and worst. The paper's
+    protocol computes gaps from the whole table, which tells a part of the answer; the honest one shows nothing but
+    other scores. Then every method in turn is new, but for a few results.
+    """
+    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+    from neuco_core.capabilities.models import model
+    from neuco_core.cli.capabilities import open_table
+
+    known = open_table(source, least)
+    names = [name.strip() for name in models.split(",") if name.strip()]
+    for name in names:
+        model(name)  # a wrong name is told before minutes of work
+    chosen: tuple[Any, ...] = BOTH if protocol == "both" else (protocol,)
+    with threadpool_limits(1):  # two threads on matrices of this size take longer than one
+        rows = [row for one in chosen for row in _cross_validated(known, names, one, seeds)]
+        few = [row for one in chosen for row in _new_methods(known, one, seeds)] if cold_start else []
+    if as_json:
+        size = {"methods": len(known.methods), "tasks": len(known.tasks), "scores": int(known.known.sum())}
+        echo_json({**size, "models": rows, "cold_start": few})
+        return
+    _show_models(rows)
+    say(
+        f"{known.known.sum()} scores of {len(known.methods)} methods on {len(known.tasks)} tasks, ten hidden at a "
+        "time. Intervals of differences: methods and tasks resampled."
+    )
+    if few:
+        click.echo()
+        _show_new(few)
+
+
+def _cross_validated(known: Table, names: Sequence[str], protocol: Protocol, seeds: int) -> list[dict[str, Any]]:
+    from neuco_core.capabilities.evaluate import cross_validate, difference
+
+    runs = [[cross_validate(known, name, protocol, seed) for seed in range(seeds)] for name in names]
+    best = min(runs, key=lambda outcomes: _mean(outcomes, "mse") or 0.0)
+    return [
+        {"protocol": protocol, "model": name, "mse": _mean(one, "mse"), "spearman": _mean(one, "order")}
+        | {"coverage": _mean(one, "coverage"), "worse": None if one is best else difference(one, best)}
+        for name, one in zip(names, runs, strict=True)
+    ]
+
+
+def _mean(outcomes: Sequence[Outcome], what: str) -> float | None:
+    found = [getattr(one, what) for one in outcomes]
+    return None if None in found else sum(found) / len(found)
+
+
+def _new_methods(known: Table, protocol: Protocol, seeds: int) -> list[dict[str, Any]]:
+    """By number of known results, the error of each model; the last with results that ``suggest`` chose."""
+    from neuco_core.capabilities.evaluate import cold_start
+
+    runs = {name: [cold_start(known, name, protocol, seed) for seed in range(seeds)] for name in NEW}
+    if protocol == "honest":
+        chosen = [cold_start(known, OURS, protocol, seed, suggested=True) for seed in range(seeds)]
+        runs[f"{OURS}, suggested"] = chosen
+    rows = []
+    for count in runs[OURS][0]:
+        by_name = {name: [one[count] for one in run] for name, run in runs.items()}
+        row: dict[str, Any] = {"protocol": protocol, "known": count, "coverage": _mean(by_name[OURS], "coverage")}
+        row["scores"] = sum(len(one.cells) for one in by_name[OURS])
+        for what in ("mse", "by_method"):
+            row[what] = {name: _mean(outcomes, what) for name, outcomes in by_name.items()}
+        rows.append(row)
+    return rows
+
+
+def _show_models(rows: Sequence[dict[str, Any]]) -> None:
+    head = ["protocol", "model", "MSE", "Spearman", "in 95 % interval", "worse than the best by"]
+    lines = [
+        [row["protocol"], row["model"], f"{row['mse']:.4f}", *_order_and_coverage(row), _interval(row["worse"])]
+        for row in rows
+    ]
+    click.echo(table(head, lines, (2, 3, 4, 5), drop=(4, 3)))
+
+
+def _order_and_coverage(row: dict[str, Any]) -> list[str]:
+    return [_or_dash(row["spearman"], ".3f"), _or_dash(row["coverage"], ".1%")]
+
+
+def _errors(row: dict[str, Any], names: Sequence[str]) -> list[str]:
+    return [_or_dash(row["mse"].get(name), ".4f") for name in names]
+
+
+def _show_new(rows: Sequence[dict[str, Any]]) -> None:
+    names = list(rows[0]["mse"])
+    lines = [
+        [row["protocol"], str(row["known"]), *_errors(row, names), _or_dash(row["coverage"], ".1%")] for row in rows
+    ]
+    head = ["protocol", "known", *names, "in 95 % interval"]
+    click.echo(table(head, lines, tuple(range(1, len(head))), drop=()))
+    say(
+        f"MSE for {rows[0]['scores']} scores of methods that are new but for at most so many results, drawn at random; "
+        "'suggested' ones in the order of `suggest`."
+    )
+    if names[-1] != OURS:
+        say(_saved([row for row in rows if names[-1] in row["mse"]], names[-1]))
+
+
+def _saved(rows: Sequence[dict[str, Any]], suggested: str) -> str:
+    """How many results of ``suggest`` do what the most at random did."""
+    most = rows[-1]
+    enough = [row["known"] for row in rows if row["mse"][suggested] <= most["mse"][OURS]]
+    if not enough or enough[0] == most["known"]:
+        return f"`suggest` saved nothing: only {most['known']} results of it do what as many drawn at random do."
+    return f"`suggest` reached the error of {most['known']} results drawn at random with {enough[0]}."
+
+
+@click.command()
+@source_argument
+@least_option
+@seeds_option(10)
+@click.option("--protocol", type=click.Choice(BOTH), default="paper", show_default=True)
+@json_option
+def encoders(source: str, least: int, seeds: int, protocol: Protocol, as_json: bool) -> None:
+    """The encoders of the capabilities-encoding paper, and whether a table supports its choice among them.
+
+    The paper chose Euclidean distance (l2) in five dimensions. It is supported against another encoder if the 95 %
+    interval of how much larger the other's error is lies above 0; the opposite is, if it lies below.
+    """
+    from neuco_core.capabilities.claims import encoders as compared
+    from neuco_core.cli.capabilities import open_table
+
+    found = compared(open_table(source, least), seeds, protocol)
+    if as_json:
+        echo_json([asdict(one) | {"verdict": one.claim.verdict if one.claim else None} for one in found])
+        return
+    lines = [
+        [one.name, f"{one.mse:.4f}", f"{one.deviation:.4f}"]
+        + ([_interval((c.more, c.low, c.high)), c.verdict] if (c := one.claim) else ["–", "the paper's choice"])
+        for one in found
+    ]
+    better = f"{found[0].name} is better"
+    click.echo(table(["encoder", "MSE", "SD of seeds", "error above the choice", better], lines, (1, 2, 3), drop=()))
+    say(f"Means of {counted(seeds, 'seed')}. Intervals: 95 %, methods, tasks and seeds resampled.")
+
+
+def _interval(found: Sequence[float] | None) -> str:
+    return "–" if found is None else "{:.4f} ({:.4f} to {:.4f})".format(*found)
+
+
+def _or_dash(value: float | None, how: str) -> str:
+    return "–" if value is None else format(value, how)
