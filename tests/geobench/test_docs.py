@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.geobench import HEADS
 from neuco_core.cli.geobench import geobench
 from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
 from neuco_core.geobench.iqm import OURS
@@ -74,3 +75,14 @@ def test_figures_are_those_of_the_code(text: str, root: Path) -> None:
     assert f"up to {max(abs(pair.ours.value - pair.official) for pair in every):.3f}." in plain
     options = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
     assert set(load_board("capabilities").options) <= options
+
+
+def test_the_table_of_coverage_has_the_columns_of_the_benchmark_and_shows_what_is_asked(text: str) -> None:
+    head, _, *lines = text[text.index("| capability | ± published") :].split("\n\n", maxsplit=1)[0].splitlines()
+    assert head == f"| {' | '.join(HEADS)} |"
+    rows = {
+        cells[1]: dict(zip(HEADS, cells[1:], strict=False)) for cells in (re.split(r"\s*\|\s*", ln) for ln in lines)
+    }
+    assert list(rows) == [*CAPABILITIES, "all"]
+    assert all(93 <= float(row["interval"].rstrip("%")) <= 97 for row in rows.values())
+    assert all(float(row["ranks"].partition("%")[0]) > 95 for row in rows.values())
