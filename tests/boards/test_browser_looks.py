@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from neuco_core.boards.views.site import board_table
 from neuco_core.boards.views.site.write import write_site
 from tests.boards.conftest import Reader, reading
 from tests.boards.site_source import IMAGE, made_source
@@ -157,7 +158,8 @@ def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
     assert page.locator("#forest .interval").count() == sum("m00" in row.method for row in board.ranked)
 
 
-def test_of_many_methods_both_are_bands(browser: Any, tmp_path: Path) -> None:
+def test_of_many_methods_both_are_bands(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(board_table, "LONG", 50)
     write_site([made_source(methods=64, tasks=2, replicates=50)], tmp_path)
     for found in reading(browser, tmp_path):
         page = found.open(BOARD + "#robustness")
@@ -168,6 +170,9 @@ def test_of_many_methods_both_are_bands(browser: Any, tmp_path: Path) -> None:
         assert page.locator("#forest-says + .pointed").inner_text().startswith("Rank 2 (")
         page.locator("#tabs a", has_text="Compare").click()
         assert "only means are compared" in page.locator("#compared").inner_text()
+        page.locator("#tabs a", has_text="Ranking").click()
+        page.locator("#board.long.ready").wait_for()  # then the rest of the rows is there, too
+        assert page.locator("#board tbody tr:visible").count() == 64
 
 
 def test_pointing_at_a_dot_leaves_the_legend(reader: Reader) -> None:

@@ -153,9 +153,10 @@
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
   let ranked = "", sorted = "rank asc " + neuco.state.show, written = (cellColumns[0] || {}).key + " ";
   table.classList.add("by-rank");
-  // Of a long table the first screens are drawn first, then the rest, when there is time.
-  const idle = window.requestIdleCallback || setTimeout;
-  window.addEventListener("load", () => setTimeout(() => idle(() => table.classList.add("ready"), { timeout: 2000 }), 100));
+  // Of a long table the first screens are drawn first; the rest when the reader has begun, or goes there.
+  const whole = () => table.classList.add("ready");
+  window.addEventListener("load", () => setTimeout(whole, 300));
+  table.parentNode.addEventListener("scroll", whole, { once: true });
   function update(state) {
     const choice = state.off + " " + state.out, again = choice.trim() !== ranked.trim();
     if (again) { ranks(); ranked = choice; }
