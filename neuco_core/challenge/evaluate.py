@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.challenge.outcome import Code, Outcome
-from neuco_core.challenge.rules import Challenge
+from neuco_core.challenge.rules import Challenge, Limits
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, ScoreError
 from neuco_core.protocol import Protocol, load_protocol
@@ -28,7 +28,7 @@ from neuco_core.scoring.scorer import Score, score
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.tables.labels import Labels
-from neuco_core.text import join_names
+from neuco_core.text import counted, join_names
 
 # No probe overflows below it. Were larger values allowed, one could be put on a single id to see whether the scoring
 # fails: it would if the id had a label, and not if it were a decoy.
@@ -66,7 +66,9 @@ class PhaseError(NeucoError):
 def hidden(challenge: Challenge, phase: str, seed: int) -> Hidden:
     """Read ids and labels of a phase and check that they fit."""
     rules, ids = challenge.phase(phase), challenge.ids(phase)
-    known = frozenset(ids)
+    known = challenge.used(phase)
+    if strangers := known - set(ids):
+        raise PhaseError(f"{counted(len(strangers), 'used id')} of phase {phase} not asked for", got=min(strangers))
     try:
         tasks = {name: challenge.task(name) for name in rules.tasks}
         labels = {name: _kept(task.labels(), known) for name, task in tasks.items()}
@@ -101,7 +103,7 @@ def evaluate(
     Whatever the file is at fault for becomes an outcome; what is the hosts' fault is raised.
     """
     try:
-        embeddings = check(challenge, phase.ids, path)
+        embeddings = check(path, phase.ids, challenge.limits)
     except FaultError as error:
         return Evaluation(Outcome(error.code, detail=str(error)))
     used = chosen(embeddings, phase.used)
@@ -150,12 +152,12 @@ class FaultError(DataError):
         self.code = code
 
 
-def check(challenge: Challenge, ids: tuple[str, ...], path: Path) -> Embeddings:
+def check(path: Path, ids: tuple[str, ...], limits: Limits) -> Embeddings:
     """The embeddings of a file, or a ``FaultError``. It needs nothing that is hidden, so that teams can run it, too."""
-    if path.stat().st_size > challenge.limits.bytes:
-        raise FaultError("size", "the file is too large", expected=f"at most {challenge.limits.bytes} bytes")
+    if path.stat().st_size > limits.bytes:
+        raise FaultError("size", "the file is too large", expected=f"at most {limits.bytes} bytes")
     try:
-        embeddings = read_embeddings(path, strict=True, dim=challenge.limits.dim)
+        embeddings = read_embeddings(path, strict=True, dim=limits.dim)
     except (NeucoError, OSError, MemoryError, ValueError) as error:
         raise FaultError("format", f"not embeddings: {error}") from error
     largest = float(np.abs(embeddings.values).max())

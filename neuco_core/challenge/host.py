@@ -13,10 +13,10 @@ from typing import Any
 from neuco_core.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import Upload, file_path
-from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, Submission, visible_at
+from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, Submission, is_visible
 from neuco_core.challenge.outcome import MESSAGES, Outcome
 from neuco_core.challenge.rules import Challenge, load_challenge
-from neuco_core.challenge.seal import Secrets, broken_seals, read_seal, read_secrets
+from neuco_core.challenge.seal import Secrets, check_seal, read_secrets
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.records.model import Record
@@ -34,10 +34,7 @@ class Host:
     def __init__(self, folder: str | Path) -> None:
         self.challenge: Challenge = load_challenge(folder)
         self._secrets: Secrets = read_secrets(self.challenge)
-        broken = broken_seals(self.challenge, self._secrets, read_seal(self.challenge))
-        if broken:
-            hint = "Bring back what was sealed; a change needs a new challenge"
-            raise DataError(f"changed since it was sealed: {', '.join(broken)}", where=folder, hint=hint)
+        check_seal(self.challenge, self._secrets)
         self._phases: dict[str, Hidden] = {}
 
     @cached_property
@@ -163,8 +160,7 @@ class Host:
         own = self.journal.get(number)
         if own.team != team:
             raise UnknownIdError("submission", str(number), ())
-        at = visible_at(own, self.challenge.limits.tick)
-        seen = at is not None and at <= (now or datetime.now(UTC))
+        seen = is_visible(own, self.challenge, now or datetime.now(UTC))
         return {
             "submission": own.id,
             "phase": own.phase,

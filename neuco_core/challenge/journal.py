@@ -286,6 +286,12 @@ def whole_second(moment: datetime, tick: int) -> datetime:
     return datetime.fromtimestamp((moment.timestamp() // tick + 1) * tick, UTC)
 
 
+def is_visible(own: Submission, challenge: Challenge, now: datetime) -> bool:
+    """Whether a team may see the answer now. After the end of a phase no time can tell anything any more."""
+    at = visible_at(own, challenge.limits.tick)
+    return at is not None and (at <= now or challenge.phase(own.phase).end <= now)
+
+
 def visible_at(own: Submission, tick: int) -> datetime | None:
     """When a team may see the answer: at the second tick after its receipt, or the next one after it was finished.
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import json
+import secrets
 import tomllib
 from collections.abc import Iterator
 from datetime import datetime
@@ -17,8 +19,8 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from neuco_core._validate import ID
-from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
-from neuco_core.files import read_limited
+from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, UsageError
+from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import jsonable
 from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
 from neuco_core.specs import Remote, Task
@@ -63,17 +65,21 @@ class Team(Rule, frozen=True):
 class Phase(Rule, frozen=True):
     """A part of the challenge, with tasks and quotas of its own.
 
-    ``ids`` is a file with the ids that every submission must have, one a line. Those without a label in any task are
-    decoys: asked for, and never used. ``k`` splits are drawn with a secret seed that all submissions share. Of a team's
-    public submissions the ``ranked`` one counts for its rank, and ``mean_q`` says which one's mean Q is shown. Only
-    teams with a score in all phases ``after`` which this one comes are ranked. Up to ``failed_probes`` splits may lack
-    a score. ``visible`` says whether there is a board before the end.
+    ``ids`` is a file with the ids that every submission must have, one a line; ``used``, if it is given, a secret one
+    with those that count. Ids that are not used, or have no label in any task, are decoys: asked for, and never looked
+    at. ``k`` splits are drawn with a secret seed that all submissions share. Up to
+    ``failed_probes`` of them may lack a score.
+
+    Of a team's public submissions the ``ranked`` one counts for its rank, which is made by ``rank_by``; ``mean_q`` says
+    which one's mean Q is shown. Only teams with a score in all phases ``after`` which this one comes are ranked.
+    ``visible`` says whether there is a board before the end.
     """
 
     start: Moment
     end: Moment
     tasks: Annotated[tuple[Id, ...], Meta(min_length=1)]
     ids: str
+    used: str | None = None
     k: Annotated[int, Meta(ge=2, le=10_000)] = 40
     protocol: str = DEFAULT_PROTOCOL
     per_day: Positive = 10
@@ -83,6 +89,7 @@ class Phase(Rule, frozen=True):
     visible: bool = True
     ranked: Literal["last", "best"] = "last"
     mean_q: Literal["last", "best"] = "best"
+    rank_by: Literal["weighted", "mean_q"] = "weighted"
     after: tuple[Id, ...] = ()
     failed_probes: Annotated[int, Meta(ge=0)] = 3
 
@@ -150,15 +157,15 @@ class Challenge(Rule, frozen=True):
 
     def ids(self, phase: str) -> tuple[str, ...]:
         """The ids that every submission of a phase must have."""
-        path = Path(self.folder, self.phase(phase).ids)
-        try:
-            lines = read_limited(path, LARGEST_IDS).decode().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise DataError(f"the ids cannot be read: {error}", where=path) from error
-        ids = tuple(line.strip() for line in lines if line.strip())
-        if len(set(ids)) < len(ids) or not ids:
-            raise DataError("bad ids", where=path, expected="one id a line, each once", got=f"{len(ids)} lines")
-        return ids
+        return self._listed(self.phase(phase).ids)
+
+    def used(self, phase: str) -> frozenset[str]:
+        """The ids that count in a phase, if they have a label."""
+        own = self.phase(phase)
+        return frozenset(self._listed(own.used or own.ids))
+
+    def _listed(self, name: str) -> tuple[str, ...]:
+        return read_ids(Path(self.folder, name))
 
     def task(self, name: str) -> Task:
         """A hidden task: as ``tasks`` has it, or else one of an installed (private) package."""
@@ -195,8 +202,41 @@ class Challenge(Rule, frozen=True):
         """What teams may know: of the tasks their number, of other teams their names."""
         plain = self.rules()
         phases = {name: {**own, "tasks": len(own["tasks"])} for name, own in plain.pop("phases").items()}
+        for own in phases.values():
+            del own["used"]
         del plain["tasks"]
         return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """The ids in a file, one a line."""
+    try:
+        lines = read_limited(path, LARGEST_IDS).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the ids cannot be read: {error}", where=path) from error
+    ids = tuple(line.strip() for line in lines if line.strip())
+    if len(set(ids)) < len(ids) or not ids:
+        raise DataError("bad ids", where=path, expected="one id a line, each once", got=f"{len(ids)} lines")
+    return ids
+
+
+def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -> str:
+    """Enter a team into the rules; gives its token, which is shown once and stored nowhere."""
+    challenge, path = load_challenge(folder), Path(folder, RULES)
+    if name in challenge.teams:
+        raise UsageError(f"there is a team {name!r} already", where=path)
+    token = new_token()
+    team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
+    lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title)}", f'token = "{team.token}"']
+    text = "\n".join([*lines, *(["host = true"] if host else [])]) + "\n"
+    before = path.read_bytes()
+    write_atomic(path, before.rstrip(b"\n") + b"\n" + text.encode())
+    try:
+        load_challenge(folder)
+    except NeucoError:
+        write_atomic(path, before)  # a name that is no id
+        raise
+    return token
 
 
 def token_hash(token: str) -> str:
@@ -205,8 +245,6 @@ def token_hash(token: str) -> str:
 
 
 def new_token() -> str:
-    import secrets
-
     return secrets.token_urlsafe(32)
 
 
@@ -239,6 +277,8 @@ def _faults(challenge: Challenge) -> Iterator[str]:
     for name, phase in challenge.phases.items():
         if phase.start >= phase.end:
             yield f"phase {name} ends before it starts"
+        if phase.visible and phase.feedback == "none":
+            yield f"phase {name} has a visible board and no feedback: the board would tell; set visible = false"
         if phase.in_all < phase.per_day:
             yield f"phase {name}: per_day is {phase.per_day}, more than in_all, {phase.in_all}"
         if twice := {task for task in phase.tasks if phase.tasks.count(task) > 1}:

@@ -18,7 +18,7 @@ from msgspec import Struct
 from neuco_core.challenge.rules import Challenge, Hash
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import canonical, dump
+from neuco_core.jsonio import canonical, dump, hashed
 
 SECRETS = "secrets.json"
 SEAL = "seal.json"
@@ -44,8 +44,8 @@ def contents(challenge: Challenge, seeds: dict[str, int]) -> dict[str, str]:
     """All that is committed to. Tasks are numbered, since even their names are hidden."""
     found: dict[str, Any] = {"rules": challenge.rules()}
     for name in challenge.phases:
-        listed = hashlib.sha256("\n".join(challenge.ids(name)).encode()).hexdigest()
-        found |= {f"ids/{name}": listed, f"seed/{name}": seeds.get(name)}
+        found |= {f"ids/{name}": hashed(challenge.ids(name)), f"used/{name}": hashed(sorted(challenge.used(name)))}
+        found[f"seed/{name}"] = seeds.get(name)
     names = sorted({task for phase in challenge.phases.values() for task in phase.tasks})
     for number, name in enumerate(names, 1):
         task = challenge.task(name)
@@ -95,20 +95,28 @@ def read_seal(challenge: Challenge) -> Seal:
 
 def _read(path: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(read_limited(path, LARGEST), type=kind)
+        data = read_limited(path, LARGEST)
+        found = msgspec.json.decode(data, type=kind)
     except FileNotFoundError as error:
         hint = f"Run: neuco challenge seal {path.parents[1]}"
         raise DataError("the challenge is not sealed yet", where=path, hint=hint) from error
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise DataError(f"not a {kind.__name__.lower()} file: {error}", where=path) from error
+    if dump(msgspec.to_builtins(found)) != data:
+        raise DataError("edited since it was written", where=path)
+    return found
 
 
-def broken_seals(challenge: Challenge, known: Secrets, published: Seal) -> list[str]:
-    """The commitments that what is there now does not keep, by name; none if nothing was moved."""
-    found = contents(challenge, known.seeds)
+def check_seal(challenge: Challenge, known: Secrets) -> None:
+    """Raise unless everything that was committed to is still the same."""
+    published, found = read_seal(challenge), contents(challenge, known.seeds)
     names = sorted(found.keys() | published.commitments.keys() | known.salts.keys())
-    return [
+    broken = [
         name
         for name in names
         if name not in found or commitment(known.salts.get(name, ""), found[name]) != published.commitments.get(name)
     ]
+    if broken or published.challenge != challenge.id:
+        hint = "Bring back what was sealed; a change needs a new challenge"
+        what = f"changed since it was sealed: {', '.join(broken) or 'the name'}"
+        raise DataError(what, where=challenge.folder, hint=hint)

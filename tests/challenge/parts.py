@@ -66,9 +66,7 @@ def labelled() -> list[int]:
     return sorted(np.random.default_rng(8).permutation(len(IDS))[:SAMPLES].tolist())
 
 
-def make_challenge(
-    folder: Path, *, teams: tuple[str, ...] = ("alpha", "beta"), rules: str = "", **changes: str
-) -> Path:
+def make_challenge(folder: Path, changes: dict[str, str] | None = None, *, teams: tuple[str, ...] = TEAMS) -> Path:
     """Write and seal a challenge; ``changes`` replace text in its rules."""
     hidden = folder / "private" / "labels"
     hidden.mkdir(parents=True)

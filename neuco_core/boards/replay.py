@@ -1,0 +1,54 @@
+"""A ranking over time, from dated tables of ranks and numbers: who moved, and because of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from neuco_core.boards.history import Change, Version
+from neuco_core.boards.model import Part, plain
+from neuco_core.jsonio import digest
+
+
+class Standing(Part, frozen=True, array_like=True):
+    """A rank, or none for who does not compete, and the number that stood beside it."""
+
+    rank: int | None
+    value: float
+
+
+class Snapshot(Part, frozen=True):
+    """A table as it was at a moment, by the name of the team."""
+
+    at: str
+    teams: dict[str, Standing]
+
+
+def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
+    """A version for each table that differs from the one before."""
+    found: list[Version] = []
+    before: dict[str, Standing] = {}
+    for snapshot in snapshots:
+        changes = tuple(moves(before, snapshot.teams))
+        if changes:
+            ranks = {name: own.rank for name, own in sorted(snapshot.teams.items()) if own.rank is not None}
+            previous = digest(plain(found[-1])) if found else ""
+            found.append(Version(len(found) + 1, digest(plain(snapshot)), ranks, changes, previous, snapshot.at))
+            before = snapshot.teams
+    return tuple(found)
+
+
+def moves(before: dict[str, Standing], after: dict[str, Standing]) -> Iterator[Change]:
+    """Causes first: those who came, went, or have another number. Everybody else who moved did so because of them."""
+    new = [name for name in after if name not in before]
+    gone = [name for name in before if name not in after]
+    other = [name for name in after if name in before and after[name].value != before[name].value]
+    yield from (Change("new-method", name, after=after[name].rank, why=f"{after[name].value:.3f}") for name in new)
+    yield from (Change("gone-method", name, before[name].rank) for name in gone)
+    for name in other:
+        why = f"{before[name].value:.3f} → {after[name].value:.3f}"
+        yield Change("rescored", name, before[name].rank, after[name].rank, why)
+    causes = {*new, *gone, *other}
+    for name in (name for name in after if name in before and after[name].rank != before[name].rank):
+        others = sorted(causes - {name})
+        why = "its own number changed" if name in causes else "caused by others: " + ", ".join(others)
+        yield Change("moved", name, before[name].rank, after[name].rank, why if causes else "nobody's number changed")
