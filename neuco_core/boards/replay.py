@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from neuco_core.boards.history import Change, Version
 from neuco_core.boards.model import Part, plain
@@ -17,10 +17,11 @@ class Standing(Part, frozen=True, array_like=True):
 
 
 class Snapshot(Part, frozen=True):
-    """A table as it was at a moment, by the name of the team."""
+    """A table as it was at a moment, by team; ``by`` are those who brought it about, if that is known."""
 
     at: str
     teams: dict[str, Standing]
+    by: tuple[str, ...] = ()
 
 
 def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
@@ -28,7 +29,7 @@ def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
     found: list[Version] = []
     before: dict[str, Standing] = {}
     for snapshot in snapshots:
-        changes = tuple(moves(before, snapshot.teams))
+        changes = tuple(moves(before, snapshot))
         if changes:
             ranks = {name: own.rank for name, own in sorted(snapshot.teams.items()) if own.rank is not None}
             previous = digest(plain(found[-1])) if found else ""
@@ -37,18 +38,25 @@ def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
     return tuple(found)
 
 
-def moves(before: dict[str, Standing], after: dict[str, Standing]) -> Iterator[Change]:
+def moves(before: Mapping[str, Standing], snapshot: Snapshot) -> Iterator[Change]:
     """Causes first: those who came, went, or have another number. Everybody else who moved did so because of them."""
+    after = snapshot.teams
     new = [name for name in after if name not in before]
     gone = [name for name in before if name not in after]
     other = [name for name in after if name in before and after[name].value != before[name].value]
-    yield from (Change("new-method", name, after=after[name].rank, why=f"{after[name].value:.3f}") for name in new)
-    yield from (Change("gone-method", name, before[name].rank) for name in gone)
+    for name in new:
+        kind = "new-method" if after[name].rank else "rescored"  # who does not compete has no rank to be new at
+        yield Change(kind, name, after=after[name].rank, why=f"{after[name].value:.3f}")
+    yield from (Change("gone-method", name, before[name].rank) for name in gone if before[name].rank)
     for name in other:
         why = f"{before[name].value:.3f} → {after[name].value:.3f}"
         yield Change("rescored", name, before[name].rank, after[name].rank, why)
-    causes = {*new, *gone, *other}
+    causes = {*new, *gone, *other, *snapshot.by}
     for name in (name for name in after if name in before and after[name].rank != before[name].rank):
-        others = sorted(causes - {name})
-        why = "its own number changed" if name in causes else "caused by others: " + ", ".join(others)
-        yield Change("moved", name, before[name].rank, after[name].rank, why if causes else "nobody's number changed")
+        yield Change("moved", name, before[name].rank, after[name].rank, _why(name, causes))
+
+
+def _why(name: str, causes: set[str]) -> str:
+    if name in causes:
+        return "its own doing"
+    return f"caused by others: {', '.join(sorted(causes))}" if causes else "nobody's number changed"

@@ -109,7 +109,7 @@ def history(host: Host, phase: str, *, final: bool, now: datetime | None = None)
             methods = _methods(host, phase, chosen)
             places = ranks(_bare_cells(methods, chosen), rules.rank_by)[0]
             teams = {name: Standing(places.get(name), one.mean_q) for name, one in chosen.items()}
-            snapshots.append(Snapshot(own.received[:19] + "Z", teams))
+            snapshots.append(Snapshot(own.received[:19] + "Z", teams, (own.team,)))
     return replay(snapshots)
 
 

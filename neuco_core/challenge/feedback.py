@@ -1,7 +1,11 @@
 """What a team is told of its score: always one number, in one format.
 
 With the *ladder* (Blum and Hardt, arXiv:1502.04585) a submission gets the team's best published number again, unless it
-beats the submission behind that number by more than one paired standard error.
+beats the submission behind that number by more than one paired standard error, and by more than a ``step``.
+
+Why the step: where two submissions differ in one id only, their difference is small and its paired standard error is,
+too, so that a tiny gain may exceed it, above all with few splits, and tell that the id has a label. Why the ``floor``:
+there is no lowest Q, so that from far below one could climb without end.
 """
 
 from __future__ import annotations
@@ -38,26 +42,26 @@ def feedback(
     """
     if phase.feedback == "none":
         return {}, None
-    if phase.feedback == "ladder" and best is not None and not climbs(records, best.records):
+    if phase.feedback == "ladder" and best is not None and not climbs(phase, records, best.records):
         return {"mean_q": best.published}, best.submission
-    return {"mean_q": round(mean_q(records), phase.digits) + 0.0}, submission
+    return {"mean_q": max(round(mean_q(records), phase.digits) + 0.0, phase.floor)}, submission
 
 
-def climbs(new: Sequence[Record], old: Sequence[Record]) -> bool:
-    """Whether the mean Q is higher by more than one standard error of the difference."""
-    gain, error = difference(new, old)
-    return gain > error
+def climbs(phase: Phase, new: Sequence[Record], old: Sequence[Record]) -> bool:
+    """Whether the mean Q is higher by more than the step and one standard error of the difference."""
+    gain = max(mean_q(new), phase.floor) - max(mean_q(old), phase.floor)
+    return gain > phase.step and gain > standard_error(new, old)
 
 
-def difference(new: Iterable[Record], old: Iterable[Record]) -> tuple[float, float]:
-    """The difference of the mean Q of two submissions and its standard error, paired over splits and tasks.
+def standard_error(new: Iterable[Record], old: Iterable[Record]) -> float:
+    """The standard error of the difference of the mean Q of two submissions, paired over splits and tasks.
 
     Splits of one task are shared, so Q of both is taken without each split in turn (the jackknife, since Q is no mean).
     Test parts overlap with other training parts: the variance is Nadeau and Bengio's, larger by 1 + K n_test / n_train.
     Without that, more splits of the same samples would make any difference look certain.
     """
     before: Mapping[str, Record] = {record.task: record for record in old}
-    gains, variances = [], []
+    variances = []
     for record in new:
         ends = [_leave_one_out(one) for one in (record, before[record.task])]
         gap = ends[0] - ends[1]
@@ -66,8 +70,7 @@ def difference(new: Iterable[Record], old: Iterable[Record]) -> tuple[float, flo
         ratio = record.samples["test"] / record.samples["train"]
         variance = (count - 1) / count * float(((gap - gap.mean()) ** 2).sum()) if count > 1 else math.inf
         variances.append(variance * (1 + count * ratio))
-        gains.append((record.q or 0.0) - (before[record.task].q or 0.0))
-    return math.fsum(gains) / len(gains), math.sqrt(math.fsum(variances)) / len(gains)
+    return math.sqrt(math.fsum(variances)) / len(variances)
 
 
 def _leave_one_out(record: Record) -> np.ndarray:

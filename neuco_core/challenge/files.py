@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -59,6 +60,14 @@ class Upload:
         self._file.close()
         with suppress(FileNotFoundError):
             self._path.unlink()
+
+
+def sweep(private: Path, older: float = 86_400.0) -> int:
+    """Remove what uploads have left that were killed this many seconds ago; gives how many."""
+    left = [path for path in (private / "incoming").glob("*") if time.time() - path.stat().st_mtime > older]
+    for path in left:
+        path.unlink(missing_ok=True)
+    return len(left)
 
 
 def _sync(folder: Path) -> None:

@@ -73,6 +73,9 @@ class Phase(Rule, frozen=True):
     Of a team's public submissions the ``ranked`` one counts for its rank, which is made by ``rank_by``; ``mean_q`` says
     which one's mean Q is shown. Only teams with a score in all phases ``after`` which this one comes are ranked.
     ``visible`` says whether there is a board before the end.
+
+    With the ladder, a new mean Q is told only if it beats the team's best by one paired standard error and by ``step``:
+    0.1 is twice what drawing other splits changed in 2025. Below ``floor`` all numbers are told as the floor.
     """
 
     start: Moment
@@ -86,6 +89,8 @@ class Phase(Rule, frozen=True):
     in_all: Positive = 100
     feedback: Literal["ladder", "rounded", "none"] = "ladder"
     digits: Annotated[int, Meta(ge=0, le=6)] = 2
+    step: Annotated[float, Meta(ge=0)] = 0.1
+    floor: float = -10.0
     visible: bool = True
     ranked: Literal["last", "best"] = "last"
     mean_q: Literal["last", "best"] = "best"

@@ -62,9 +62,11 @@ def _moment(text: str | None) -> datetime | None:
 @THREADS
 def evaluate(folder: Path, retry: int | None, threads: int) -> None:
     """Score all submissions that wait. Any number of these may run at once, and be killed at any time."""
+    from neuco_core.challenge.files import sweep
     from neuco_core.challenge.host import Host
 
     with Host(folder) as host:
+        sweep(host.challenge.private)
         if retry is not None:
             host.journal.retry(retry)
         count = 0
