@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
 
 from neuco_core.boards.history import Change, Version
-from neuco_core.boards.model import Part, plain
+from neuco_core.boards.model import Part, plain, read_part
 from neuco_core.jsonio import digest
+from neuco_core.paths import layers
 
 
 class Standing(Part, frozen=True, array_like=True):
@@ -22,6 +25,24 @@ class Snapshot(Part, frozen=True):
     at: str
     teams: dict[str, Standing]
     by: tuple[str, ...] = ()
+
+
+class Past(Part, frozen=True, kw_only=True):
+    """The tables that others published over time, by the phase of their challenge; only those that differ."""
+
+    schema: Literal[1]
+    source: str
+    phases: dict[str, tuple[Snapshot, ...]]
+
+    def versions(self) -> dict[str, tuple[Version, ...]]:
+        return {phase: replay(own) for phase, own in self.phases.items()}
+
+
+def read_past(registry: Path, name: str) -> Past | None:
+    """The past of a published board, ``published/history/NAME.json``, if there is one."""
+    paths = [layer / "published" / "history" / f"{name}.json" for layer in layers(registry)]
+    path = next((path for path in paths if path.exists()), None)
+    return read_part(path, Past, "a published history") if path else None
 
 
 def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:

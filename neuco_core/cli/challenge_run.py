@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.challenge_host import FOLDER, THREADS
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import UsageError
+
+if TYPE_CHECKING:
+    from neuco_core.boards.history import Version
+    from neuco_core.boards.model import Board
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
@@ -108,9 +113,10 @@ def _number(value: float | None) -> str:
 @FOLDER
 @click.argument("phase")
 @click.option("--final", is_flag=True, help="The exact board with scores by task: for hosts until the end.")
+@click.option("--site", type=click.Path(file_okay=False, path_type=Path), help="Write it as web pages to this folder.")
 @click.option("--history", "past", is_flag=True, help="Who moved, when, and because of whom.")
 @json_option
-def board(folder: Path, phase: str, final: bool, past: bool, as_json: bool) -> None:
+def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, as_json: bool) -> None:
     """Show the board of PHASE: while it is open, what anybody may see."""
     from neuco_core.boards.model import plain
     from neuco_core.boards.views.report import grid
@@ -128,9 +134,20 @@ def board(folder: Path, phase: str, final: bool, past: bool, as_json: bool) -> N
                 click.echo(f"{version.at}\n  " + "\n  ".join(str(change) for change in version.changes))
             return
         made = final_board(host, phase) if final else live_board(host, phase)
+        if site is not None:
+            _write_site(made, {phase: history(host, phase, final=final)}, site)
     if as_json:
         echo_json(plain(made))
     elif not made.rows:
         click.echo(f"{made.about.title}: no team has a score that may be seen yet")
     else:
         print_board(made, grid(made, "q") if final else grid(made))
+
+
+def _write_site(made: Board, past: dict[str, tuple[Version, ...]], out: Path) -> None:
+    from neuco_core.boards.views.site.source import BoardSource, Words
+    from neuco_core.boards.views.site.write import write_site
+
+    teams = {row.method: Words(title=row.title) for row in made.rows}
+    about = made.about
+    write_site([BoardSource(id=about.id, title=about.title, board=made, methods=teams, past=past)], out)

@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from neuco_core.boards.history import Version
 from neuco_core.boards.model import Board, BoardRow, Column, Interval, Section, Value
 from neuco_core.boards.values import nobody, reasons, show
 from neuco_core.boards.views.report import GROUPED, TEXT, copies, diagnostics, marked, overlaps
+from neuco_core.boards.views.site.charts import ranks_over_time
 from neuco_core.boards.views.site.html import Safe, code_box, join, linked, section, table, tag
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.text import counted
@@ -339,6 +341,10 @@ def not_ranked(source: BoardSource) -> Safe:
 
 
 def versions(source: BoardSource) -> Safe:
+    if source.past:
+        return section(
+            "History", *(replayed(phase, source.past[phase]) for phase in reversed([*source.past])), id_="history"
+        )
     if not source.history:
         return Safe("")
     entries = []
@@ -346,6 +352,21 @@ def versions(source: BoardSource) -> Safe:
         said = [tag("li", str(change)) for change in entry.changes] or [tag("li", "First version.")]
         entries.append(tag("details", tag("summary", f"Version {entry.version}"), tag("ul", *said), open=not number))
     return section("History", *entries, id_="history")
+
+
+def replayed(phase: str, past: Sequence[Version]) -> Safe:
+    """The ranks of a phase over time as a drawing, and each change in words: who moved, and because of whom."""
+    caused = sum(any("caused by others" in change.why for change in entry.changes) for entry in past)
+    lead = (
+        f"{counted(len(past), 'change')} of the table; {caused} of them moved teams that had done nothing themselves."
+    )
+    entries = [
+        tag("details", tag("summary", entry.at), tag("ul", *(tag("li", str(change)) for change in entry.changes)))
+        for entry in reversed(past)
+    ]
+    drawing = tag("div", ranks_over_time(past, phase), class_="scroll", tabindex="0", role="region", aria_label=phase)
+    folded = tag("details", tag("summary", "All changes, the last one first"), *entries)
+    return tag("div", tag("h3", f"Phase {phase}"), tag("p", lead), drawing, folded)
 
 
 def reading(source: BoardSource) -> Safe:
