@@ -29,9 +29,9 @@ def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, mo
 
     shutil.copy(tmp_path / "first/ids.txt", tmp_path)
     shutil.copytree(tmp_path / "first/public", tmp_path / "public")
-    bands = read_embeddings(tmp_path / "bands.npz")
-    write_embeddings(make_embeddings(bands.ids, bands.values[:, :256]), tmp_path / "mine.npz")
-    write_embeddings(make_embeddings(bands.ids[1:], bands.values[1:]), tmp_path / "short.npz")
+    own = read_embeddings(tmp_path / "averaging.npz")
+    write_embeddings(make_embeddings(own.ids, own.values[:, :256]), tmp_path / "mine.npz")
+    write_embeddings(make_embeddings(own.ids[1:], own.values[1:]), tmp_path / "short.npz")
     monkeypatch.chdir(tmp_path)
     failures = console.play((root / "docs/challenge-teams.md").read_text(encoding="utf-8"), tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
