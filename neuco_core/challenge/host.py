@@ -104,19 +104,22 @@ class Host:
             return None
         try:
             found = self.evaluate_submission(leased, threads=threads)
-            outcome, mark, rung = found.outcome, None, None
-            if found.records:
-                mark = self.keep_records(found.records)
-                rules, best = self.challenge.phase(leased.phase), self.rung(leased)
-                told, rung = feedback(rules, leased.id, found.records, best)
-                outcome = replace(outcome, feedback=told)
         except (PhaseError, OSError, KeyboardInterrupt, SystemExit):
             self.journal.release(leased)  # labels that are gone, a full disk, an interrupt: not the team's fault
             raise
         except Exception as error:
             show_in_debug(error)  # one odd file must not keep the others waiting
-            outcome, mark, rung = Outcome("failed", detail=f"{type(error).__name__}: {error}"), None, None
-        self.journal.finish(leased, outcome, mark, rung)
+            found = Evaluation(Outcome("failed", detail=f"{type(error).__name__}: {error}"))
+        return self.settle(leased, found)
+
+    def settle(self, leased: Submission, found: Evaluation) -> Submission:
+        """Keep what came of a leased submission: its records, the answer to the team, the state in the journal."""
+        outcome, rung, records = found.outcome, None, found.records
+        if records:
+            rules, best = self.challenge.phase(leased.phase), self.rung(leased)
+            told, rung = feedback(rules, leased.id, records, best)
+            outcome = replace(outcome, feedback=told)
+        self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
         return self.journal.get(leased.id)
 
     def work_all(self, **options: Any) -> int:

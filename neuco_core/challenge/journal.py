@@ -15,7 +15,7 @@ import hashlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -229,14 +229,25 @@ class Journal:
                 return self.get(taken.id)
         return None
 
-    def finish(self, leased: Submission, outcome: Outcome, records: str | None = None, rung: int | None = None) -> bool:
-        """Enter what came of a leased submission; not if another worker has taken it over, or brought the outcome."""
+    def finish(
+        self, leased: Submission, outcome: Outcome, keep: Callable[[], str] | None = None, rung: int | None = None
+    ) -> bool:
+        """Enter what came of a leased submission; not if another worker has taken it over, or brought the outcome.
+
+        ``keep`` writes its records and gives their hash. It is called while nobody else can write: one who has lost
+        the lease must not write over the records of one who has it.
+        """
         with self._transaction():
             now = self.get(leased.id)
             if now.state != "running" or now.lease != leased.lease:
                 return False
-            self._finish(leased.id, outcome, records, rung)
+            self._finish(leased.id, outcome, keep() if keep else None, rung)
             return True
+
+    def expire(self, leased: Submission) -> None:
+        """End a lease whose worker is known to be dead: the next one may take over at once. The attempt counts."""
+        words = "UPDATE submissions SET leased_until = 0 WHERE id = ? AND lease = ? AND state = 'running'"
+        self._db.execute(words, (leased.id, leased.lease))
 
     def release(self, leased: Submission) -> None:
         """Give a lease back without an outcome: the fault was the hosts', and the attempt does not count."""

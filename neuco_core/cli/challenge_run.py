@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,8 @@ from neuco_core.errors import UsageError
 if TYPE_CHECKING:
     from neuco_core.boards.history import Version
     from neuco_core.boards.model import Board
+    from neuco_core.challenge.host import Host
+    from neuco_core.challenge.journal import Submission
 
 FILE = click.argument("file", type=click.Path(path_type=Path))
 
@@ -64,8 +67,10 @@ def _moment(text: str | None) -> datetime | None:
 @click.command()
 @FOLDER
 @click.option("--retry", type=int, metavar="ID", help="First have this submission, which failed, evaluated again.")
+@click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Evaluations side by side.")
 @THREADS
-def evaluate(folder: Path, retry: int | None, threads: int) -> None:
+def evaluate(folder: Path, retry: int | None, engine: str, jobs: int, threads: int) -> None:
     """Score all submissions that wait. Any number of these may run at once, and be killed at any time."""
     from neuco_core.challenge.files import sweep
     from neuco_core.challenge.host import Host
@@ -75,11 +80,22 @@ def evaluate(folder: Path, retry: int | None, threads: int) -> None:
         if retry is not None:
             host.journal.retry(retry)
         count = 0
-        while own := host.work(threads=threads):
+        for own in _evaluated(host, engine, jobs, threads):
             count += 1
             told = f"mean Q {own.mean_q:.3f}" if own.mean_q is not None else clean(own.detail)
             click.echo(f"submission {own.id} of {own.team} in {own.phase}: {own.state}, {told}")
         click.echo(f"{count} evaluated")
+
+
+def _evaluated(host: Host, engine: str, jobs: int, threads: int) -> Iterator[Submission]:
+    if engine == "local" and jobs == 1:
+        while own := host.work(threads=threads):
+            yield own
+        return
+    from neuco_core.challenge.pool import work_on, workers
+
+    with workers(engine, jobs) as pool:
+        yield from work_on(host, pool, jobs)
 
 
 @click.command()

@@ -7,14 +7,17 @@ import os
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import RefusedError, broken_link
 from neuco_core.challenge.outcome import Outcome
+from neuco_core.challenge.pool import work_on, workers
 from tests.challenge.parts import DEV, embed, make_challenge
 from tests.challenge.simulation import bad_file
 
@@ -100,6 +103,31 @@ def test_a_lease_that_ran_out_is_taken_over_and_counted_once(host: Host, tmp_pat
     assert host.journal.finish(second, Outcome("scored", {"mean_q": 1.0}, {"height": 1.0}))
     assert not host.journal.finish(second, Outcome("scored", {"mean_q": 2.0}, {"height": 2.0}))
     assert host.journal.get(own.id).feedback == {"mean_q": 1.0}
+
+
+def test_who_lost_the_lease_writes_no_records(host: Host, tmp_path: Path) -> None:
+    host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
+    slow = host.journal.lease(9, seconds=0.0, now=1.0)
+    assert slow is not None
+    found = host.evaluate_submission(slow)
+    done = host.work()
+    assert done is not None
+    before = {path: path.read_bytes() for path in host.challenge.registry.rglob("*.json")}
+    changed = replace(found, records=tuple(structs.replace(r, provenance={"time": "later"}) for r in found.records))
+    assert host.settle(slow, changed) == done
+    assert {path: path.read_bytes() for path in host.challenge.registry.rglob("*.json")} == before
+
+
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_processes_here_or_on_dask_give_the_same(host: Host, tmp_path: Path, engine: str) -> None:
+    if engine == "dask":
+        pytest.importorskip("distributed")
+    for number, team in enumerate(("alpha", "alpha", "beta")):
+        host.submit(team, "dev", embed(tmp_path / f"{number}.npz", 1 + number, number), now=DEV)
+    with workers(engine, 2) as pool:
+        done = {own.id: own.scores for own in work_on(host, pool, 2)}
+    assert done == {own.id: host.evaluate_submission(own).outcome.scores for own in host.journal.submissions()}
+    assert [own.state for own in host.journal.submissions()] == ["scored"] * 3
 
 
 def test_a_submission_that_workers_die_of_fails_and_can_be_tried_again(host: Host, tmp_path: Path) -> None:
