@@ -34,7 +34,7 @@ def evaluate_there(folder: str, own: Submission) -> Evaluation:
 
 @contextmanager
 def workers(engine: str, jobs: int) -> Iterator[Executor]:
-    """Processes of this machine (``local``), or dask's: ``dask`` starts some here, ``dask://host:port`` are elsewhere."""
+    """Processes of this machine (``local``), or dask's: ``dask`` starts some here, ``dask://host:port`` has its own."""
     if engine == "local":
         with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
             yield pool
@@ -58,9 +58,7 @@ def work_on(host: Host, pool: Executor, jobs: int, seconds: float = LEASE) -> It
     most = host.challenge.limits.attempts
     try:
         while True:
-            while len(under_way) < jobs and (
-                leased := host.journal.lease(host.challenge.limits.attempts, seconds=seconds)
-            ):
+            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds)):
                 under_way[pool.submit(evaluate_there, host.challenge.folder, leased)] = leased
             if not under_way:
                 return
