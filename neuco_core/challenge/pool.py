@@ -18,7 +18,7 @@ from neuco_core.challenge.evaluate import Evaluation, PhaseError
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import LEASE, Submission
 from neuco_core.env import how_to_install
-from neuco_core.errors import DependencyError
+from neuco_core.errors import DependencyError, NeucoError
 
 
 @lru_cache(maxsize=1)
@@ -29,7 +29,11 @@ def _host(folder: str) -> Host:
 
 def evaluate_there(folder: str, own: Submission) -> Evaluation:
     """What a worker does."""
-    return _host(folder).evaluate_submission(own)
+    try:
+        host = _host(folder)
+    except NeucoError as error:
+        raise PhaseError(str(error)) from error  # the hosts' fault, whatever it is
+    return host.evaluate_submission(own)
 
 
 @contextmanager
@@ -45,7 +49,7 @@ def workers(engine: str, jobs: int) -> Iterator[Executor]:
         hint = f"Install it with: {how_to_install('dask')}"
         raise DependencyError("the dask engine needs the package distributed", hint=hint) from None
     address = engine.partition("://")[2]
-    options: dict[str, Any] = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None}
+    options: dict[str, Any] = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.Client(address) if address else distributed.LocalCluster(**options).get_client() as client:
         yield client.get_executor(pure=False, retries=0)
         if not address:

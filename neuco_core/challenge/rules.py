@@ -199,17 +199,18 @@ class Challenge(Rule, frozen=True):
         return Remote(path.as_uri(), rule.sha256 or found)
 
     def rules(self) -> dict[str, Any]:
-        """All that is fixed at the start, as plain values: teams may join later, and the folder may move."""
-        plain: dict[str, Any] = jsonable(msgspec.to_builtins(self))
-        return {name: value for name, value in plain.items() if name not in ("teams", "folder")}
+        """What the file says, but for the teams, who may join later. A field that it does not name may yet be added to
+        neuco without breaking a seal."""
+        given = tomllib.loads(read_limited(Path(self.folder, RULES), LARGEST_RULES).decode())
+        return {name: msgspec.to_builtins(value) for name, value in given.items() if name != "teams"}
 
     def public(self) -> dict[str, Any]:
         """What teams may know: of the tasks their number, of other teams their names."""
-        plain = self.rules()
+        plain: dict[str, Any] = jsonable(msgspec.to_builtins(self))
         phases = {name: {**own, "tasks": len(own["tasks"])} for name, own in plain.pop("phases").items()}
         for own in phases.values():
             del own["used"]
-        del plain["tasks"]
+        del plain["tasks"], plain["folder"]
         return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
 
 

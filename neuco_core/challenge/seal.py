@@ -73,6 +73,8 @@ def seal(challenge: Challenge) -> Seal:
     made = Seal(challenge.id, {name: commitment(own.salts[name], content) for name, content in found.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
     _write_private(path, dump(msgspec.to_builtins(own)))
+    public = {name: value for name, value in challenge.public().items() if name != "teams"}
+    write_atomic(challenge.published / "rules.json", dump(public))
     write_atomic(challenge.published / SEAL, dump(msgspec.to_builtins(made)))
     return made
 

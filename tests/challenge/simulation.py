@@ -40,7 +40,7 @@ def bad_file(path: Path, kind: str) -> Path:
         "zip": b"PK\x03\x04" + path.name.encode(),
         "text": f"these are no embeddings: {path.name}\n".encode(),
         "nan": "\n".join([*lines, f"# {path.name}"]).encode(),
-        "huge": path.name.encode() * 20_000,
+        "huge": path.name.encode() * 30_000,
     }[kind]
     path.write_bytes(data)
     return path
@@ -156,7 +156,9 @@ def recompute(folder: Path) -> bool:
 def simulate(base: Path, teams: int, submissions: int, kills: int, seed: int = 0) -> tuple[Path, Counter[str]]:
     """Play a challenge to its end and check it; gives its folder and what happened."""
     names = [f"team{number:02d}" for number in range(teams - 1)] + ["base"]
-    folder = make_challenge(base / "challenge", {"dim = 16": "dim = 16\nattempts = 1000"}, teams=tuple(names))
+    rules = {"dim = 16": "dim = 16\nattempts = 1000", "per_day = 3\nin_all = 3": "per_day = 4\nin_all = 6"}
+    rules["per_day = 3\nin_all = 6"] = "per_day = 6\nin_all = 14"
+    folder = make_challenge(base / "challenge", rules, teams=tuple(names))
     (base / "sent").mkdir()
     actions = plan(base / "sent", names, submissions, seed)
     play(folder, actions, kills, seed)

@@ -58,6 +58,7 @@ def test_what_teams_may_read_tells_nothing_hidden(tmp_path: Path) -> None:
     for secret in ("height", "water", "labels", "token", "used", *(token_hash(team) for team in challenge.teams)):
         assert secret not in text
     assert challenge.public()["phases"]["test"]["tasks"] == 2
+    assert "height" not in (challenge.published / "rules.json").read_text()
     sealed = (challenge.published / "seal.json").read_text()
     assert not any(secret in sealed for secret in ("height", "water"))
     assert str(read_secrets(challenge).seeds["test"]) not in sealed
