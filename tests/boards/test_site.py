@@ -283,5 +283,6 @@ def test_the_past_of_the_real_challenge_is_replayed(root: Path) -> None:
     versions = past.versions()
     assert page.count("<polyline") == sum(len({n for v in own for n in v.ranks}) for own in versions.values())
     assert "caused by others: " in page
+    assert "embed2scale-challenge-supplement" in page
     assert sum(map(swapped, *zip(*(pair for own in past.phases.values() for pair in pairwise(own)), strict=True))) == 29
     assert read_past(root / "registry", "geobench-2") is None

@@ -342,9 +342,9 @@ def not_ranked(source: BoardSource) -> Safe:
 
 def versions(source: BoardSource) -> Safe:
     if source.past:
-        return section(
-            "History", *(replayed(phase, source.past[phase]) for phase in reversed([*source.past])), id_="history"
-        )
+        phases = [replayed(*phase) for phase in reversed(list(source.past.items()))]
+        told = [tag("p", f"Source: {source.past_source}", class_="note")] if source.past_source else []
+        return section("History", *phases, *told, id_="history")
     if not source.history:
         return Safe("")
     entries = []

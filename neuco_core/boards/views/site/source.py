@@ -70,6 +70,7 @@ class BoardSource:
     labels: Mapping[str, Histogram] = field(default_factory=dict)
     history: Sequence[Version] = ()
     past: Mapping[str, Sequence[Version]] = field(default_factory=dict)
+    past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
 
@@ -150,6 +151,7 @@ def from_published(item: Published, past: Past | None = None) -> BoardSource:
         board=item.board(),
         methods=methods,
         past=past.versions() if past else {},
+        past_source=past.source if past else "",
     )
 
 
