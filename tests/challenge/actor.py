@@ -20,10 +20,16 @@ from tests.challenge.parts import DEV
 SYNC, RENAME = os.fsync, Path.replace
 
 
-def submit(folder: str, plan: str, log: str) -> None:
-    """Send all that the plan says, and note each answer when it has come; what was answered is not sent again."""
+def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
+    """Send all that the plan says, and note each answer when it has come; what was answered is not sent again.
+
+    With a ``gate``, say that all is ready and wait until it opens, so that several begin at once.
+    """
     answered = {json.loads(line)[0] for line in Path(log).read_text().splitlines()} if Path(log).exists() else set()
     with Host(folder) as host, Path(log).open("a") as file:
+        while gate and not Path(gate).exists():
+            Path(log).with_suffix(".ready").touch()
+            time.sleep(0.001)
         for number, (team, phase, path, moment) in enumerate(json.loads(Path(plan).read_text())):
             if number in answered:
                 continue

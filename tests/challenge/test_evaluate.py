@@ -43,6 +43,7 @@ def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None
         expected = score(used, secret.labels[record.task], protocol)
         assert record.per_split == tuple(None if math.isnan(value) else value for value in expected.per_split)
         assert found.outcome.scores[record.task] == expected.q
+        assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
     assert len(secret.used) == SAMPLES
     assert secret.decoys == set(IDS) - set(secret.used)
 

@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -174,21 +175,29 @@ def test_an_edited_entry_breaks_the_chain(host: Host, tmp_path: Path, column: st
     assert broken_link(host.journal.submissions()) == 1
 
 
-def test_eight_processes_cannot_race_a_quota(host: Host, tmp_path: Path) -> None:
-    files = [embed(tmp_path / f"{number}.npz", 1, number) for number in range(4)]
+def test_eight_processes_cannot_race_a_quota(tmp_path: Path) -> None:
+    folder, gate = (
+        make_challenge(tmp_path / "c", {"per_day = 3\nin_all = 6": "per_day = 40\nin_all = 40"}),
+        tmp_path / "go",
+    )
+    files = [embed(tmp_path / f"{number}.npz", 1, number) for number in range(80)]
     starts = []
     for client in range(8):
         plan = tmp_path / f"plan-{client}.json"
-        order = files[client % 4 :] + files[: client % 4]
-        plan.write_text(json.dumps([["alpha", "dev", str(path), DEV.isoformat()] for path in order * 5]))
-        words = ["submit", str(host.challenge.folder), str(plan), str(plan.with_suffix(".log"))]
+        order = files[10 * client :] + files[: 10 * client]  # each meets the others' files later, as duplicates
+        plan.write_text(json.dumps([["alpha", "dev", str(path), DEV.isoformat()] for path in order[:30]]))
+        words = ["submit", str(folder), str(plan), str(plan.with_suffix(".log")), str(gate)]
         starts.append(subprocess.Popen([sys.executable, "-m", "tests.challenge.actor", *words], env=ONE_THREAD))
+    while len(list(tmp_path.glob("*.ready"))) < 8 and all(process.poll() is None for process in starts):
+        time.sleep(0.01)
+    gate.touch()
     assert [process.wait() for process in starts] == [0] * 8
     told = [json.loads(line)[1] for log in tmp_path.glob("*.log") for line in log.read_text().splitlines()]
-    assert len(told) == 160
-    assert (
-        {own.id for own in host.journal.submissions()} == {answer for answer in told if answer != "quota"} == {1, 2, 3}
-    )
+    assert len(told) == 240
+    assert {answer for answer in told if answer != "quota"} == set(range(1, 41))
+    with Host(folder) as host:
+        assert [own.id for own in host.journal.submissions()] == list(range(1, 41))
+        assert broken_link(host.journal.submissions()) is None
 
 
 def test_killed_at_any_step_nothing_is_lost_or_counted_twice(tmp_path: Path) -> None:
