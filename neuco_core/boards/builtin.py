@@ -25,6 +25,12 @@ def _capabilities(cells: Cells, **options: Any) -> Ranked:
     return rank_cells(cells, **options)
 
 
+def _challenge(cells: Cells, **options: Any) -> Ranked:
+    from neuco_core.boards.kinds.challenge import rank_cells
+
+    return rank_cells(cells, **options)
+
+
 def _standings(cells: Cells) -> Ranked:
     """As published: the printed column ``rank`` is the ranking; methods without a place come last."""
     from neuco_core.boards.model import Ranked
@@ -45,4 +51,6 @@ def neuco_boards() -> Iterator[BoardKind]:
     seen = {"tuning": "all", "decoder": "all", "smallest": 0, "largest": 0}  # the last two in millions of parameters
     title = "Capabilities: interquartile means over sets of tasks, as GEO-Bench has them"
     yield BoardKind(id="capabilities", title=title, rank=_capabilities, options=chosen | seen)
+    title = "A challenge: teams by their submission that counts"
+    yield BoardKind(id="challenge", title=title, rank=_challenge, options={"by": "weighted"})
     yield BoardKind(id="standings", title="Places as others published them", rank=_standings)

@@ -152,7 +152,7 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     cells: dict[tuple[str, str], Cell] = {}
     for record in chosen:
         reason = _old(record, suite, methods[record.method].version) or reasons[id(record)]
-        cell = _cell(record)
+        cell = record_cell(record)
         # Where nothing was scored, the reason for that says more than that it is an old one.
         old = reason is not None and record.status in ("ok", "failed")
         cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
@@ -182,7 +182,8 @@ def _one_each(records: Sequence[Record], suite: Suite, methods: Mapping[str, Boa
     return chosen
 
 
-def _cell(record: Record) -> Cell:
+def record_cell(record: Record) -> Cell:
+    """The cell that a record makes."""
     train, test = record.samples.get("train", 0), record.samples.get("test", 0)
     ratio = test / train if train and test else TEST_TO_TRAIN
     is_f1 = record.ok and record.metric == "f1"

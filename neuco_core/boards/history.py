@@ -46,14 +46,18 @@ class Change(Part, frozen=True, omit_defaults=True):
         return clean(f"{words}: {self.why}" if self.why else words)
 
 
-class Version(Part, frozen=True):
-    """A version of a board. It holds the digest of the one before, so that an edit of the past is seen."""
+class Version(Part, frozen=True, omit_defaults=True):
+    """A version of a board. It holds the digest of the one before, so that an edit of the past is seen.
+
+    ``at`` is when it was, if that is known.
+    """
 
     version: int
     board: str
     ranks: dict[str, int]
     changes: tuple[Change, ...]
     previous: str
+    at: str = ""
 
 
 def changes(old: Board, new: Board) -> list[Change]:

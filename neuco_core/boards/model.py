@@ -111,8 +111,10 @@ class BoardRow(Part, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to show in a table."""
-        return self.rank is not None or any(cell.values for cell in self.cells.values())
+        """Whether there is anything to show in a table; on a board without tasks that is its own values."""
+        if self.rank is not None or not self.cells:
+            return self.rank is not None or bool(self.values)
+        return any(cell.values for cell in self.cells.values())
 
 
 class Section(Part, frozen=True):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
+
+Code: TypeAlias = Literal["scored", "format", "ids", "size", "quota", "closed", "failed"]
 
 # All that a team is ever told beside the numbers: a sentence made anew could carry a label out.
 MESSAGES = {
@@ -25,7 +27,7 @@ class Outcome:
     ``detail`` and ``scores`` (Q by task) are the hosts': they are kept, and never leave with the feedback.
     """
 
-    code: Literal["scored", "format", "ids", "size", "quota", "closed", "failed"]
+    code: Code
     feedback: Mapping[str, float] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
     detail: str = ""

@@ -31,6 +31,7 @@ COMMANDS = {
     "ablate": "neuco_core.cli.ablate:ablate",
     "bench": "neuco_core.cli.bench:bench",
     "capabilities": "neuco_core.cli.capabilities:capabilities",
+    "challenge": "neuco_core.cli.challenge:challenge",
     "check": "neuco_core.cli.check:check",
     "compare": "neuco_core.cli.compare:compare",
     "data": "neuco_core.cli.data:data",
@@ -54,7 +55,7 @@ COMMANDS = {
 }
 # How the help shows them; a test sees to it that none is missing.
 GROUPS = {
-    "Score": "score compare ablate tune leaderboard capabilities bench geobench",
+    "Score": "score compare ablate tune leaderboard capabilities bench geobench challenge",
     "Look up": "tasks methods datasets suites protocols show plugins",
     "Bring your own": "new check embed validate",
     "Data and records": "data verify explain doctor",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -10,12 +11,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from neuco_core.boards.published import read_published
+from neuco_core.boards.published import list_published, read_published
+from neuco_core.boards.replay import Snapshot, read_past
 from neuco_core.boards.views.markup import to_latex, to_markdown
 from neuco_core.boards.views.report import grid
 from neuco_core.boards.views.site.board_about import bibtex
+from neuco_core.boards.views.site.board_page import board_page
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.html import Safe, data, linked, tag
+from neuco_core.boards.views.site.source import from_published
 from neuco_core.boards.views.site.write import write_site
 from neuco_core.errors import DataError, PluginError
 from tests.boards.helpers import board_of
@@ -258,3 +262,27 @@ def test_a_published_field_of_a_wrong_type_is_named(tmp_path: Path, root: Path, 
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(DataError, match=words):
         read_published(path)
+
+
+def swapped(before: Snapshot, after: Snapshot) -> bool:
+    """Whether two teams swapped places though neither had another number."""
+    was, now = before.teams, after.teams
+    same = [name for name in now if name in was and was[name].value == now[name].value]
+    pairs = combinations(same, 2)
+    return any(((was[a].rank or 0) < (was[b].rank or 0)) != ((now[a].rank or 0) < (now[b].rank or 0)) for a, b in pairs)
+
+
+def test_the_past_of_the_real_challenge_is_replayed(root: Path) -> None:
+    past = read_past(root / "registry", "earthvision-2025-challenge")
+    assert past is not None
+    item = next(item for item in list_published(root / "registry") if item.id == "earthvision-2025-challenge")
+    last = past.phases["test"][-1].teams
+    printed = {row.name: (row.values["rank"], row.values["mean_q"]) for row in item.rows if not row.baseline}
+    assert {name: (own.rank, own.value) for name, own in last.items() if "aseline" not in name} == printed
+    page = board_page(from_published(item, past))
+    versions = past.versions()
+    assert page.count("<polyline") == sum(len({n for v in own for n in v.ranks}) for own in versions.values())
+    assert "caused by others: " in page
+    assert "embed2scale-challenge-supplement" in page
+    assert sum(map(swapped, *zip(*(pair for own in past.phases.values() for pair in pairwise(own)), strict=True))) == 29
+    assert read_past(root / "registry", "geobench-2") is None

@@ -21,7 +21,7 @@ LAYERS = [
     ["runs"],
     ["geobench"],
     ["boards"],
-    ["studies", "capabilities"],
+    ["studies", "capabilities", "challenge"],
     ["contract", "testing", "pytest_plugin"],
     ["compat"],
     ["cli"],

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
+from neuco_core.boards.history import Version
 from neuco_core.boards.views.report import copies, overlaps
+from neuco_core.boards.views.site.charts import ranks_over_time
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, tag
 from neuco_core.boards.views.site.pieces import MANY, facts_list
 from neuco_core.boards.views.site.source import BoardSource
@@ -22,6 +25,10 @@ KEYS = (
 
 
 def versions(source: BoardSource) -> Safe:
+    if source.past:
+        phases = [replayed(*phase) for phase in reversed(list(source.past.items()))]
+        told = [tag("p", f"Source: {source.past_source}", class_="note")] if source.past_source else []
+        return section("History", *phases, *told, id_="history")
     if not source.history:
         return Safe("")
     entries = []
@@ -32,6 +39,21 @@ def versions(source: BoardSource) -> Safe:
         title = tag("summary", f"Version {entry.version}{size}")
         entries.append(tag("details", title, tag("ul", *said), open=not number))
     return section("History", *entries, id_="history")
+
+
+def replayed(phase: str, past: Sequence[Version]) -> Safe:
+    """The ranks of a phase over time as a drawing, and each change in words: who moved, and because of whom."""
+    caused = sum(any("caused by others" in change.why for change in entry.changes) for entry in past)
+    lead = (
+        f"{counted(len(past), 'change')} of the table; {caused} of them moved teams that had done nothing themselves."
+    )
+    entries = [
+        tag("details", tag("summary", entry.at), tag("ul", *(tag("li", str(change)) for change in entry.changes)))
+        for entry in reversed(past)
+    ]
+    drawing = tag("div", ranks_over_time(past, phase), class_="scroll", tabindex="0", role="region", aria_label=phase)
+    folded = tag("details", tag("summary", "All changes, the last one first"), *entries)
+    return tag("div", tag("h3", f"Phase {phase}"), tag("p", lead), drawing, folded)
 
 
 def reading(source: BoardSource) -> Safe:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from neuco_core.boards.history import Version
 from neuco_core.boards.model import Interval
 from neuco_core.boards.views.site.html import Safe, num, tag
 from neuco_core.scoring.quality import summarize
@@ -190,6 +191,29 @@ def _beyond(splits: Sequence[float], mean: float, interval: Sequence[float], on:
     x = on.edge if side < 0 else on.width - on.edge
     placed = {"x": f"{x:g}", "class_": "beyond end" if side < 0 else "beyond"}
     return [tag("text", tag("title", words), "◂" if side < 0 else "▸", y=y, **placed) for y, words in arrows]
+
+
+def ranks_over_time(history: Sequence[Version], title: str) -> Safe:
+    """A line for each team from version to version of a board; the first rank is on top."""
+    names = sorted({name for entry in history for name in entry.ranks})
+    lowest = max((rank for entry in history for rank in entry.ranks.values()), default=1)
+    step, high, left, right = max(3.0, 700 / max(len(history), 1)), 18.0, 24.0, 190.0
+    width, height = left + step * len(history) + right, high * (lowest + 1)
+    ends: dict[float, int] = {}
+    children: list[Safe] = [tag("text", n, x="4", y=f"{n * high + 4:g}", class_="axis") for n in range(1, lowest + 1)]
+    for number, name in enumerate(names):
+        colour = f"hsl({number * 137 % 360} 60% 45%)"  # the golden angle: neighbours never look alike
+        places = [(left + step * n, high * entry.ranks[name]) for n, entry in enumerate(history) if name in entry.ranks]
+        points = " ".join(f"{x:.1f},{y:g}" for x, y in places)
+        line = tag("polyline", tag("title", name), points=points, fill="none", stroke=colour, stroke_width="2")
+        children.append(line)
+        if name in history[-1].ranks:
+            x, y = places[-1]
+            ends[y] = ends.get(y, -1) + 1
+            label = tag("text", name, x=f"{x + 6 + 95 * ends[y]:.1f}", y=f"{y + 4:g}", fill=colour, class_="axis")
+            children.append(label)
+    words = f"Ranks in phase {title}: {counted(len(names), 'team')} over {counted(len(history), 'version')}"
+    return _svg(width, height, words, *children, class_="past")
 
 
 def histogram(counts: Sequence[int], edges: Sequence[float], label: str) -> Safe:

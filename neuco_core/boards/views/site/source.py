@@ -17,6 +17,7 @@ from neuco_core.boards.current import Current, current
 from neuco_core.boards.history import Version
 from neuco_core.boards.model import Board, BoardCell
 from neuco_core.boards.published import Published, list_published
+from neuco_core.boards.replay import Past, read_past
 from neuco_core.boards.store import history_path, read_history
 from neuco_core.boards.views.site.html import Safe
 from neuco_core.errors import NeucoError
@@ -58,7 +59,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class BoardSource:
-    """One board and all that its pages show."""
+    """One board and all that its pages show; ``past`` are dated versions, by the phase of a challenge."""
 
     id: str
     title: str
@@ -69,6 +70,8 @@ class BoardSource:
     tasks: Mapping[str, Words] = field(default_factory=dict)
     labels: Mapping[str, Histogram] = field(default_factory=dict)
     history: Sequence[Version] = ()
+    past: Mapping[str, Sequence[Version]] = field(default_factory=dict)
+    past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
     predicted: Mapping[tuple[str, str], BoardCell] = field(default_factory=dict)  # for empty cells, off until asked for
@@ -110,7 +113,7 @@ def gather(registry: Path, names: Sequence[str] = ()) -> list[BoardSource]:
                 raise
             log.warning("%s", error)
     if not names:
-        sources += [from_published(item) for item in list_published(registry)]
+        sources += [from_published(item, read_past(registry, item.id)) for item in list_published(registry)]
     return sources
 
 
@@ -143,9 +146,17 @@ def _records(now: Current, suite: Suite, cells: Cells) -> dict[tuple[str, str], 
     return {(r.method, r.task): r for r in found if cells.cell(r.method, r.task).fingerprint == r.fingerprint}
 
 
-def from_published(item: Published) -> BoardSource:
+def from_published(item: Published, past: Past | None = None) -> BoardSource:
     methods = {row.method: Words(title=row.title, description=row.name) for row in item.rows}
-    return BoardSource(id=item.id, title=item.title, description=item.description, board=item.board(), methods=methods)
+    return BoardSource(
+        id=item.id,
+        title=item.title,
+        description=item.description,
+        board=item.board(),
+        methods=methods,
+        past=past.versions() if past else {},
+        past_source=past.source if past else "",
+    )
 
 
 def _try(load: Any, name: str) -> Any:

@@ -1,0 +1,83 @@
+"""A ranking over time, from dated tables of ranks and numbers: who moved, and because of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Literal
+
+from neuco_core.boards.history import Change, Version
+from neuco_core.boards.model import Part, plain, read_part
+from neuco_core.jsonio import digest
+from neuco_core.paths import layers
+
+
+class Standing(Part, frozen=True, array_like=True):
+    """A rank, or none for who does not compete, and the number that stood beside it."""
+
+    rank: int | None
+    value: float
+
+
+class Snapshot(Part, frozen=True):
+    """A table as it was at a moment, by team; ``by`` are those who brought it about, if that is known."""
+
+    at: str
+    teams: dict[str, Standing]
+    by: tuple[str, ...] = ()
+
+
+class Past(Part, frozen=True, kw_only=True):
+    """The tables that others published over time, by the phase of their challenge; only those that differ."""
+
+    schema: Literal[1]
+    source: str
+    phases: dict[str, tuple[Snapshot, ...]]
+
+    def versions(self) -> dict[str, tuple[Version, ...]]:
+        return {phase: replay(own) for phase, own in self.phases.items()}
+
+
+def read_past(registry: Path, name: str) -> Past | None:
+    """The past of a published board, ``published/history/NAME.json``, if there is one."""
+    paths = [layer / "published" / "history" / f"{name}.json" for layer in layers(registry)]
+    path = next((path for path in paths if path.exists()), None)
+    return read_part(path, Past, "a published history") if path else None
+
+
+def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
+    """A version for each table that differs from the one before."""
+    found: list[Version] = []
+    before: dict[str, Standing] = {}
+    for snapshot in snapshots:
+        changes = tuple(moves(before, snapshot))
+        if changes:
+            ranks = {name: own.rank for name, own in sorted(snapshot.teams.items()) if own.rank is not None}
+            previous = digest(plain(found[-1])) if found else ""
+            found.append(Version(len(found) + 1, digest(plain(snapshot)), ranks, changes, previous, snapshot.at))
+            before = snapshot.teams
+    return tuple(found)
+
+
+def moves(before: Mapping[str, Standing], snapshot: Snapshot) -> Iterator[Change]:
+    """Causes first: those who came, went, or have another number. Everybody else who moved did so because of them."""
+    after = snapshot.teams
+    new = [name for name in after if name not in before]
+    gone = [name for name in before if name not in after]
+    other = [name for name in after if name in before and after[name].value != before[name].value]
+    for name in new:
+        kind = "new-method" if after[name].rank else "rescored"  # who does not compete has no rank to be new at
+        yield Change(kind, name, after=after[name].rank, why=f"{after[name].value:.3f}")
+    yield from (Change("gone-method", name, before[name].rank) for name in gone if before[name].rank)
+    for name in other:
+        why = f"{before[name].value:.3f} → {after[name].value:.3f}"
+        yield Change("rescored", name, before[name].rank, after[name].rank, why)
+    causes = {*new, *gone, *other, *snapshot.by}
+    for name in (name for name in after if name in before and after[name].rank != before[name].rank):
+        yield Change("moved", name, before[name].rank, after[name].rank, _why(name, causes))
+
+
+def _why(name: str, causes: set[str]) -> str:
+    if name in causes:
+        return "its own doing"
+    return f"caused by others: {', '.join(sorted(causes))}" if causes else "nobody's number changed"

@@ -1,0 +1,162 @@
+"""The audit: proves that rules, labels, seeds and submissions are those of the start, and makes every number again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TypeAlias
+
+from msgspec.structs import replace
+
+from neuco_core.challenge.close import REVEAL, public_files
+from neuco_core.challenge.feedback import Rung, feedback
+from neuco_core.challenge.files import file_path
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import Submission, broken_link
+from neuco_core.errors import NeucoError
+from neuco_core.records.model import Record
+from neuco_core.text import counted, join_names
+
+Progress: TypeAlias = Callable[[int, int], None]
+CHECKS = {
+    "seal": "rules, ids, labels and seeds are what was committed to at the start",
+    "journal": "no entry of the journal was changed, removed or put in between",
+    "quotas": "no submission is late, and no team has more than the rules allow",
+    "files": "every submitted file has the bytes that were received",
+    "records": "every record has the bytes that were written",
+    "scores": "every submission, scored again, gives the same numbers",
+    "answers": "every team was told what the rules say",
+    "boards": "what was published at the end follows from all this",
+}
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check by its name; what is wrong in words, or nothing."""
+
+    name: str
+    wrong: str = ""
+    about: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return not self.wrong
+
+
+def audit(folder: str | Path, *, threads: int | None = 1, told: Progress | None = None) -> list[Check]:
+    """All checks, in their order; ``told`` hears how far it is.
+
+    If the seal is broken nothing else can be proved, and the list ends there.
+    """
+    try:
+        host = Host(folder)
+    except NeucoError as error:
+        return [Check("seal", str(error))]
+    with host:
+        found = host.journal.submissions()
+        about = counted(len(found), "submission")
+        checks = [
+            Check("seal"),
+            Check("journal", _journal(found), about),
+            Check("quotas", _first(_quotas(host, found))),
+        ]
+        checks.append(Check("files", _first(_files(host, found)), about))
+        scored = [own for own in found if own.state == "scored"]
+        checks.append(Check("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"))
+        checks.append(Check("scores", _first(_scores(host, found, threads, told)), about))
+        if all(check.ok for check in checks):
+            checks += [Check("answers", _first(_answers(host, scored))), Check("boards", _first(_boards(host)))]
+        return checks
+
+
+def _first(found: Iterator[str]) -> str:
+    return join_names(list(found), 3)
+
+
+def _journal(found: list[Submission]) -> str:
+    place = broken_link(found)
+    return f"entry {place} is not what was entered, or does not follow from the one before" if place else ""
+
+
+def _quotas(host: Host, found: list[Submission]) -> Iterator[str]:
+    counts: Counter[tuple[str, ...]] = Counter()
+    for own in found:
+        phase = host.challenge.phase(own.phase)
+        if not phase.open_at(datetime.fromisoformat(own.received)):
+            yield f"{own.name} came while the phase was not open"
+        if own.code not in ("format", "ids"):
+            counts[own.team, own.phase] += 1
+            counts[own.team, own.phase, own.received[:10]] += 1
+    for (team, name, *day), count in counts.items():
+        phase = host.challenge.phase(name)
+        if count > (phase.per_day if day else phase.in_all):
+            yield f"{team} has {count} submissions in {name}{' on ' + day[0] if day else ''}"
+
+
+def _files(host: Host, found: list[Submission]) -> Iterator[str]:
+    for own in found:
+        try:
+            with file_path(host.challenge.private, own.sha256).open("rb") as file:
+                same = hashlib.file_digest(file, "sha256").hexdigest() == own.sha256
+        except OSError as error:
+            yield f"the file of {own.name}: {error.strerror}"
+        else:
+            if not same:
+                yield f"the file of {own.name} has other bytes"
+
+
+def _records(host: Host, scored: list[Submission]) -> Iterator[str]:
+    for own in scored:
+        hidden = host.hidden(own.phase)
+        try:
+            mark = host.records_mark(own.name, hidden.protocol.name, [task.label for task in hidden.tasks.values()])
+        except OSError as error:
+            yield f"a record of {own.name}: {error.strerror}"
+        else:
+            if mark != own.records:
+                yield f"a record of {own.name} has other bytes"
+
+
+def _scores(host: Host, found: list[Submission], threads: int | None, told: Progress | None) -> Iterator[str]:
+    """Bit for bit: on another kind of processor the last digits may differ, and this says so of every submission."""
+    for place, own in enumerate(found, 1):
+        try:
+            made = host.evaluate_submission(own, threads=threads)
+            if own.open:
+                yield f"{own.name} was not evaluated"
+            elif made.outcome.code != own.code or dict(made.outcome.scores) != own.scores:
+                yield f"{own.name} gives {made.outcome.code} {dict(made.outcome.scores)}, not {own.code} {own.scores}"
+            elif made.records and _bare(made.records) != _bare(host.records(own)):
+                yield f"{own.name} has other scores by split"
+        except (NeucoError, OSError) as error:
+            yield f"{own.name}: {error}"
+        if told:
+            told(place, len(found))
+
+
+def _bare(records: tuple[Record, ...]) -> list[Record]:
+    return [replace(record, provenance={}) for record in records]
+
+
+def _answers(host: Host, scored: list[Submission]) -> Iterator[str]:
+    """Play the answers of each team in each phase again, in the order in which they were given."""
+    rungs: dict[tuple[str, str], Rung] = {}
+    for own in sorted(scored, key=lambda own: own.place or 0):
+        place, records = (own.team, own.phase), host.records(own)
+        told, rung = feedback(host.challenge.phase(own.phase), own.id, records, rungs.get(place))
+        if told != own.feedback or rung != own.rung:
+            yield f"{own.name} was told {own.feedback}, not {told}"
+        if rung == own.id:
+            rungs[place] = Rung(told["mean_q"], own.id, records)
+
+
+def _boards(host: Host) -> Iterator[str]:
+    if not (host.challenge.published / REVEAL).exists():
+        return  # not closed yet: nothing was published
+    for path, data in public_files(host).items():
+        if not path.exists() or path.read_bytes() != data:
+            yield f"{path.name} is not what follows from the submissions"

@@ -1,0 +1,139 @@
+"""The boards of a challenge: of a phase while it is open, and the final one with all that the rules say.
+
+While a phase is open, a team stands by what it was told: its last public submission that climbed the ladder, with the
+number that was published. Were the board made of exact scores, nobody would need the answers. The final board is made
+of exact scores, of the submissions that the rules name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+import msgspec
+
+from neuco_core.boards.build import rank_cells
+from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
+from neuco_core.boards.history import Version
+from neuco_core.boards.kinds.challenge import BARRED, ranks
+from neuco_core.boards.model import Board, BoardSuite, BoardTask
+from neuco_core.boards.replay import Snapshot, Standing, replay
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import Submission, is_visible
+from neuco_core.challenge.rules import Challenge, Phase
+from neuco_core.errors import DataError
+
+
+class Counted(NamedTuple):
+    """The submission that a team is ranked by, the mean Q that is shown, and the number of its public submissions."""
+
+    ranked: Submission
+    mean_q: float
+    times: int
+
+
+def counted(phase: Phase, submissions: Iterable[Submission], *, final: bool) -> dict[str, Counted]:
+    """By team what counts. ``submissions`` are those of the phase, in the order of their receipt."""
+    public: dict[str, list[Submission]] = {}
+    for own in submissions:
+        if own.public and own.state == "scored":
+            public.setdefault(own.team, []).append(own)
+    found = {}
+    for team, all_own in public.items():
+        if not final and phase.feedback == "ladder":
+            climbed = [own for own in all_own if own.rung == own.id]
+            if climbed:
+                found[team] = Counted(climbed[-1], climbed[-1].feedback["mean_q"], len(all_own))
+            continue
+        best = max(all_own, key=lambda own: (_mean_q(own), -own.id))
+        shown = all_own[-1] if phase.mean_q == "last" else best
+        ranked = all_own[-1] if phase.ranked == "last" else best
+        number = _mean_q(shown) if final else shown.feedback["mean_q"]
+        found[team] = Counted(ranked, number, len(all_own))
+    return found
+
+
+def _mean_q(own: Submission) -> float:
+    if own.mean_q is None:
+        raise DataError("a submission without a score", where=own.name)
+    return own.mean_q
+
+
+def final_board(host: Host, phase: str) -> Board:
+    """The exact board of a phase, with the scores by task: for hosts, and for everybody after the end."""
+    rules, hidden = host.challenge.phase(phase), host.hidden(phase)
+    chosen = counted(rules, host.journal.submissions(phase), final=True)
+    cells: dict[tuple[str, str], Cell] = {}
+    for team, own in chosen.items():
+        # Without the hash of its embeddings: two teams with the same file tie, and neither is the copy of the other.
+        cells |= {(team, r.task): replace(record_cell(r), embeddings="") for r in host.records(own.ranked)}
+    tasks = [BoardTask(name, task.version, task.dataset, task.kind, task.metric) for name, task in hidden.tasks.items()]
+    made = Cells(tuple(tasks), _methods(host, phase, chosen), cells)
+    about = _about(host.challenge, phase, {task.id: task.version for task in tasks})
+    return rank_cells(made, "challenge", {"by": rules.rank_by}, suite=about)
+
+
+def live_board(host: Host, phase: str, *, now: datetime | None = None) -> Board:
+    """What anybody may see while the phase is open: ranks and published numbers, nothing by task."""
+    rules = host.challenge.phase(phase)
+    if not rules.visible:
+        raise DataError(f"the board of phase {phase} is not shown before its end", where=host.challenge.id)
+    seen = _seen(host, phase, now or datetime.now(UTC))
+    chosen = counted(rules, seen, final=False)
+    made = _bare_cells(_methods(host, phase, chosen), chosen)
+    board = rank_cells(made, "challenge", {"by": rules.rank_by}, suite=_about(host.challenge, phase, {}))
+    columns = tuple(column for column in board.columns if column.key != "weighted_rank")
+    known = {column.key for column in columns}
+    rows = [
+        msgspec.structs.replace(row, cells={}, values={k: v for k, v in row.values.items() if k in known})
+        for row in board.rows
+    ]
+    return msgspec.structs.replace(board, columns=columns, rows=tuple(rows), tasks=(), cell_columns=(), cells="")
+
+
+def _seen(host: Host, phase: str, now: datetime) -> list[Submission]:
+    """The submissions whose answers are visible: the board must not tell earlier."""
+    return [own for own in host.journal.submissions(phase) if is_visible(own, host.challenge, now)]
+
+
+def history(host: Host, phase: str, *, final: bool, now: datetime | None = None) -> tuple[Version, ...]:
+    """The board after each submission that changed it: who moved, and because of whom."""
+    rules = host.challenge.phase(phase)
+    every = host.journal.submissions(phase) if final else _seen(host, phase, now or datetime.now(UTC))
+    snapshots = []
+    for place, own in enumerate(every, 1):
+        if own.public and own.state == "scored":
+            chosen = counted(rules, every[:place], final=final)
+            methods = _methods(host, phase, chosen)
+            places = ranks(_bare_cells(methods, chosen), rules.rank_by)[0]
+            teams = {name: Standing(places.get(name), one.mean_q) for name, one in chosen.items()}
+            snapshots.append(Snapshot(own.received[:19] + "Z", teams, (own.team,)))
+    return replay(snapshots)
+
+
+def _bare_cells(methods: Sequence[BoardMethod], chosen: Mapping[str, Counted]) -> Cells:
+    """The cells of the ranked submissions with nothing but Q, as the journal has it."""
+    names = sorted({task for own in chosen.values() for task in own.ranked.scores})
+    cells = {(team, task): Cell(q=q) for team, own in chosen.items() for task, q in own.ranked.scores.items()}
+    return Cells(tuple(BoardTask(name) for name in names), tuple(methods), cells)
+
+
+def _methods(host: Host, phase: str, chosen: Mapping[str, Counted]) -> tuple[BoardMethod, ...]:
+    rules = host.challenge.phase(phase)
+    took_part = [{s.team for s in host.journal.submissions(name) if s.state == "scored"} for name in rules.after]
+    found = []
+    for team, own in sorted(chosen.items()):
+        about = host.challenge.team(team)
+        values: dict[str, int | float | None] = {"mean_q": own.mean_q, "submissions": own.times}
+        if not all(team in earlier for earlier in took_part):
+            values[BARRED] = 1
+        found.append(BoardMethod(team, baseline=about.host, title=about.title, values=values))
+    return tuple(found)
+
+
+def _about(challenge: Challenge, phase: str, tasks: dict[str, int]) -> BoardSuite:
+    rules = challenge.phase(phase)
+    name, title = f"{challenge.id}-{phase}", f"{challenge.title}: {phase}"
+    return BoardSuite(name, title, 1, f"{rules.protocol}+k={rules.k}", tasks)

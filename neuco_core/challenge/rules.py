@@ -1,0 +1,311 @@
+"""The rules of a challenge: ``challenge.toml`` as frozen types, read strictly.
+
+The file is the hosts': it names the hidden tasks. What teams may read of it is ``Challenge.public``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+import tomllib
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta, Struct, field
+
+from neuco_core._validate import ID
+from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, UsageError
+from neuco_core.files import read_limited, write_atomic
+from neuco_core.jsonio import jsonable
+from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
+from neuco_core.specs import Remote, Task
+
+RULES = "challenge.toml"
+LARGEST_RULES = 4_000_000  # bytes: thousands of teams
+LARGEST_IDS = 1_000_000_000
+Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
+TeamId = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}\Z")]
+Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
+Moment = Annotated[datetime, Meta(tz=True)]
+Positive = Annotated[int, Meta(ge=1, le=2**53)]
+Words = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What all parts of the rules have in common."""
+
+
+class TaskRule(Rule, frozen=True):
+    """A hidden task: a file of labels below the challenge's folder, or an address (``s3://``, ``pkg://``, …).
+
+    An address needs the ``sha256`` of its file; that of a file in the folder is taken when the challenge is sealed.
+    """
+
+    labels: str
+    sha256: Hash | None = None
+    kind: Literal["regression", "classification", "multilabel"] = "regression"
+    metric: str = ""
+    columns: tuple[str, ...] = ("label",)
+    group_column: str | None = None
+
+
+class Team(Rule, frozen=True):
+    """``token`` is the sha256 of the team's token, which nobody stores. A ``host`` is shown and does not compete."""
+
+    title: Words
+    token: Hash
+    host: bool = False
+
+
+class Phase(Rule, frozen=True):
+    """A part of the challenge, with tasks and quotas of its own.
+
+    ``ids`` is a file with the ids that every submission must have, one a line; ``used``, if it is given, a secret one
+    with those that count. Ids that are not used, or have no label in any task, are decoys: asked for, and never looked
+    at. ``k`` splits are drawn with a secret seed that all submissions share. Up to
+    ``failed_probes`` of them may lack a score.
+
+    Of a team's public submissions the ``ranked`` one counts for its rank, which is made by ``rank_by``; ``mean_q`` says
+    which one's mean Q is shown. Only teams with a score in all phases ``after`` which this one comes are ranked.
+    ``visible`` says whether there is a board before the end.
+
+    With the ladder, a new mean Q is told only if it beats the team's best by one paired standard error and by ``step``:
+    0.1 is twice what drawing other splits changed in 2025. Below ``floor`` all numbers are told as the floor.
+    """
+
+    start: Moment
+    end: Moment
+    tasks: Annotated[tuple[Id, ...], Meta(min_length=1)]
+    ids: str
+    used: str | None = None
+    k: Annotated[int, Meta(ge=2, le=10_000)] = 40
+    protocol: str = DEFAULT_PROTOCOL
+    per_day: Positive = 10
+    in_all: Positive = 100
+    feedback: Literal["ladder", "rounded", "none"] = "ladder"
+    digits: Annotated[int, Meta(ge=0, le=6)] = 2
+    step: Annotated[float, Meta(ge=0)] = 0.1
+    floor: float = -10.0
+    visible: bool = True
+    ranked: Literal["last", "best"] = "last"
+    mean_q: Literal["last", "best"] = "best"
+    rank_by: Literal["weighted", "mean_q"] = "weighted"
+    after: tuple[Id, ...] = ()
+    failed_probes: Annotated[int, Meta(ge=0)] = 3
+
+    def open_at(self, moment: datetime) -> bool:
+        return self.start <= moment < self.end
+
+
+class Limits(Rule, frozen=True):
+    """``bytes`` of a file and ``dim`` of its embeddings; ``attempts`` of workers that die of one submission.
+
+    ``failed_per_day`` bounds the files that cannot be read, which no quota counts. Answers become visible at whole
+    multiples of ``tick`` seconds.
+    """
+
+    bytes: Positive = 500_000_000
+    dim: Positive = 1024
+    attempts: Positive = 3
+    failed_per_day: Positive = 20
+    tick: Annotated[int, Meta(ge=1, le=86_400)] = 60
+
+
+class Challenge(Rule, frozen=True):
+    """``folder`` is where the file lies; it is no part of the rules."""
+
+    id: Id
+    title: Words
+    dataset: Id
+    phases: Annotated[dict[Id, Phase], Meta(min_length=1)]
+    tasks: dict[Id, TaskRule] = field(default_factory=dict)
+    teams: dict[TeamId, Team] = field(default_factory=dict)
+    limits: Limits = field(default_factory=Limits)
+    folder: str = ""
+
+    @property
+    def private(self) -> Path:
+        """Where labels, secrets, the journal, submissions and records are."""
+        return Path(self.folder, "private")
+
+    @property
+    def published(self) -> Path:
+        """Where everything lies that anybody may read."""
+        return Path(self.folder, "public")
+
+    @property
+    def registry(self) -> Path:
+        return self.private / "registry"
+
+    def phase(self, name: str) -> Phase:
+        if name not in self.phases:
+            raise UnknownIdError("phase", name, self.phases)
+        return self.phases[name]
+
+    def team(self, name: str) -> Team:
+        if name not in self.teams:
+            raise UnknownIdError("team", name, self.teams)
+        return self.teams[name]
+
+    def team_of(self, token: str) -> str | None:
+        """The team that a token is of. All teams are compared, whichever it is, each in constant time."""
+        mark, found = token_hash(token), None
+        for name, team in self.teams.items():
+            if hmac.compare_digest(mark, team.token):
+                found = name
+        return found
+
+    def ids(self, phase: str) -> tuple[str, ...]:
+        """The ids that every submission of a phase must have."""
+        return self._listed(self.phase(phase).ids)
+
+    def used(self, phase: str) -> frozenset[str]:
+        """The ids that count in a phase, if they have a label."""
+        own = self.phase(phase)
+        return frozenset(self._listed(own.used or own.ids))
+
+    def _listed(self, name: str) -> tuple[str, ...]:
+        return read_ids(Path(self.folder, name))
+
+    def task(self, name: str) -> Task:
+        """A hidden task: as ``tasks`` has it, or else one of an installed (private) package."""
+        rule = self.tasks.get(name)
+        if rule is None:
+            from neuco_core.plugins.catalog import load_task
+
+            return load_task(name)
+        own: dict[str, Any] = {
+            "kind": rule.kind,
+            "metric": rule.metric,
+            "columns": rule.columns,
+            "group_column": rule.group_column,
+        }
+        return Task(id=name, dataset=self.dataset, source=self._remote(rule), **own)
+
+    def _remote(self, rule: TaskRule) -> Remote:
+        if "://" in rule.labels:
+            return Remote(rule.labels, rule.sha256)
+        path = Path(self.folder, rule.labels).absolute()
+        try:
+            with path.open("rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            raise DataError(f"the labels cannot be read: {error.strerror}", where=path) from error
+        return Remote(path.as_uri(), rule.sha256 or found)
+
+    def rules(self) -> dict[str, Any]:
+        """What the file says, but for the teams, who may join later. A field that it does not name may yet be added to
+        neuco without breaking a seal."""
+        given = tomllib.loads(read_limited(Path(self.folder, RULES), LARGEST_RULES).decode())
+        return {name: msgspec.to_builtins(value) for name, value in given.items() if name != "teams"}
+
+    def public(self) -> dict[str, Any]:
+        """What teams may know: of the tasks their number, of other teams their names."""
+        plain: dict[str, Any] = jsonable(msgspec.to_builtins(self))
+        phases = {name: {**own, "tasks": len(own["tasks"])} for name, own in plain.pop("phases").items()}
+        for own in phases.values():
+            del own["used"]
+        del plain["tasks"], plain["folder"]
+        return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
+
+
+def read_ids(path: Path) -> tuple[str, ...]:
+    """The ids in a file, one a line."""
+    try:
+        lines = read_limited(path, LARGEST_IDS).decode().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"the ids cannot be read: {error}", where=path) from error
+    ids = tuple(line.strip() for line in lines if line.strip())
+    if len(set(ids)) < len(ids) or not ids:
+        raise DataError("bad ids", where=path, expected="one id a line, each once", got=f"{len(ids)} lines")
+    return ids
+
+
+def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -> str:
+    """Enter a team into the rules; gives its token, which is shown once and stored nowhere."""
+    challenge, path = load_challenge(folder), Path(folder, RULES)
+    if name in challenge.teams:
+        raise UsageError(f"there is a team {name!r} already", where=path)
+    token = new_token()
+    team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
+    lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title)}", f'token = "{team.token}"']
+    text = "\n".join([*lines, *(["host = true"] if host else [])]) + "\n"
+    before = path.read_bytes()
+    write_atomic(path, before.rstrip(b"\n") + b"\n" + text.encode())
+    try:
+        load_challenge(folder)
+    except NeucoError:
+        write_atomic(path, before)  # a name that is no id
+        raise
+    return token
+
+
+def token_hash(token: str) -> str:
+    """Tokens are 32 random bytes (``new_token``), so that no slow hash is needed."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
+
+
+def new_token() -> str:
+    return secrets.token_urlsafe(32)
+
+
+def load_challenge(folder: str | Path) -> Challenge:
+    """Read the rules in a folder; every fault says where it is and what was expected."""
+    path = Path(folder, RULES)
+    try:
+        values = tomllib.loads(read_limited(path, LARGEST_RULES).decode())
+    except FileNotFoundError as error:
+        hint = f"Make a challenge with: neuco challenge init {folder}"
+        raise DataError(f"no {RULES}", where=folder, hint=hint) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise SpecError(f"not TOML: {error}", where=path) from error
+    if "folder" in values:
+        raise SpecError("unknown field 'folder'", where=path)
+    try:
+        challenge = msgspec.convert({**values, "folder": str(Path(folder).absolute())}, Challenge)
+    except msgspec.ValidationError as error:
+        said, _, place = str(error).partition(" - at `$")
+        at = f", {place.rstrip('`').lstrip('.')}" if place else ""
+        raise SpecError(said, where=f"{path}{at}", hint="See docs/challenge.md") from error
+    faults = list(_faults(challenge))
+    if faults:
+        raise SpecError("; ".join(faults), where=path, hint="See docs/challenge.md")
+    return challenge
+
+
+def _faults(challenge: Challenge) -> Iterator[str]:
+    """What no single field can say."""
+    for name, phase in challenge.phases.items():
+        if phase.start >= phase.end:
+            yield f"phase {name} ends before it starts"
+        if phase.visible and phase.feedback == "none":
+            yield f"phase {name} has a visible board and no feedback: the board would tell; set visible = false"
+        if phase.in_all < phase.per_day:
+            yield f"phase {name}: per_day is {phase.per_day}, more than in_all, {phase.in_all}"
+        if twice := {task for task in phase.tasks if phase.tasks.count(task) > 1}:
+            yield f"phase {name} has {', '.join(sorted(twice))} twice"
+        for other in phase.after:
+            if other not in challenge.phases or challenge.phases[other].end > phase.start:
+                yield f"phase {name} is after {other}, which is no phase that ends before it starts"
+        try:
+            splits = load_protocol(phase.protocol)
+        except NeucoError as error:
+            yield f"phase {name}: {error}"
+        else:
+            if {"k", "seed"} & {part.partition("=")[0] for part in splits.name.partition("+")[2].split(",")}:
+                yield f"phase {name}: k stands in the rules, and the seed is secret; neither belongs into protocol"
+    for name, rule in challenge.tasks.items():
+        if "://" in rule.labels and rule.sha256 is None:
+            yield f"task {name}: labels at an address need their sha256"
+        try:
+            Task(id=name, dataset=challenge.dataset, kind=rule.kind, metric=rule.metric, source=Remote("file:///x"))
+        except NeucoError as error:
+            yield f"task {name}: {error}"
+    tokens = [team.token for team in challenge.teams.values()]
+    if len(set(tokens)) < len(tokens):
+        yield "two teams have the same token"

@@ -1,0 +1,114 @@
+"""Processes of a simulated challenge: ``python -m tests.challenge.actor submit|work|die …``. Any may be killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from pathlib import Path
+
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import RefusedError
+from tests.challenge.parts import DEV
+
+SYNC, RENAME = os.fsync, Path.replace
+
+
+def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
+    """Send all that the plan says, and note each answer when it has come; what was answered is not sent again.
+
+    With a ``gate``, say that all is ready and wait until it opens, so that several begin at once.
+    """
+    answered = {json.loads(line)[0] for line in Path(log).read_text().splitlines()} if Path(log).exists() else set()
+    with Host(folder) as host, Path(log).open("a") as file:
+        while gate and not Path(gate).exists():
+            Path(log).with_suffix(".ready").touch()
+            time.sleep(0.001)
+        for number, (team, phase, path, moment) in enumerate(json.loads(Path(plan).read_text())):
+            if number in answered:
+                continue
+            try:
+                told: int | str = host.submit(team, phase, Path(path), now=datetime.fromisoformat(moment)).id
+            except RefusedError as error:
+                told = error.code
+            file.write(json.dumps([number, told]) + "\n")
+            file.flush()
+
+
+def work(folder: str, until: str) -> None:
+    """Evaluate until the file ``until`` is there and nothing waits. Leases are short: others die often."""
+    with Host(folder) as host:
+        while True:
+            last = Path(until).exists()
+            if host.work(seconds=3.0) is None:
+                if last and not any(own.open for own in host.journal.submissions()):
+                    return
+                time.sleep(0.05)
+
+
+def die(folder: str, file: str) -> None:
+    """Be killed at each step of a submission and its evaluation in turn, and carry on; prints what is there then."""
+    shutil.copytree(folder, f"{folder}-0")
+    _once(Path(f"{folder}-0"), Path(file), 0)  # imports all there is, once for all children
+    step = 0
+    while True:
+        step += 1
+        copy = Path(f"{folder}-{step}")
+        shutil.copytree(folder, copy)
+        killed = _child(partial(_once, copy, Path(file), step))
+        _child(partial(_once, copy, Path(file), 0))
+        with Host(copy) as host:
+            rows = [(own.id, own.state, own.scores, own.feedback) for own in host.journal.submissions()]
+            kept = sorted(path.name for path in (copy / "private/files").rglob("*") if path.is_file())
+            print(json.dumps({"step": step, "killed": killed, "rows": rows, "files": kept}), flush=True)
+        shutil.rmtree(copy)
+        if not killed:
+            return
+
+
+def _child(do: Callable[[], None]) -> bool:
+    """Whether a process that does this is killed."""
+    child = os.fork()
+    if child == 0:
+        try:
+            do()
+        except BaseException:
+            import traceback
+
+            traceback.print_exc()
+            os._exit(1)
+        os._exit(0)
+    status = os.waitpid(child, 0)[1]
+    if os.WIFEXITED(status) and os.WEXITSTATUS(status):
+        raise SystemExit("a process failed")
+    return os.WIFSIGNALED(status)
+
+
+def _once(folder: Path, file: Path, last: int) -> None:
+    """Submit and evaluate; with ``last``, be killed before that step: a statement, a sync, a rename."""
+    steps = 0
+
+    def count(*_: object) -> None:
+        nonlocal steps
+        steps += 1
+        if steps == last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    with Host(folder) as host:
+        host.journal._db.set_trace_callback(count)
+        os.fsync = lambda handle: (count(), SYNC(handle))[1]
+        Path.replace = lambda own, target: (count(), RENAME(own, target))[1]  # type: ignore[method-assign]
+        host.submit("alpha", "dev", file, now=DEV)
+        host.journal._db.execute("UPDATE submissions SET leased_until = 0")  # as if hours had passed
+        while host.work() is not None:
+            pass
+
+
+if __name__ == "__main__":
+    {"submit": submit, "work": work, "die": die}[sys.argv[1]](*sys.argv[2:])

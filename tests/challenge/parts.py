@@ -1,0 +1,96 @@
+"""A small challenge for tests: two tasks made of random numbers, ids with and without labels, two phases."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from unittest import mock
+
+import numpy as np
+
+from neuco_core.challenge.rules import load_challenge, token_hash
+from neuco_core.challenge.seal import seal
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+
+SAMPLES, DECOYS, DIM = 60, 20, 6
+IDS = tuple(f"p{number:03d}" for number in range(SAMPLES + DECOYS))
+TEAMS = ("alpha", "beta")
+DEV = datetime(2026, 1, 5, 12, tzinfo=UTC)
+TEST = datetime(2026, 2, 5, 12, tzinfo=UTC)
+PHASES = """
+[phases.dev]
+start = 2026-01-01T00:00:00Z
+end = 2026-02-01T00:00:00Z
+tasks = ["height"]
+ids = "ids.txt"
+k = 4
+protocol = "ridge"
+per_day = 3
+in_all = 6
+
+[phases.test]
+start = 2026-02-01T00:00:00Z
+end = 2026-03-01T00:00:00Z
+tasks = ["height", "water"]
+ids = "ids.txt"
+k = 6
+protocol = "ridge"
+per_day = 3
+in_all = 3
+after = ["dev"]
+"""
+RULES = """
+id = "toy"
+title = "A toy challenge"
+dataset = "toy"
+
+[limits]
+bytes = 100_000
+dim = 16
+
+[tasks.height]
+labels = "private/labels/height.csv"
+
+[tasks.water]
+labels = "private/labels/water.csv"
+kind = "classification"
+"""
+
+
+def truth() -> np.ndarray:
+    """What the labels are made of, (ids, dim)."""
+    return np.random.default_rng(7).normal(size=(len(IDS), DIM))
+
+
+def labelled() -> list[int]:
+    """The places of the ids that have labels: decoys lie among them."""
+    return sorted(np.random.default_rng(8).permutation(len(IDS))[:SAMPLES].tolist())
+
+
+def make_challenge(folder: Path, changes: dict[str, str] | None = None, *, teams: tuple[str, ...] = TEAMS) -> Path:
+    """Write and seal a challenge; ``changes`` replace text in its rules."""
+    hidden = folder / "private" / "labels"
+    hidden.mkdir(parents=True)
+    values = truth()
+    height = values @ np.array([3.0, -2.0, 1.0, 0.5, 0.0, 0.0]) + np.random.default_rng(9).normal(size=len(IDS))
+    for name, own in {"height": height, "water": (height > 0).astype(int)}.items():
+        lines = [f"{IDS[n]},{own[n]}" for n in labelled()]
+        (hidden / f"{name}.csv").write_text("\n".join(["id,label", *lines]) + "\n")
+    (folder / "ids.txt").write_text("\n".join(IDS) + "\n")
+    text = RULES + PHASES
+    for old, new in (changes or {}).items():
+        text = text.replace(old, new)
+    for team in teams:
+        host = "\nhost = true" if team.startswith("base") else ""
+        text += f'\n[teams.{team}]\ntitle = "Team {team}"\ntoken = "{token_hash(team)}"{host}\n'
+    (folder / "challenge.toml").write_text(text)
+    with mock.patch("neuco_core.challenge.seal.secrets.randbelow", side_effect=(1, 567_856_785)):
+        seal(load_challenge(folder))  # the same splits whenever the tests run
+    return folder
+
+
+def embed(path: Path, noise: float, seed: int = 0, ids: tuple[str, ...] = IDS) -> Path:
+    """Embeddings that tell the labels the better the less noise there is."""
+    values = truth() + noise * np.random.default_rng(seed).normal(size=(len(IDS), DIM))
+    write_embeddings(make_embeddings(ids, values[: len(ids)]), path)
+    return path

@@ -1,0 +1,107 @@
+"""Boards of a challenge: which submission counts, who competes, and who moved because of whom."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.boards.replay import Snapshot, Standing, replay
+from neuco_core.boards.stats.ranking import rank
+from neuco_core.challenge.board import final_board, history, live_board
+from neuco_core.challenge.feedback import mean_q, standard_error
+from neuco_core.challenge.host import Host
+from tests.challenge.parts import DEV, TEST, embed, make_challenge
+
+TEAMS = ("alpha", "beta", "gamma", "base")
+SENT = {
+    "dev": (("alpha", 1.0), ("beta", 0.6), ("base", 3.0)),
+    "test": (("alpha", 0.1), ("beta", 0.6), ("alpha", 2.0), ("gamma", 0.2), ("base", 0.05)),
+}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
+    base = tmp_path_factory.mktemp("board")
+    found = Host(make_challenge(base / "c", {"k = 6": "k = 20"}, teams=TEAMS))
+    for phase, start in (("dev", DEV), ("test", TEST)):
+        for number, (team, noise) in enumerate(SENT[phase]):
+            file = embed(base / f"{phase}-{number}.npz", noise, number)
+            found.submit(team, phase, file, now=start + timedelta(hours=number))
+    private = embed(base / "private.npz", 0.01, 77)
+    found.submit("beta", "test", private, now=TEST + timedelta(hours=9), public=False)
+    found.work_all()
+    return found
+
+
+def test_the_last_counts_for_the_rank_and_the_best_for_mean_q(host: Host) -> None:
+    board = final_board(host, "test")
+    rows = {row.method: row for row in board.rows}
+    best, _, last = (own for own in host.journal.submissions("test") if own.team in ("alpha", "beta") and own.public)
+    assert (best.mean_q or 0) > (last.mean_q or 0)
+    assert rows["alpha"].values["mean_q"] == pytest.approx(best.mean_q)
+    assert rows["alpha"].cells["height"].values["q"] == pytest.approx(last.scores["height"])
+    assert rows["alpha"].values["submissions"] == 2
+    assert rows["beta"].values["submissions"] == 1  # the private one counts for nothing here
+    q = np.array([[r.cells[t].values["q"] for r in (rows["alpha"], rows["beta"])] for t in ("height", "water")])
+    assert [rows["alpha"].rank, rows["beta"].rank] == rank(q.astype(float)).final.tolist()
+
+
+def test_baselines_and_those_who_were_not_there_are_shown_and_do_not_compete(host: Host) -> None:
+    rows = {row.method: row for row in final_board(host, "test").rows}
+    assert (rows["base"].rank, rows["base"].note) == (None, "of the hosts: shown, not competing")
+    assert (rows["gamma"].rank, rows["gamma"].note) == (None, "did not take part in an earlier phase")
+    assert sorted(row.rank for row in rows.values() if row.rank) == [1, 2]
+    assert rows["gamma"].values["mean_q"] > rows["beta"].values["mean_q"]
+
+
+def test_two_teams_with_one_file_tie(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c")) as own:
+        for team in ("alpha", "beta"):
+            own.submit(team, "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
+        own.work_all()
+        for board in (final_board(own, "dev"), live_board(own, "dev")):
+            assert [(row.method, row.rank) for row in board.rows] == [("alpha", 1), ("beta", 1)]
+
+
+def test_the_open_board_shows_what_teams_were_told(host: Host) -> None:
+    shown = {row.method: row.values["mean_q"] for row in live_board(host, "test").rows}
+    told: dict[str, float] = {}
+    for own in host.journal.submissions("test"):
+        if own.public:
+            told[own.team] = own.feedback["mean_q"]
+    assert shown == told
+
+
+def test_a_standard_error_is_that_of_differences_over_seeds(host: Host) -> None:
+    """Other splits of the same two files give other differences: their spread is what is estimated, roughly."""
+    first, second = (own for own in host.journal.submissions("dev") if own.team in ("alpha", "beta"))
+    one, two = host.records(first), host.records(second)
+    error = standard_error(one, two)
+    assert standard_error(one, one) == 0.0
+    assert standard_error(two, one) == pytest.approx(error)
+    assert 0 < error < 10 * abs(mean_q(one) - mean_q(two)) + 10
+
+
+def test_history_names_who_moved_and_because_of_whom(host: Host) -> None:
+    said = [str(change) for version in history(host, "test", final=True) for change in version.changes]
+    assert said[0].startswith("alpha is new, at rank 1")
+    assert "alpha moves from rank 1 to 2: its own doing" in said
+    assert "beta moves from rank 2 to 1: caused by others: alpha" in said
+    ends = history(host, "test", final=True)[-1].ranks
+    assert ends == final_board(host, "test").ranks
+
+
+def test_replay_blames_those_whose_numbers_changed() -> None:
+    first = {"a": Standing(1, 3.0), "b": Standing(2, 2.0), "base": Standing(None, 0.0)}
+    second = {"a": Standing(2, 3.0), "b": Standing(1, 4.0), "base": Standing(None, 0.0)}
+    versions = replay([Snapshot("t1", first), Snapshot("t2", first), Snapshot("t3", second)])
+    assert [version.at for version in versions] == ["t1", "t3"]
+    assert [str(change) for change in versions[1].changes] == [
+        "b has new scores: 2.000 → 4.000",
+        "a moves from rank 1 to 2: caused by others: b",
+        "b moves from rank 2 to 1: its own doing",
+    ]
+    assert versions[1].ranks == {"a": 2, "b": 1}

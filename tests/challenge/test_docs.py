@@ -1,0 +1,47 @@
+"""docs/challenge.md and docs/challenge-teams.md do what they say: their commands are run, their defaults looked up."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from neuco_core.challenge.rules import Limits, Phase, TaskRule
+from neuco_core.cli.challenge import COMMANDS
+from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+from tests import console
+
+ELSEWHERE = {"serve", "worker", "export"}  # commands with pages and tests of their own
+
+
+def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    settings = {"HOME": str(tmp_path / "home"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
+    text = (root / "docs/challenge.md").read_text(encoding="utf-8")
+    failures = console.play(text, tmp_path, settings, {})
+    assert not failures, "\n\n".join(failures)
+    run = [step.command for step in console.steps(text)]
+    shown = {name for name in COMMANDS if any(f"neuco challenge {name}" in line for line in run)}
+    assert set(COMMANDS) - ELSEWHERE == shown
+
+    shutil.copy(tmp_path / "first/ids.txt", tmp_path)
+    shutil.copytree(tmp_path / "first/public", tmp_path / "public")
+    own = read_embeddings(tmp_path / "averaging.npz")
+    write_embeddings(make_embeddings(own.ids, own.values[:, :256]), tmp_path / "mine.npz")
+    write_embeddings(make_embeddings(own.ids[1:], own.values[1:]), tmp_path / "short.npz")
+    monkeypatch.chdir(tmp_path)
+    failures = console.play((root / "docs/challenge-teams.md").read_text(encoding="utf-8"), tmp_path, settings, {})
+    assert not failures, "\n\n".join(failures)
+
+
+def test_every_field_of_the_rules_is_explained(root: Path) -> None:
+    text = (root / "docs/challenge.md").read_text(encoding="utf-8")
+    for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in Limits.__struct_fields__)):
+        assert f"`{name}`" in text, name
+    assert all(f"`{name}`" in text for name in TaskRule.__struct_fields__)
+    plain = {name: value for name, value in msgspec.to_builtins(Limits()).items() if name not in ("bytes", "dim")}
+    for name, value in plain.items():
+        assert re.search(rf"`limits.{name}` \|.*\| {value} \|", text), name

@@ -1,0 +1,93 @@
+"""An evaluation: the same numbers for the same file, and an outcome for whatever a team may send."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.challenge import evaluate as module
+from neuco_core.challenge.evaluate import PhaseError, hidden
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.rules import load_challenge
+from neuco_core.challenge.seal import contents
+from neuco_core.plugins.catalog import load_dataset, load_task
+from neuco_core.protocol import load_protocol
+from neuco_core.scoring.scorer import Score, score
+from tests.challenge.parts import IDS, SAMPLES, embed, make_challenge
+from tests.challenge.simulation import BAD, bad_file
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Host:
+    return Host(make_challenge(tmp_path / "c"))
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_whatever_a_team_sends_has_an_outcome(host: Host, tmp_path: Path, kind: str) -> None:
+    found = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
+    assert found.outcome.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
+    assert (found.records, found.outcome.scores, found.outcome.feedback) == ((), {}, {})
+    assert str(tmp_path) not in found.outcome.message
+
+
+def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None:
+    found = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
+    secret = host.hidden("test")
+    used = module.chosen(module.read_embeddings(tmp_path / "x.npz"), secret.used)
+    protocol = load_protocol("ridge").with_(k=6, seed=567_856_785)
+    for record in found.records:
+        expected = score(used, secret.labels[record.task], protocol)
+        assert record.per_split == tuple(None if math.isnan(value) else value for value in expected.per_split)
+        assert found.outcome.scores[record.task] == expected.q
+        assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
+    assert len(secret.used) == SAMPLES
+    assert secret.decoys == set(IDS) - set(secret.used)
+
+
+@pytest.mark.parametrize(("count", "code"), [(3, "scored"), (4, "failed")])
+def test_a_few_failed_probes_are_tolerated(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, code: str
+) -> None:
+    def with_gaps(*args: Any, **options: Any) -> Score:
+        found = score(*args, **options)
+        gaps = (math.nan,) * (count if found.task == "height" else 0)
+        return replace(found, per_split=(*gaps, *found.per_split[len(gaps) :]))
+
+    monkeypatch.setattr(module, "score", with_gaps)
+    assert host.evaluate("test", embed(tmp_path / "x.npz", 0.5)).outcome.code == code
+
+
+def test_test_parts_without_variance_are_nobodys_fault(host: Host, tmp_path: Path) -> None:
+    secret = host.hidden("test")
+    used = module.chosen(module.read_embeddings(embed(tmp_path / "x.npz", 0.5)), secret.used)
+    found = score(used, secret.labels["height"], secret.protocol)
+    assert found.protocol.flat == "leave-out"
+    flat = replace(found, per_split=(math.nan, *found.per_split[1:]), splits={"no_variance": 1, "undefined": 1})
+    assert module.failed_probes(flat) == 0
+    assert module.failed_probes(replace(flat, splits={"no_variance": 0, "undefined": 1})) == 1
+
+
+def test_only_used_ids_count(tmp_path: Path) -> None:
+    (tmp_path / "used.txt").write_text("\n".join(IDS[:40]))
+    folder = make_challenge(tmp_path / "c", {"k = 4": 'k = 4\nused = "../used.txt"'})
+    with Host(folder) as host:
+        assert set(host.hidden("dev").used) <= set(IDS[:40])
+        assert len(host.hidden("test").used) == SAMPLES
+    (tmp_path / "used.txt").write_text("stranger\n")
+    with pytest.raises(PhaseError, match="1 used id of phase dev not asked for"):
+        hidden(load_challenge(folder), "dev", 1)
+
+
+def test_a_task_may_come_from_an_installed_package(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c")
+    path = folder / "challenge.toml"
+    path.write_text(path.read_text().replace('tasks = ["height"]', 'tasks = ["olinda_elevation_mean"]'))
+    (folder / "ids.txt").write_text("\n".join(load_dataset("olinda").ids()[:100]) + "\n")
+    challenge = load_challenge(folder)
+    assert len(hidden(challenge, "dev", 1).used) == 100
+    sha256 = load_task("olinda_elevation_mean").source.sha256
+    assert any(sha256 in content for content in contents(challenge, {}).values())  # type: ignore[operator]

@@ -1,0 +1,166 @@
+"""What a team can learn beside its mean Q: tested from the side of those who try."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.challenge.board import live_board
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import visible_at
+from neuco_core.challenge.outcome import MESSAGES
+from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from tests.challenge.parts import DEV, IDS, embed, labelled, make_challenge, truth
+from tests.challenge.simulation import BAD, bad_file
+
+MANY = {"per_day = 3\nin_all = 6": "per_day = 99\nin_all = 99"}
+DECOYS = [n for n in range(len(IDS)) if n not in set(labelled())]
+
+
+def perturbed(host: Host, folder: Path, places: list[int], how: str) -> list[float]:
+    """What the team is told when it sends its embeddings with one id after the other changed."""
+    values = truth() + 0.3 * np.random.default_rng(1).normal(size=truth().shape)
+    write_embeddings(make_embeddings(IDS, values), folder / "own.npz")
+    host.submit("alpha", "dev", folder / "own.npz", now=DEV)
+    for place in places:
+        changed = values.copy()
+        changed[place] = {"zero": 0.0, "wild": 1e8, "noise": values[place] + 3.0, "other": values[place - 1]}[how]
+        write_embeddings(make_embeddings(IDS, changed), folder / f"{place}.npz")
+        host.submit("alpha", "dev", folder / f"{place}.npz", now=DEV)
+    host.work_all()
+    found = host.journal.submissions()
+    assert {own.state for own in found} == {"scored"}
+    return [own.feedback["mean_q"] for own in found]
+
+
+@pytest.mark.parametrize("how", ["zero", "wild", "noise", "other"])
+def test_who_perturbs_ids_cannot_tell_decoys_from_labelled_ones(tmp_path: Path, how: str) -> None:
+    step = {**MANY, "k = 4": "k = 20\nstep = 2"}  # one of 60 labels weighs more than one of thousands
+    with Host(make_challenge(tmp_path / "c", step)) as host:
+        told = perturbed(host, tmp_path, [*labelled()[:8], *DECOYS[:8]], how)
+    assert len(set(told)) == 1
+
+
+def test_one_standard_error_alone_would_tell_them_apart(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c", {**MANY, "k = 4": "k = 4\nstep = 0"})) as host:
+        told = perturbed(host, tmp_path, [*labelled()[:8], *DECOYS[:8]], "noise")
+    assert len(set(told[:9])) > 1
+
+
+def test_who_climbs_from_far_below_gets_few_numbers(tmp_path: Path) -> None:
+    """Each answer is a bit at most, whether it climbed; a number comes with it once for each step above the floor."""
+    with Host(make_challenge(tmp_path / "c", {**MANY, "k = 4": "k = 20\nstep = 2\nfloor = 0"})) as host:
+        for number, noise in enumerate(np.geomspace(1e4, 0.01, 25)):
+            host.submit("alpha", "dev", embed(tmp_path / f"{number}.npz", noise, number), now=DEV)
+        host.work_all()
+        told = [own.feedback["mean_q"] for own in host.journal.submissions()]
+    assert told[0] == 0.0
+    assert told == sorted(told)
+    steps = np.diff(sorted(set(told)))
+    assert len(steps) >= 1
+    assert steps.min() >= 2 - 0.01
+
+
+def test_without_the_ladder_labelled_ids_show_and_decoys_still_do_nothing(tmp_path: Path) -> None:
+    plain = {**MANY, "k = 4": 'k = 4\nfeedback = "rounded"'}
+    with Host(make_challenge(tmp_path / "c", plain)) as host:
+        told = perturbed(host, tmp_path, [*labelled()[:8], *DECOYS[:8]], "noise")
+    assert len(set(told[1:9])) > 1
+    assert set(told[9:]) == {told[0]}
+
+
+def test_order_and_format_of_the_file_change_nothing(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c")) as host:
+        values = np.float32(truth())
+        order = np.random.default_rng(3).permutation(len(IDS))
+        found = []
+        for name, rows in (("a.npz", range(len(IDS))), ("b.csv", order), ("c.parquet", order[::-1])):
+            write_embeddings(make_embeddings([IDS[n] for n in rows], values[list(rows)]), tmp_path / name)
+            found.append(host.evaluate("test", tmp_path / name))
+    assert found[0].outcome.finished
+    assert len({tuple(sorted(one.outcome.scores.items())) for one in found}) == 1
+    assert len({record.per_split for one in found for record in one.records}) == len(found[0].records)
+
+
+def test_the_time_of_an_answer_follows_from_the_time_of_receipt(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c")) as host:
+        own = host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV + timedelta(seconds=17.3))
+    times = {
+        visible_at(own._replace(finished=(DEV + timedelta(seconds=17.3 + took)).isoformat()), 60)
+        for took in (0.01, 1.0, 20.0, 59.0)
+    }
+    assert times == {DEV + timedelta(minutes=2)}
+    late = own._replace(finished=(DEV + timedelta(minutes=7, seconds=3)).isoformat())
+    assert visible_at(late, 60) == DEV + timedelta(minutes=8)
+    assert visible_at(own, 60) is None
+
+
+def answers(host: Host, numbers: list[int], now: datetime) -> list[dict[str, object]]:
+    told = [host.answer(number, "alpha", now=now) for number in numbers]
+    return [{k: v for k, v in one.items() if k not in ("submission", "sha256", "receipt", "received")} for one in told]
+
+
+def test_answers_are_of_one_format_and_no_duration_is_in_them(tmp_path: Path) -> None:
+    long = {"end = 2026-02": "end = 2999-02", "start = 2026-02": "start = 2999-02", "end = 2026-03": "end = 2999-03"}
+    with Host(make_challenge(tmp_path / "c", {**MANY, **long})) as host:
+        now = datetime.now(UTC)
+        for kind in BAD[:-1]:
+            host.submit("alpha", "dev", bad_file(tmp_path / "1.csv", kind), now=now)
+        host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=now)
+        numbers = [own.id for own in host.journal.submissions()]
+        waiting = answers(host, numbers, now)
+        host.work(only=numbers[0])
+        assert answers(host, numbers, now) == waiting  # evaluated, and not to be seen before the tick
+        host.work_all()
+        assert answers(host, numbers, now) == waiting
+        assert [row.method for row in live_board(host, "dev", now=now).rows] == []
+        seen = answers(host, numbers, now + timedelta(minutes=3))
+        assert {tuple(one) for one in seen} == {tuple(waiting[0])}
+        assert {one["message"] for one in seen} <= set(MESSAGES.values())
+        assert [one["state"] for one in seen] == ["failed"] * 4 + ["scored"]
+        assert [row.method for row in live_board(host, "dev", now=now + timedelta(minutes=3)).rows] == ["alpha"]
+        with pytest.raises(UnknownIdError):
+            host.answer(numbers[0], "beta")
+
+
+def test_the_board_of_an_open_phase_has_nothing_by_task(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c", {**MANY, 'after = ["dev"]': ""})) as host:
+        for team, noise in (("alpha", 0.2), ("beta", 2.0)):
+            host.submit(team, "test", embed(tmp_path / f"{team}.npz", noise), now=DEV + timedelta(days=31))
+        host.work_all()
+        board = live_board(host, "test")
+        exact = [own.mean_q for own in host.journal.submissions()]
+    text = repr(board)
+    assert [row.method for row in board.rows] == ["alpha", "beta"]
+    assert (board.tasks, board.cells, board.suite and board.suite.tasks) == ((), "", {})
+    assert not any(secret in text for secret in ("height", "water", "seed"))
+    assert {row.values["mean_q"] for row in board.rows}.isdisjoint(exact)
+    assert all(row.cells == {} and set(row.values) == {"mean_q", "submissions"} for row in board.rows)
+
+
+def test_a_phase_without_feedback_tells_nothing(tmp_path: Path) -> None:
+    mute = {**MANY, "k = 4": 'k = 4\nfeedback = "none"\nvisible = false'}
+    with Host(make_challenge(tmp_path / "c", mute)) as host:
+        for number in range(3):
+            host.submit("alpha", "dev", embed(tmp_path / f"{number}.npz", number), now=DEV)
+        host.work_all()
+        seen = answers(host, [1, 2, 3], datetime.now(UTC))
+        assert seen[0] == seen[1] == seen[2]
+        assert seen[0]["mean_q"] is None
+        with pytest.raises(DataError, match="not shown before its end"):
+            live_board(host, "dev")
+
+
+def test_values_that_could_make_a_probe_fail_are_refused_for_decoys_too(tmp_path: Path) -> None:
+    with Host(make_challenge(tmp_path / "c")) as host:
+        codes = []
+        for place in (labelled()[0], DECOYS[0]):
+            values = np.float32(truth())
+            values[place, 0] = 3e38
+            write_embeddings(make_embeddings(IDS, values), tmp_path / "x.npz")
+            codes.append(host.evaluate("dev", tmp_path / "x.npz").outcome.code)
+    assert codes == ["format", "format"]
