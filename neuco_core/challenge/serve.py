@@ -7,16 +7,15 @@ disk before a request is answered, so either may be killed at any time.
 from __future__ import annotations
 
 import logging
-import os
 import resource
 import signal
 import socket
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
+from neuco_core.challenge.files import sweep
 from neuco_core.challenge.journal import LEASE
 from neuco_core.challenge.workers import Workers
 from neuco_core.env import how_to_install
@@ -60,7 +59,8 @@ def serve(
     pace = pace or Pace()
     listening = _listen(host, port)
     hosts = Hosts(folder)
-    remove_left_over(hosts.challenge.private)
+    with suppress(FileNotFoundError):  # an upload elsewhere may end meanwhile
+        sweep(hosts.challenge.private, LEFT_OVER)
     _more_files()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is no HTTP
     # The workers stop before the process does, also at SIGTERM, which uvicorn raises again when it has ended.
@@ -85,15 +85,26 @@ def serve(
         timeout_keep_alive=5,
         timeout_graceful_shutdown=GOODBYE,
     )
-    server = uvicorn.Server(config)
+    server = Announced(config, lambda: ready(_address(listening)))
     try:
         with Workers(folder, workers, lease), suppress(KeyboardInterrupt, SystemExit):
-            ready(_address(listening))
             server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, before)
         listening.close()
         hosts.close()
+
+
+class Announced(uvicorn.Server):
+    """Says when it can be asked, and not before."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        self._ready()
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -119,15 +130,3 @@ def _more_files() -> None:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def remove_left_over(private: Path, seconds: float = LEFT_OVER) -> None:
-    """Remove parts of uploads that a killed process left: those that nobody has written to for long."""
-    incoming = private / "incoming"
-    if not incoming.is_dir():
-        return
-    with os.scandir(incoming) as entries:
-        for own in entries:
-            with suppress(FileNotFoundError):
-                if time.time() - own.stat(follow_symlinks=False).st_mtime > seconds:
-                    Path(own.path).unlink()

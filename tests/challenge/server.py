@@ -123,7 +123,7 @@ def serving(folder: Path, *, workers: int = 0, proxy: str = "", **pace: Any) -> 
     try:
         assert process.stdout
         address = process.stdout.readline().strip()
-        assert address, (folder / "log.txt").read_text()
+        assert address, (process.wait(), (folder / "log.txt").read_text())
         yield Server(folder, process, address)
         if process.poll() is None:
             process.terminate()

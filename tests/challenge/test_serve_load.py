@@ -16,7 +16,6 @@ from pathlib import Path
 
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import broken_link
-from neuco_core.challenge.serve import remove_left_over
 from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.workers import Workers
 from tests.challenge.parts import embed
@@ -163,16 +162,6 @@ def test_a_server_that_is_killed_in_mid_upload_has_entered_nothing_half(tmp_path
     assert server.incoming() == []
     assert len(server.journal()) == 2
     assert broken_link(server.journal()) is None
-
-
-def test_only_old_parts_are_removed(tmp_path: Path) -> None:
-    (tmp_path / "incoming").mkdir()
-    for name, age in {"old": 7200, "new": 10}.items():
-        (tmp_path / "incoming" / name).touch()
-        os.utime(tmp_path / "incoming" / name, (time.time() - age,) * 2)
-    remove_left_over(tmp_path)
-    remove_left_over(tmp_path / "nothing")
-    assert [path.name for path in (tmp_path / "incoming").iterdir()] == ["new"]
 
 
 def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Path) -> None:

@@ -28,13 +28,14 @@ class Hosts:
         self._local = threading.local()
         self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="challenge")
         # All are opened now: a fault is met at the start, and rules that are bad later cannot stop a thread.
-        ready = threading.Barrier(THREADS)
-        opened = [self._pool.submit(self._open, ready) for _ in range(THREADS)]
+        ready, one = threading.Barrier(THREADS), threading.Lock()
+        opened = [self._pool.submit(self._open, ready, one) for _ in range(THREADS)]
         self.challenge: Challenge = [own.result() for own in opened][-1]
 
-    def _open(self, ready: threading.Barrier) -> Challenge:
+    def _open(self, ready: threading.Barrier, one: threading.Lock) -> Challenge:
         try:
-            self._local.host = Host(self._folder)
+            with one:  # two threads that are the first to use a type of msgspec's crash the process (seen with 0.22)
+                self._local.host = Host(self._folder)
         finally:
             ready.wait()
         return self._local.host.challenge  # type: ignore[no-any-return]

@@ -37,7 +37,7 @@ function stateOf(phase) {
 function plural(count, noun) { return `${count} ${noun}${count === 1 ? "" : "s"}`; }
 
 function phaseCard(name, phase) {
-  const told = { ladder: "a new mean Q is told if it beats your best by one standard error", rounded: "the mean Q, rounded", none: "no scores are told before the end" };
+  const told = { ladder: `a new mean Q is told if it beats your best by one standard error and by ${phase.step}`, rounded: "the mean Q, rounded", none: "no scores are told before the end" };
   const card = make("article", null, { class: "phase", "data-phase": name });
   const head = make("h3", name);
   head.append(make("span", "", { class: "badge" }));
@@ -109,6 +109,7 @@ function showFacts() {
   const facts = page.facts;
   document.title = `${facts.title} · neuco`;
   $("title").textContent = facts.title;
+  $("about").textContent = `One embedding for each sample of ${facts.dataset}, scored on tasks that nobody is shown.`;
   fill($("phase-list"), Object.entries(facts.phases).map(([name, phase]) => phaseCard(name, phase)));
   const names = Object.keys(facts.phases);
   fill($("board-phase"), names.map(name => make("option", name, { value: name })));

@@ -60,18 +60,18 @@
 
   function ownRow(own) {
     const line = make("tr");
-    const state = make("td", null, { class: "wide" });
+    const state = make("td", null, { class: "what" });
     state.append(make("span", STATES[own.state] || own.state, { class: `state ${own.state}` }));
     if (own.message) { state.append(make("small", own.message)); }
     const digits = page.facts.phases[own.phase].digits;
     line.append(
-      make("th", own.submission, { scope: "row", class: "number" }),
-      make("td", own.received.slice(0, 19).replace("T", " ")),
-      make("td", own.phase), state,
-      make("td", number(own.mean_q, digits), { class: "number" }),
-      make("td", own.public ? "counts" : "private"),
-      make("td", own.sha256.slice(0, 10) + "…", { class: "mark", title: own.sha256 }),
-      make("td", own.receipt.slice(0, 10) + "…", { class: "mark", title: own.receipt }));
+      make("th", own.submission, { scope: "row", class: "number no" }),
+      make("td", own.received.slice(0, 19).replace("T", " "), { class: "when" }),
+      make("td", own.phase, { class: "of" }), state,
+      make("td", number(own.mean_q, digits), { class: "number q" }),
+      make("td", own.public ? "counts" : "private", { class: "counts" }),
+      make("td", own.sha256.slice(0, 10) + "…", { class: "mark file", title: own.sha256 }),
+      make("td", own.receipt.slice(0, 10) + "…", { class: "mark receipt", title: own.receipt }));
     return line;
   }
 
