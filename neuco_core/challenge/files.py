@@ -59,7 +59,8 @@ class Upload:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # a full disk, which was told already
+            self._file.close()
         with suppress(FileNotFoundError):
             self._path.unlink()
 

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
@@ -117,9 +118,16 @@ def _end(number: int, frame: FrameType | None) -> None:
     raise SystemExit(0)  # which gives the submission back
 
 
+def _first_to_die() -> None:
+    """Where memory is short, Linux ends a worker, which is started anew, and not the server."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000")
+
+
 def main(folder: str, owner: str, lease: str, parent: str) -> None:
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _first_to_die()
     try:
         work(Path(folder), owner, float(lease), int(parent))
     except (NeucoError, OSError) as error:

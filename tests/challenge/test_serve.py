@@ -6,6 +6,8 @@ import gzip
 import io
 import pickle
 import re
+import resource
+import time
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -105,7 +107,9 @@ def test_anybody_reads_the_public_side_and_no_more(server: Server) -> None:
 
 
 def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> None:
-    answer = server.put(good, phase="test")
+    stored = {path for path in (server.folder / "private").rglob("*") if path.is_file()}
+    answer = server.put(good + b"early", phase="test")
+    assert {path for path in (server.folder / "private").rglob("*") if path.is_file()} <= stored  # nothing is kept
     assert (answer.status, answer.json) == (403, {"error": MESSAGES["closed"]})
     assert [own for own in server.journal() if own.phase == "test"] == []
     assert server.put(b"").json == {"error": "The file is empty."}
@@ -224,6 +228,32 @@ def test_a_file_over_the_limit_is_refused_while_it_comes(server: Server) -> None
     whole = server.put(bytes(1) * (LIMIT - 1) + b"\1")
     assert whole.status == 201
     assert server.memory("VmHWM") - before < 30_000_000
+
+
+def test_a_full_disk_is_said_and_leaves_nothing(server: Server, good: bytes) -> None:
+    before = server.journal()
+    limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
+    resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1_500_000, limits[1]))  # no file may be larger
+    try:
+        for size in (1_600_000, 5_000_000):
+            answer = server.put(bytes(size))
+            assert (answer.status, answer.json) == (503, {"error": SENTENCES[503]})
+            assert int(answer.headers["retry-after"]) > 1
+    finally:
+        resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, limits)
+    assert server.journal() == before
+    assert server.incoming() == []
+    assert server.put(bytes(1_600_000)).status == 201
+
+
+def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path)
+    (folder / "public/large.json").write_bytes(bytes(50_000_000))
+    with serving(folder, headers=0.02) as server, server.connect() as connection:
+        connection.sendall(b"GET /files/large.json HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert connection.recv(12) == b"HTTP/1.1 200"
+        time.sleep(3)  # the test's own patience; the server's is 60 × 0.02 s
+        assert len(read_all(connection)) < 50_000_000
 
 
 def bomb_gz() -> bytes:

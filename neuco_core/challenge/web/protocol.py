@@ -1,4 +1,4 @@
-"""HTTP as uvicorn has it, with an end for clients that never finish their headers, and errors in our format."""
+"""HTTP as uvicorn has it, with an end for clients that never finish their headers or never read, and our errors."""
 
 from __future__ import annotations
 
@@ -11,12 +11,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from neuco_core.challenge.web.guard import HEADERS, error_body, raw
 
+LOOKS = 60  # at which one and the same answer may be under way
+
 
 def protocol(seconds: float) -> type[H11Protocol]:
-    """A protocol that closes connections which have brought no request for one to two times as long."""
+    """A protocol that closes connections which have brought no request for one to two times as long.
+
+    An answer that nobody has read after 60 times as long is given up.
+    """
 
     class Timed(H11Protocol):
-        _idle_with: Any = ()  # the request after which the connection was idle at the last look
+        _seen: Any = ()  # the request, and whether it was answered, at the last look
+        _looks = 0  # at which this was the same
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -27,11 +33,13 @@ def protocol(seconds: float) -> type[H11Protocol]:
             super().connection_lost(exc)
 
         def _look(self) -> None:
-            idle = self.cycle is None or self.cycle.response_complete
-            if idle and self._idle_with is self.cycle:
-                self.transport.close()
+            cycle = self.cycle
+            idle = cycle is None or cycle.response_complete
+            self._looks = self._looks + 1 if self._seen == (cycle, idle) else 0
+            self._seen = (cycle, idle)
+            if (idle and self._looks) or (not idle and cycle.response_started and self._looks >= LOOKS):
+                self.transport.abort()
                 return
-            self._idle_with = self.cycle if idle else ()
             self._timer = self.loop.call_later(seconds, self._look)
 
         def send_400_response(self, msg: str) -> None:
