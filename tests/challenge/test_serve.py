@@ -234,9 +234,15 @@ def test_a_full_disk_is_said_and_leaves_nothing(server: Server, good: bytes) -> 
     before = server.journal()
     limits = resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE)
     resource.prlimit(server.process.pid, resource.RLIMIT_FSIZE, (1_500_000, limits[1]))  # no file may be larger
+
+    def little_at_the_end() -> Iterator[bytes]:
+        yield bytes(1_499_000)
+        time.sleep(0.3)  # so that the server gets it by itself, and it fails when the file is closed
+        yield bytes(2000)
+
     try:
-        for size in (1_600_000, 5_000_000):
-            answer = server.put(bytes(size))
+        for body in (bytes(1_600_000), bytes(5_000_000), little_at_the_end()):
+            answer = server.put(body)
             assert (answer.status, answer.json) == (503, {"error": SENTENCES[503]})
             assert int(answer.headers["retry-after"]) > 1
     finally:
