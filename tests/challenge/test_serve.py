@@ -16,12 +16,13 @@ from urllib.parse import quote
 
 import pytest
 
+from neuco_core.challenge.close import close
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
 from neuco_core.challenge.rules import add_team
 from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.web.pace import Buckets, Often, address_key
-from tests.challenge.parts import embed
+from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.server import Server, open_challenge, read_all, serving
 from tests.command import python
 
@@ -317,3 +318,28 @@ def test_without_its_packages_the_command_says_what_to_install(server: Server) -
     said = python("-c", code, "challenge", "serve", server.folder)
     assert said.code == 6
     assert re.search(r"the server needs starlette. Run `pip install '(starlette|neuco\[challenge\])", said.err)
+
+
+def test_a_challenge_that_is_over_shows_all_and_takes_nothing(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "over", {"in_all = 3\n": "in_all = 3\nvisible = false\n"})
+    file = embed(tmp_path / "a.npz", 0.1)
+    with Host(folder) as host:
+        for phase, now in {"dev": DEV, "test": TEST}.items():
+            host.submit("alpha", phase, file, now=now)
+        host.work_all()
+        with serving(folder) as server:
+            told = server.ask("GET", "/api/phases/dev/board").json
+            assert (told["final"], [row["team"] for row in told["teams"]]) == (False, ["alpha"])
+            assert server.ask("GET", "/api/phases/test/board").status == 404  # hidden until the end
+            late = server.put(b"late")
+            assert (late.status, late.json) == (403, {"error": MESSAGES["closed"]})
+            assert server.put(file.read_bytes()).status == 200  # it is known
+        paths = close(host)
+    with serving(folder) as server:
+        board = server.ask("GET", "/api/phases/test/board").json
+        assert (board["final"], board["teams"][0]["title"], board["teams"][0]["rank"]) == (True, "Team alpha", 1)
+        assert server.ask("GET", "/api/challenge").json["files"] == sorted(["seal.json", *(own.name for own in paths)])
+        for path in paths:
+            assert server.ask("GET", f"/files/{path.name}").body == path.read_bytes()
+        answers = server.ask("GET", "/api/submissions", token="alpha").json["submissions"]
+        assert [own["state"] for own in answers] == ["scored", "scored"]
