@@ -122,7 +122,11 @@ class Host:
             rules, best = self.challenge.phase(leased.phase), self.rung(leased)
             told, rung = feedback(rules, leased.id, records, best)
             outcome = replace(outcome, feedback=told)
-        self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
+        try:
+            self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
+        except OSError:
+            self.journal.release(leased)  # a full disk is not the team's fault
+            raise
         return self.journal.get(leased.id)
 
     def work_all(self, **options: Any) -> int:

@@ -253,11 +253,6 @@ class Journal:
             self._finish(leased.id, outcome, keep() if keep else None, rung)
             return True
 
-    def expire(self, leased: Submission) -> None:
-        """End a lease whose worker is known to be dead: the next one may take over at once. The attempt counts."""
-        words = "UPDATE submissions SET leased_until = 0 WHERE id = ? AND lease = ? AND state = 'running'"
-        self._db.execute(words, (leased.id, leased.lease))
-
     def release(self, leased: Submission) -> None:
         """Give a lease back without an outcome: the fault was the hosts', and the attempt does not count."""
         self._db.execute(
@@ -267,7 +262,10 @@ class Journal:
         )
 
     def abandon(self, owner: str) -> int:
-        """End the leases of a worker that is known to be dead, so that nobody waits for them; the attempts count."""
+        """End the leases of a worker that is known to be dead: the next one may take over at once. Attempts count.
+
+        ``owner`` is what its leases begin with; a whole lease will do.
+        """
         mine = "state = 'running' AND substr(lease, 1, ?) = ?"
         ended = f"UPDATE submissions SET leased_until = 0 WHERE {mine}"  # noqa: S608
         return self._db.execute(ended, (len(owner), owner)).rowcount

@@ -16,7 +16,6 @@ from pathlib import Path
 from types import FrameType
 
 from neuco_core.challenge.files import sweep
-from neuco_core.challenge.journal import LEASE
 from neuco_core.challenge.workers import Workers
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, UsageError
@@ -47,9 +46,9 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8080,
     workers: int = 1,
+    engine: str = "local",
     proxy: str = "",
     pace: Pace | None = None,
-    lease: float = LEASE,
     ready: Callable[[str], None] = print,
 ) -> None:
     """Serve a sealed challenge until SIGTERM or Ctrl-C. ``ready`` gets the address once it can be asked.
@@ -87,7 +86,7 @@ def serve(
     )
     server = Announced(config, lambda: ready(_address(listening)))
     try:
-        with Workers(folder, workers, lease), suppress(KeyboardInterrupt, SystemExit):
+        with Workers(folder, workers, engine), suppress(KeyboardInterrupt, SystemExit):
             server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, before)

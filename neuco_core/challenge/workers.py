@@ -1,4 +1,4 @@
-"""Processes that evaluate what waits: started anew when they die, and gone when the server is.
+"""Processes that evaluate what waits, or have dask do it: started anew when they die, and gone when the server is.
 
 A worker that was killed leaves its submission leased. Its keeper knows that it is dead and ends the lease, so that the
 next worker takes the submission at once; the attempt counts, for the file may be what killed it.
@@ -14,12 +14,13 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from types import FrameType
 
 from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import JOURNAL, LEASE, Journal
+from neuco_core.challenge.journal import JOURNAL, Journal
+from neuco_core.challenge.pool import work_on, workers
 from neuco_core.errors import NeucoError
 
 POLL = 0.5  # seconds between two looks for work, or for dead workers
@@ -29,10 +30,10 @@ log = logging.getLogger("neuco.challenge")
 
 
 class Worker:
-    """One place for a worker, and the process that has it now."""
+    """One place for a worker, and the process that has it now. Others than ``local`` engines do ``jobs`` at a time."""
 
-    def __init__(self, folder: Path, lease: float) -> None:
-        self._folder, self._lease = folder, lease
+    def __init__(self, folder: Path, engine: str, jobs: int) -> None:
+        self._folder, self._engine, self._jobs = folder, engine, jobs
         self._process: subprocess.Popen[bytes] | None = None
         self._owner, self._begun, self._next, self._pause = "", 0.0, 0.0, 1.0
 
@@ -50,7 +51,7 @@ class Worker:
 
     def _start(self, now: float) -> None:
         self._owner, self._begun = secrets.token_hex(8), now
-        own = (str(self._folder), self._owner, str(self._lease), str(os.getpid()))
+        own = (str(self._folder), self._owner, str(os.getpid()), self._engine, str(self._jobs))
         # In a group of its own: Ctrl-C is for the server, which then ends its workers.
         command = [sys.executable, "-m", __name__, *own]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
@@ -76,10 +77,11 @@ class Worker:
 
 
 class Workers:
-    """Keeps a number of workers running, as a context."""
+    """Keeps a number of workers running, as a context. With dask one process of ours hands out to as many of its."""
 
-    def __init__(self, folder: Path, count: int, lease: float = LEASE) -> None:
-        self._own = [Worker(folder, lease) for _ in range(count)]
+    def __init__(self, folder: Path, count: int, engine: str = "local") -> None:
+        processes = count if engine == "local" else min(count, 1)
+        self._own = [Worker(folder, engine, count) for _ in range(processes)]
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._keep, name="workers", daemon=True)
 
@@ -106,12 +108,17 @@ class Workers:
             worker.wait(end - time.monotonic())
 
 
-def work(folder: Path, owner: str, lease: float, parent: int) -> None:
+def work(folder: Path, owner: str, parent: int, engine: str, jobs: int) -> None:
     """Evaluate what comes until the server is gone. A fault of the hosts' ends the process: it is started anew."""
-    with Host(folder) as host:
+    with Host(folder) as host, ExitStack() as stack:
+        pool = None if engine == "local" else stack.enter_context(workers(engine, jobs))
         while os.getppid() == parent:
-            if host.work(seconds=lease, owner=owner) is None:
-                time.sleep(POLL)
+            if pool is not None:
+                for _ in work_on(host, pool, jobs, owner=owner):
+                    pass
+            elif host.work(owner=owner) is not None:
+                continue
+            time.sleep(POLL)
 
 
 def _end(number: int, frame: FrameType | None) -> None:
@@ -124,12 +131,12 @@ def _first_to_die() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def main(folder: str, owner: str, lease: str, parent: str) -> None:
+def main(folder: str, owner: str, parent: str, engine: str, jobs: str) -> None:
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _first_to_die()
     try:
-        work(Path(folder), owner, float(lease), int(parent))
+        work(Path(folder), owner, int(parent), engine, int(jobs))
     except (NeucoError, OSError) as error:
         sys.exit(f"neuco: a worker stopped: {error}")
 

@@ -20,11 +20,12 @@ from neuco_core.cli.challenge_host import FOLDER
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Processes that evaluate; with 0 run `neuco challenge evaluate` beside it.",
+    help="Evaluations side by side; with 0 run `neuco challenge evaluate` beside it.",
 )
+@click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port.")
 @click.option("--uploads", type=click.IntRange(min=1), default=32, show_default=True, help="The most at once.")
 @click.option("--proxy", metavar="ADDRESS", default="", help="Believe the X-Forwarded headers of this proxy.")
-def serve(folder: Path, host: str, port: int, workers: int, uploads: int, proxy: str) -> None:
+def serve(folder: Path, host: str, port: int, workers: int, engine: str, uploads: int, proxy: str) -> None:
     """Let teams upload embeddings, see their own state and the board, at a web address.
 
     Put a proxy that speaks TLS before it: tokens must not travel in the clear. Ends at Ctrl-C or SIGTERM; all that was
@@ -39,4 +40,5 @@ def serve(folder: Path, host: str, port: int, workers: int, uploads: int, proxy:
         click.echo(f"serving at {address}")
         sys.stdout.flush()
 
-    run(folder, host=host, port=port, workers=workers, proxy=proxy, pace=Pace(uploads=uploads), ready=ready)
+    pace = Pace(uploads=uploads)
+    run(folder, host=host, port=port, workers=workers, engine=engine, proxy=proxy, pace=pace, ready=ready)

@@ -187,6 +187,16 @@ def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Pat
     assert second.returncode == 0
 
 
+def test_dask_evaluates_for_the_server(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path / "challenge")
+    with Host(folder) as host, Workers(folder, 2, "dask"):
+        early = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
+        wait_until(lambda: host.journal.get(early.id).state == "scored")
+        later = [host.submit(team, "dev", embed(tmp_path / f"{team}.npz", 0.2)) for team in ("alpha", "beta")]
+        wait_until(lambda: all(host.journal.get(own.id).state == "scored" for own in later))
+        assert {host.journal.get(own.id).attempts for own in (early, *later)} == {1}
+
+
 def test_workers_end_when_their_server_is_killed(tmp_path: Path) -> None:
     with serving(open_challenge(tmp_path), workers=1) as server:
 
