@@ -17,6 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from neuco_core.challenge.close import close
+from neuco_core.challenge.example import write_example
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
 from neuco_core.challenge.rules import add_team
@@ -24,7 +25,7 @@ from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.server import Server, open_challenge, read_all, serving
-from tests.command import python
+from tests.command import neuco, python
 
 LIMIT = 60_000_000
 QUOTA = {"per_day = 3\nin_all = 6": "per_day = 500\nin_all = 500", "bytes = 100_000": f"bytes = {LIMIT}"}
@@ -98,9 +99,11 @@ def test_anybody_reads_the_public_side_and_no_more(server: Server) -> None:
     facts = server.ask("GET", "/api/challenge")
     assert facts.json["phases"]["dev"]["tasks"] == 1
     assert not {"height", "water", "private"} & set(re.findall(r"\w+", facts.body.decode()))
-    assert facts.json["files"] == ["seal.json"]
+    assert facts.json["files"] == ["rules.json", "seal.json"]
     seal = server.ask("GET", "/files/seal.json")
     assert seal.body == (server.folder / "public/seal.json").read_bytes()
+    many = server.ask("GET", "/files/seal.json", headers={"Range": "bytes=" + ",".join(f"{n}-" for n in range(2000))})
+    assert (many.status, many.body) == (200, seal.body)
     assert server.ask("GET", "/api/phases/dev/ids").body == (server.folder / "ids.txt").read_bytes()
     assert server.ask("GET", "/api/phases/test/ids").status == 404  # it has not begun
     board = server.ask("GET", "/api/phases/dev/board")
@@ -313,6 +316,16 @@ def test_buckets_refill_and_forget() -> None:
     assert address_key("::ffff:10.0.0.1") == address_key("10.0.0.1") == "10.0.0.1"
 
 
+def test_what_cannot_be_served_is_said(server: Server, tmp_path: Path) -> None:
+    write_example(tmp_path / "box")
+    said = neuco("challenge", "serve", tmp_path / "box", "--port", "0")
+    assert (said.code, said.out) == (4, "")
+    assert "the challenge is not sealed yet" in said.err
+    said = neuco("challenge", "serve", server.folder, "--port", server.port)
+    assert (said.code, said.out) == (2, "")
+    assert "cannot listen: Address already in use" in said.err
+
+
 def test_without_its_packages_the_command_says_what_to_install(server: Server) -> None:
     code = "import sys; sys.modules['starlette'] = None; from neuco_core.cli import main; main()"
     said = python("-c", code, "challenge", "serve", server.folder)
@@ -338,7 +351,9 @@ def test_a_challenge_that_is_over_shows_all_and_takes_nothing(tmp_path: Path) ->
     with serving(folder) as server:
         board = server.ask("GET", "/api/phases/test/board").json
         assert (board["final"], board["teams"][0]["title"], board["teams"][0]["rank"]) == (True, "Team alpha", 1)
-        assert server.ask("GET", "/api/challenge").json["files"] == sorted(["seal.json", *(own.name for own in paths)])
+        assert server.ask("GET", "/api/challenge").json["files"] == sorted(
+            ["rules.json", "seal.json", *(own.name for own in paths)]
+        )
         for path in paths:
             assert server.ask("GET", f"/files/{path.name}").body == path.read_bytes()
         answers = server.ask("GET", "/api/submissions", token="alpha").json["submissions"]

@@ -104,7 +104,7 @@ def address_key(address: str) -> str:
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
-        return address
+        return address[:64]
     if isinstance(parsed, IPv6Address):
         mapped = parsed.ipv4_mapped
         return str(mapped) if mapped else f"{int(parsed) >> 64:x}/64"
