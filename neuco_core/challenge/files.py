@@ -39,25 +39,28 @@ class Upload:
         self._hash.update(data)
         self._file.write(data)
 
-    def keep(self) -> str:
-        """Bring the bytes to disk and under their name; gives the sha256."""
-        sha256 = self._hash.hexdigest()
-        target = file_path(self._private, sha256)
+    def finish(self) -> str:
+        """Bring the bytes to disk; gives their sha256."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
+        return self._hash.hexdigest()
+
+    def keep(self) -> None:
+        """Bring the file, which is finished, under its name."""
+        target = file_path(self._private, self._hash.hexdigest())
         new = [folder for folder in (target.parent.parent, target.parent) if not folder.exists()]
         target.parent.mkdir(parents=True, exist_ok=True)
         self._path.replace(target)
         for folder in {target.parent, *(folder.parent for folder in new)}:
             _sync(folder)
-        return sha256
 
     def __enter__(self) -> Upload:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._file.close()
+        with suppress(OSError):  # a full disk, which was told already
+            self._file.close()
         with suppress(FileNotFoundError):
             self._path.unlink()
 

@@ -78,7 +78,8 @@ class Host:
 
     def enter(self, team: str, phase: str, upload: Upload, **options: Any) -> Submission:
         """Keep an upload that is complete, and enter it: the second half of ``submit``."""
-        return self.journal.enter(self.challenge, team, phase, upload.keep(), upload.size, **options)
+        sha256 = upload.finish()
+        return self.journal.enter(self.challenge, team, phase, sha256, upload.size, keep=upload.keep, **options)
 
     def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Evaluation:
         """Score a file as a submission; nothing is kept."""
@@ -94,12 +95,14 @@ class Host:
             raise PhaseError("the records do not say what they were made of", where=path)
         return found
 
-    def work(self, *, only: int | None = None, seconds: float = LEASE, threads: int | None = 1) -> Submission | None:
+    def work(
+        self, *, only: int | None = None, seconds: float = LEASE, threads: int | None = 1, owner: str = ""
+    ) -> Submission | None:
         """Evaluate the next submission that waits (or this one) to the end; None if there is nothing to do.
 
-        Workers may be killed at any time, and there may be any number of them.
+        Workers may be killed at any time, and there may be any number of them. ``owner`` is for ``Journal.abandon``.
         """
-        leased = self.journal.lease(self.challenge.limits.attempts, seconds=seconds, only=only)
+        leased = self.journal.lease(self.challenge.limits.attempts, seconds=seconds, only=only, owner=owner)
         if leased is None:
             return None
         try:
@@ -119,7 +122,11 @@ class Host:
             rules, best = self.challenge.phase(leased.phase), self.rung(leased)
             told, rung = feedback(rules, leased.id, records, best)
             outcome = replace(outcome, feedback=told)
-        self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
+        try:
+            self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
+        except OSError:
+            self.journal.release(leased)  # a full disk is not the team's fault
+            raise
         return self.journal.get(leased.id)
 
     def work_all(self, **options: Any) -> int:

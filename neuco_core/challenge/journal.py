@@ -151,8 +151,9 @@ class Journal:
         public: bool = True,
         source: str | None = None,
         now: datetime | None = None,
+        keep: Callable[[], object] | None = None,
     ) -> Submission:
-        """Accept a submission whose file is stored already, or raise ``RefusedError``.
+        """Accept a submission, or raise ``RefusedError``. ``keep`` stores its file, and is called if it is accepted.
 
         The same file of the same team in the same phase, or the same ``source`` (the name of the submission elsewhere,
         such as ``evalai:12``), is the same submission: it is given back, and counts once. ``now`` is the moment of
@@ -179,6 +180,8 @@ class Journal:
                 if db.execute(count + more, (team, phase)).fetchone()[0] >= most:
                     raise RefusedError("quota")
             last = db.execute("SELECT id, chain FROM submissions ORDER BY id DESC LIMIT 1").fetchone() or (0, "")
+            if keep is not None:  # not before: files of refused submissions would fill the disk
+                keep()
             number = last[0] + 1
             values = (number, team, phase, sha256, size, int(public), stamp(moment), source)
             row = (*values, link(last[1], values))
@@ -202,11 +205,17 @@ class Journal:
         return [_submission(row) for row in rows]
 
     def lease(
-        self, attempts: int, *, seconds: float = LEASE, now: float | None = None, only: int | None = None
+        self,
+        attempts: int,
+        *,
+        seconds: float = LEASE,
+        now: float | None = None,
+        only: int | None = None,
+        owner: str = "",
     ) -> Submission | None:
         """The next submission to evaluate (or the one asked for), which is this worker's for some seconds.
 
-        One that as many workers as ``attempts`` died of has failed.
+        One that as many workers as ``attempts`` died of has failed. ``owner`` is for ``abandon``.
         """
         moment = now if now is not None else datetime.now(UTC).timestamp()
         free = """(state = 'received' OR (state = 'running' AND leased_until < ?)) AND id = coalesce(?, id)
@@ -220,7 +229,7 @@ class Journal:
                     given_up = Outcome("failed", detail=f"given up after {taken.attempts} workers died of it")
                     self._finish(taken.id, given_up)
                     continue
-                own = (secrets.token_hex(16), moment + seconds, taken.id)
+                own = (owner + secrets.token_hex(16), moment + seconds, taken.id)
                 db.execute(
                     "UPDATE submissions SET state = 'running', attempts = attempts + 1, lease = ?, leased_until = ? "
                     "WHERE id = ?",
@@ -244,11 +253,6 @@ class Journal:
             self._finish(leased.id, outcome, keep() if keep else None, rung)
             return True
 
-    def expire(self, leased: Submission) -> None:
-        """End a lease whose worker is known to be dead: the next one may take over at once. The attempt counts."""
-        words = "UPDATE submissions SET leased_until = 0 WHERE id = ? AND lease = ? AND state = 'running'"
-        self._db.execute(words, (leased.id, leased.lease))
-
     def release(self, leased: Submission) -> None:
         """Give a lease back without an outcome: the fault was the hosts', and the attempt does not count."""
         self._db.execute(
@@ -256,6 +260,15 @@ class Journal:
             "WHERE id = ? AND lease = ? AND state = 'running'",
             (leased.id, leased.lease),
         )
+
+    def abandon(self, owner: str) -> int:
+        """End the leases of a worker that is known to be dead: the next one may take over at once. Attempts count.
+
+        ``owner`` is what its leases begin with; a whole lease will do.
+        """
+        mine = "state = 'running' AND substr(lease, 1, ?) = ?"
+        ended = f"UPDATE submissions SET leased_until = 0 WHERE {mine}"  # noqa: S608
+        return self._db.execute(ended, (len(owner), owner)).rowcount
 
     def _finish(self, number: int, outcome: Outcome, records: str | None = None, rung: int | None = None) -> None:
         state = "scored" if outcome.finished else "failed"

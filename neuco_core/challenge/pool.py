@@ -56,17 +56,21 @@ def workers(engine: str, jobs: int) -> Iterator[Executor]:
             client.cluster.close()
 
 
-def work_on(host: Host, pool: Executor, jobs: int, seconds: float = LEASE) -> Iterator[Submission]:
-    """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its outcome."""
+def work_on(host: Host, pool: Executor, jobs: int, *, seconds: float = LEASE, owner: str = "") -> Iterator[Submission]:
+    """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its outcome.
+
+    ``owner`` is for ``Journal.abandon``.
+    """
     under_way: dict[Future[Evaluation], Submission] = {}
     most = host.challenge.limits.attempts
     try:
         while True:
-            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds)):
+            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds, owner=owner)):
                 under_way[pool.submit(evaluate_there, host.challenge.folder, leased)] = leased
             if not under_way:
                 return
-            for future in wait(under_way, return_when=FIRST_COMPLETED).done:
+            # Not without end: what came meanwhile may have a place.
+            for future in wait(under_way, 1.0, return_when=FIRST_COMPLETED).done:
                 leased = under_way.pop(future)
                 yield host.settle(leased, _found(host, future, leased))
     finally:
@@ -81,5 +85,6 @@ def _found(host: Host, future: Future[Evaluation], leased: Submission) -> Evalua
         host.journal.release(leased)
         raise
     except Exception:
-        host.journal.expire(leased)  # whether the file killed the worker or something else did, nobody knows
+        # Whether the file killed the worker or something else did, nobody knows.
+        host.journal.abandon(str(leased.lease))
         raise

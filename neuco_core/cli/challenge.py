@@ -15,6 +15,7 @@ COMMANDS = {
     "evaluate": "neuco_core.cli.challenge_run:evaluate",
     "init": "neuco_core.cli.challenge_host:init",
     "seal": "neuco_core.cli.challenge_host:seal",
+    "serve": "neuco_core.cli.challenge_serve:serve",
     "status": "neuco_core.cli.challenge_run:status",
     "submit": "neuco_core.cli.challenge_run:submit",
     "team": "neuco_core.cli.challenge_host:team",

@@ -1,0 +1,211 @@
+"""The server under load: many at once, slow ones, cut ones, and processes that are killed. Nothing is lost."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import random
+import signal
+import socket
+import struct
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from pathlib import Path
+
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import broken_link
+from neuco_core.challenge.web.guard import SENTENCES
+from neuco_core.challenge.workers import Workers
+from tests.challenge.parts import embed
+from tests.challenge.server import Answer, Server, open_challenge, read_all, serving
+
+TEAMS = ("alpha", "beta", "gamma", "delta", "epsilon")
+MANY = {"per_day = 3\nin_all = 6": "per_day = 500\nin_all = 500"}
+
+
+def wait_until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, "it did not come to pass"
+        time.sleep(0.005)
+
+
+def test_hundreds_at_once_and_nothing_is_lost(tmp_path: Path) -> None:
+    """200 uploads at once where 8 may run, beside clients that are cut, slow, silent or not allowed."""
+    folder = open_challenge(tmp_path, MANY, teams=TEAMS)
+    bodies = {number: os.urandom(2000) + number.to_bytes(4, "big") for number in range(200)}
+    seen: list[int] = []
+    with serving(folder, uploads=8, uploads_of_team=3, grace=1.0, stall=1.0, headers=1.0) as server:
+
+        def upload(number: int) -> Answer:
+            while True:
+                answer = server.put(bodies[number], TEAMS[number % len(TEAMS)])
+                seen.append(answer.status)
+                if answer.status not in (429, 503):
+                    return answer
+                assert int(answer.headers["retry-after"]) >= 1
+                time.sleep(random.uniform(0.02, 0.2))  # the test has no time to wait as long as it is told
+
+        def cut(number: int) -> None:
+            with server.connect() as connection:
+                connection.sendall(server.head(TEAMS[number % 5], "Content-Length: 4000") + os.urandom(1999))
+                if number % 2:  # reset, and not closed in order
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+        def slow(number: int) -> bytes:
+            with server.connect() as connection:
+                connection.sendall(server.head(TEAMS[number % 5], "Content-Length: 100"))
+                for _ in range(3):
+                    connection.sendall(b"x")
+                return read_all(connection)
+
+        def silent(number: int) -> bytes:
+            with server.connect() as connection:
+                connection.sendall(b"GET / HTTP/1.1\r\nHost:")
+                return read_all(connection)
+
+        with ThreadPoolExecutor(260) as pool:
+            answers = [pool.submit(upload, number) for number in bodies]
+            cuts = [pool.submit(cut, number) for number in range(30)]
+            slows = [pool.submit(slow, number) for number in range(10)]
+            silents = [pool.submit(silent, number) for number in range(10)]
+            wrongs = [pool.submit(server.put, b"x", "wrong") for _ in range(10)]
+        accepted = {number: own.result() for number, own in enumerate(answers)}
+        assert {own.status for own in accepted.values()} == {201}
+        assert {429, 503} & set(seen)  # or nothing was tested
+        assert [own.result() for own in cuts] == [None] * 30
+        assert {own.result()[9:12] for own in slows} <= {b"408", b"429", b"503"}
+        assert {own.result() for own in silents} == {b""}
+        assert {own.result().status for own in wrongs} == {401}
+        journal = server.journal()
+        wait_until(lambda: not server.incoming())
+        assert "Traceback" not in server.log
+    assert {(own.id, own.team, own.sha256) for own in journal} == {
+        (own.json["submission"], TEAMS[number % 5], sha256(bodies[number]).hexdigest())
+        for number, own in accepted.items()
+    }
+    assert len(journal) == 200
+    assert broken_link(journal) is None
+    stored = {path.name for path in (folder / "private/files").rglob("*") if path.is_file()}
+    assert stored == {own.sha256 for own in journal}
+
+
+def ask_from(server: Server, address: str, token: str, **headers: str) -> Answer:
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(address, 0))
+    connection.request("GET", "/api/submissions", headers={"Authorization": f"Bearer {token}", **headers})
+    answer = connection.getresponse()
+    found = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+    connection.close()
+    return found
+
+
+def test_who_asks_too_often_waits(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path)
+    slow = {"failures": [3, 0.01], "requests": [12, 0.01], "asked_by_team": [4, 0.01]}
+    with serving(folder, **slow) as server:
+        # Wrong tokens count for their address, whatever it says of itself; then even the right one waits.
+        tries = [ask_from(server, "127.0.0.2", "wrong", **{"X-Forwarded-For": f"10.0.0.{n}"}) for n in range(5)]
+        assert [own.status for own in tries] == [401, 401, 401, 429, 429]
+        late = ask_from(server, "127.0.0.2", "alpha")
+        assert (late.status, late.json) == (429, {"error": SENTENCES[429]})
+        assert 90 <= int(late.headers["retry-after"]) <= 100
+        # A team has its own bucket, from wherever it asks.
+        tries = [ask_from(server, f"127.0.0.{n}", "alpha") for n in range(3, 9)]
+        assert [own.status for own in tries] == [200] * 4 + [429] * 2
+        assert ask_from(server, "127.0.0.9", "beta").status == 200
+        # And an address one for all that it asks.
+        tries = [ask_from(server, "127.0.0.10", "x" if n < 3 else "") for n in range(14)]
+        assert [own.status for own in tries] == [401] * 3 + [429] * 11
+        assert server.ask("GET", "/").status == 200
+
+
+def test_a_proxy_is_believed_if_the_hosts_say_so(tmp_path: Path) -> None:
+    with serving(open_challenge(tmp_path), proxy="127.0.0.1", failures=[1, 0.01]) as server:
+        for client in ("10.0.0.1", "10.0.0.2"):
+            tries = [ask_from(server, "127.0.0.1", "wrong", **{"X-Forwarded-For": client}) for _ in range(2)]
+            assert [own.status for own in tries] == [401, 429]
+        tries = [ask_from(server, "127.0.0.2", "wrong", **{"X-Forwarded-For": f"10.0.0.{n}"}) for n in range(3, 5)]
+        assert [own.status for own in tries] == [401, 429]  # of another one it is not
+        assert "a wrong token from 10.0.0.1" in server.log
+
+
+def test_a_server_that_is_killed_in_mid_upload_has_entered_nothing_half(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path, {"bytes = 100_000": "bytes = 5_000_000"})
+    whole = os.urandom(2_000_000)
+    with serving(folder) as server:
+        done = server.put(b"done").json
+        open_ones = []
+        for _ in range(3):
+            connection = server.connect()
+            connection.sendall(server.head("alpha", f"Content-Length: {len(whole)}") + whole[:-1])
+            open_ones.append(connection)
+        wait_until(lambda: len(server.incoming()) == 3)
+        server.kill()
+        for connection in open_ones:
+            connection.close()
+        assert len(server.incoming()) == 3
+    for path in (folder / "private/incoming").iterdir():
+        os.utime(path, (0, 0))
+    with serving(folder) as server:
+        assert [own.sha256 for own in server.journal()] == [done["sha256"]]
+        assert server.incoming() == []
+        assert server.put(b"done").status == 200
+        assert server.put(whole).status == 201
+        # One that ends in order waits for uploads, but not for ever: this one is cut, and leaves nothing.
+        connection = server.connect()
+        connection.sendall(server.head("alpha", "Content-Length: 3000000") + whole)
+        wait_until(lambda: len(server.incoming()) == 1)
+    assert read_all(connection)[:12] in (b"", b"HTTP/1.1 500")
+    connection.close()
+    assert server.incoming() == []
+    assert len(server.journal()) == 2
+    assert broken_link(server.journal()) is None
+
+
+def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path / "challenge")
+    with Host(folder) as host:
+        own = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
+        with Workers(folder, 1):  # stopped in the midst: it gives the submission back
+            wait_until(lambda: host.journal.get(own.id).state == "running")
+        back = host.journal.get(own.id)
+        assert (back.state, back.attempts) == ("received", 0)
+        with Workers(folder, 1) as workers:
+            wait_until(lambda: host.journal.get(own.id).state == "running")
+            first = workers._own[0]._process
+            assert first
+            os.kill(first.pid, signal.SIGKILL)
+            wait_until(lambda: host.journal.get(own.id).state == "scored")
+            second = workers._own[0]._process
+        end = host.journal.get(own.id)
+        assert (end.attempts, end.place) == (2, 1)
+        assert len(host.records(end)) == 1
+    assert first.returncode == -signal.SIGKILL
+    assert second
+    assert second.returncode == 0
+
+
+def test_dask_evaluates_for_the_server(tmp_path: Path) -> None:
+    folder = open_challenge(tmp_path / "challenge")
+    with Host(folder) as host, Workers(folder, 2, "dask"):
+        early = host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.1))
+        wait_until(lambda: host.journal.get(early.id).state == "scored")
+        later = [host.submit(team, "dev", embed(tmp_path / f"{team}.npz", 0.2)) for team in ("alpha", "beta")]
+        wait_until(lambda: all(host.journal.get(own.id).state == "scored" for own in later))
+        assert {host.journal.get(own.id).attempts for own in (early, *later)} == {1}
+
+
+def test_workers_end_when_their_server_is_killed(tmp_path: Path) -> None:
+    with serving(open_challenge(tmp_path), workers=1) as server:
+
+        def workers() -> list[int]:
+            tasks = Path(f"/proc/{server.process.pid}/task").iterdir()  # a child belongs to the thread that made it
+            return [int(pid) for task in tasks for pid in (task / "children").read_text().split()]
+
+        wait_until(lambda: bool(workers()))
+        (pid,) = workers()
+        server.kill()
+        # Who inherits it may not look after it: one that is dead and still listed is gone, too.
+        wait_until(lambda: not (status := Path(f"/proc/{pid}/stat")).exists() or ") Z " in status.read_text())

@@ -1,0 +1,128 @@
+"""A team's way through the page in a real browser: it signs in, uploads, sees its state and the board."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.challenge.parts import embed
+from tests.challenge.server import Server, open_challenge, serving
+
+TITLE = '<img src=x onerror=alert(1)> & "A toy" challenge'
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    folder = open_challenge(
+        tmp_path_factory.mktemp("page"),
+        {'title = "A toy challenge"': f"title = '{TITLE}'"},
+        teams=("alpha", "beta", "base"),
+    )
+    with serving(folder, workers=1) as found:
+        found.put(embed(folder / "b.npz", 0.5, 1).read_bytes(), "beta")
+        found.put(embed(folder / "c.npz", 3.0, 2).read_bytes(), "base")
+        yield found
+
+
+class Visit:
+    """A page, what it complained about, and what it asked for."""
+
+    def __init__(self, browser: Any, server: Server, **options: Any) -> None:
+        self.context = browser.new_context(**options)
+        self.page = self.context.new_page()
+        self.page.set_default_timeout(15_000)
+        self.troubles: list[str] = []
+        self.asked: list[str] = []
+        self.page.on("console", lambda message: self.troubles.append(message.text))
+        self.page.on("pageerror", lambda error: self.troubles.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.troubles.append(dialog.message), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(server.address)
+        self.page.wait_for_selector(".phase")
+
+
+def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> None:
+    visit = Visit(browser, server, viewport={"width": 1440, "height": 900})
+    page = visit.page
+    assert page.inner_text("h1") == TITLE
+    assert re.match(r"\d+ d \d+ h \d\d min left", page.inner_text("[data-phase=dev] .clock"))
+    assert "until it starts" in page.inner_text("[data-phase=test] .clock")
+    page.wait_for_selector("#board-table tbody tr")
+
+    page.get_by_label("Your team's token").fill("wrong")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#said.bad")
+    assert page.inner_text("#said") == "No team has this token. Check that it is whole."
+    assert page.evaluate("document.activeElement.id") == "token"
+    assert len(visit.troubles) == 1  # the browser tells of a 401
+    visit.troubles.clear()
+
+    page.get_by_label("Your team's token").fill("alpha")
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_selector("#team:not([hidden])")
+    assert page.inner_text("#team-title") == "Team alpha"
+    assert page.locator("#login").is_hidden()
+    assert page.evaluate("document.activeElement.id") == "file"
+    assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+
+    page.get_by_label("Embeddings").set_input_files(embed(tmp_path / "mine.npz", 0.1))
+    page.get_by_role("button", name="Upload").click()
+    page.locator("#said", has_text="mine.npz is submission 3.").wait_for()
+    page.wait_for_selector("#own-table .state")
+    page.wait_for_selector("#own-table .state.scored")  # at a tick, without a click
+    page.wait_for_selector("#board-table tr.mine")
+    mean_q = page.inner_text("#own-table td.number")
+    assert re.fullmatch(r"\d+\.\d\d", mean_q)
+    rows = [row.split("\t") for row in page.inner_text("#board-table tbody").split("\n") if "\t" in row]
+    assert rows[0][:1] == ["1"]
+    assert "Team alpha" in page.inner_text("#board-table tr.mine")
+    assert mean_q in page.inner_text("#board-table tr.mine")
+    assert "not competing" in page.inner_text("#board-table tbody")
+
+    page.get_by_label("Embeddings").set_input_files(embed(tmp_path / "mine.npz", 0.1))
+    page.get_by_role("button", name="Upload").click()
+    page.locator("#said", has_text="counts once").wait_for()
+    page.get_by_label("Embeddings").set_input_files({"name": "<b>big</b>", "mimeType": "", "buffer": bytes(100_001)})
+    page.get_by_role("button", name="Upload").click()
+    assert page.inner_text("#said") == "The file is larger than the challenge allows."
+    page.get_by_label("Embeddings").set_input_files({"name": "<b>x</b>", "mimeType": "", "buffer": b"no"})
+    page.get_by_role("button", name="Upload").click()
+    page.wait_for_selector("#own-table .state.failed")
+    assert page.locator("#own-table tbody tr").count() == 2
+
+    page.reload()  # the tab keeps the token
+    page.wait_for_selector("#own-table .state.scored")
+    page.get_by_role("button", name="Sign out").click()
+    assert page.evaluate("sessionStorage.length") == 0
+    assert page.locator("#own").is_hidden()
+    assert page.locator("#own-table tbody tr").count() == 0
+    assert visit.troubles == []
+    assert all(url.startswith(server.address) for url in visit.asked)
+    assert not [url for url in visit.asked if "alpha" in url]  # a token stands in no address
+    visit.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1440, 390])
+def test_the_page_fits_and_can_be_read(browser: Any, server: Server, root: Path, width: int, scheme: str) -> None:
+    visit = Visit(browser, server, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
+    page = visit.page
+    page.get_by_label("Your team's token").fill("beta")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#own-table .state.scored")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    board = page.locator("#standings .scroll")
+    assert board.evaluate("box => box.scrollWidth <= box.clientWidth")
+    for name in ("#send", "#logout", "#board-phase", "#theme"):
+        box = page.locator(name).bounding_box()
+        assert min(box["width"], box["height"]) >= 24, name
+    axe = root / "build/axe/node_modules/axe-core/axe.min.js"
+    if axe.is_file():  # `make test-axe` gets it
+        page.evaluate(axe.read_text(encoding="utf-8"))
+        assert page.evaluate("axe.run().then(found => found.violations.map(v => [v.id, v.nodes[0].html]))") == []
+    assert visit.troubles == []
+    visit.context.close()
