@@ -74,8 +74,8 @@ def test_submissions_end_in_the_right_state_and_nothing_leaks(server: EvalAI, tm
     kept = Deliveries(tmp_path).all()
     assert [own.step for own in kept] == ["acknowledged", "acknowledged"]
     assert SECRET in kept[1].outcome.detail  # type: ignore[union-attr]  # the hosts can see why
-    assert not [path for path in tmp_path.iterdir() if path.suffix in (".csv", ".part")]
-    assert {line.split()[2] for line in evaluations(tmp_path)} == {"1.csv", "2.csv"}
+    assert not [path for path in tmp_path.iterdir() if path.suffix in (".file", ".part")]
+    assert {line.split()[2] for line in evaluations(tmp_path)} == {"1.file", "2.file"}
 
 
 def test_an_answer_comes_before_its_acknowledgement(server: EvalAI, tmp_path: Path) -> None:
@@ -243,7 +243,7 @@ def test_files_that_do_not_come_as_they_should(
     assert server.status(1) == ("finished" if code == "scored" else "failed")
     assert server.submissions[1]["stderr"] == ("" if code == "scored" else MESSAGES[code])
     assert (server.ends[1], server.waiting(), server.elsewhere) == (1, 0, [])
-    assert not [path for path in tmp_path.iterdir() if path.suffix in (".csv", ".part")]
+    assert not [path for path in tmp_path.iterdir() if path.suffix in (".file", ".part")]
     assert all("authorization" not in body for _, _, path, body in server.requests if path.startswith("/media"))
     no_leak(server, lines)
 

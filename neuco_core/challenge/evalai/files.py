@@ -23,28 +23,22 @@ if TYPE_CHECKING:
     import requests
 
 REDIRECTS = 3
-# How a file begins → the ending that its reader goes by.
-BEGINNINGS = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz", b"\x93NUMPY": ".npy"}
 
 
 class RefusedPlaceError(FetchError):
     """An address that is not one of the places for files of submissions."""
 
 
-def bring(url: str, folder: Path, name: str, account: Account) -> Path:
-    """The file, whole: a part has another name. What is here already is not fetched again."""
-    for suffix in (".csv", *BEGINNINGS.values()):
-        if (path := folder / f"{name}{suffix}").is_file():
-            return path
+def bring(url: str, path: Path, account: Account) -> None:
+    """Put the file there, whole: a part has another name. What is there already is not fetched again."""
+    if path.is_file():
+        return
     allowed(url, account)
-    part = folder / f"{name}.part"
+    part = path.with_suffix(".part")
     settings = Settings(max_bytes=account.max_bytes, deadline=account.deadline, backoff=account.backoff)
     try:
         download(url, part, settings, size=None, progress=False, transport=_transport(account))
-        with part.open("rb") as file:
-            start = file.read(8)
-        suffix = next((end for begin, end in BEGINNINGS.items() if start.startswith(begin)), ".csv")
-        return part.rename(folder / f"{name}{suffix}")
+        part.rename(path)
     finally:
         part.unlink(missing_ok=True)
 

@@ -20,7 +20,7 @@ from neuco_core import __version__
 from neuco_core.challenge.evalai.account import Account
 from neuco_core.challenge.evalai.api import Api, RefusedError
 from neuco_core.challenge.evalai.deliveries import Deliveries, Delivery
-from neuco_core.challenge.evalai.files import BEGINNINGS, RefusedPlaceError, allowed, bring
+from neuco_core.challenge.evalai.files import RefusedPlaceError, allowed, bring
 from neuco_core.challenge.outcome import Outcome
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import hash_file
@@ -139,7 +139,8 @@ class Worker:
         """Evaluate. Whatever goes wrong is kept here as the detail; the team reads a fixed sentence."""
         sha256 = ""
         try:
-            path = bring(url, self.deliveries.folder, str(job.submission), self.account)
+            path = self._path(job.submission)
+            bring(url, path, self.account)
             sha256 = hash_file(path)
             return self.evaluate(job, path), sha256
         except TransientError:
@@ -185,8 +186,11 @@ class Worker:
         else:
             self.tell(f"submission {number} is {how}")
         self.deliveries.step(number, "acknowledged")
-        for suffix in (".csv", *BEGINNINGS.values()):
-            (self.deliveries.folder / f"{number}{suffix}").unlink(missing_ok=True)
+        self._path(number).unlink(missing_ok=True)
+
+    def _path(self, number: int) -> Path:
+        """Where a submission's file is while it is evaluated; what it is, its first bytes say."""
+        return self.deliveries.folder / f"{number}.file"
 
     def _hold(self, delivery: Delivery) -> None:
         """Wait until a multiple of ``hold`` since the start: the time that EvalAI shows then tells next to nothing."""
