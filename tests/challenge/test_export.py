@@ -128,7 +128,7 @@ def test_nothing_hidden_is_exported(
 
 
 def test_titles_are_no_markup(tmp_path: Path) -> None:
-    own = load_challenge(make_challenge(tmp_path / "toy", **{"A toy challenge": "<script>alert(1)</script> & more"}))
+    own = load_challenge(make_challenge(tmp_path / "toy", {"A toy challenge": "<script>alert(1)</script> & more"}))
     for path in export(own, "evalai", tmp_path / "out"):
         assert path.suffix != ".html" or "<script" not in path.read_text()
 
@@ -138,7 +138,7 @@ def test_codabench_needs_an_image_and_phases_one_after_the_other(tmp_path: Path)
     with pytest.raises(UsageError, match="--image"):
         export(own, "codabench", tmp_path / "out")
     both = {'after = ["dev"]': "", "start = 2026-02-01": "start = 2026-01-15"}
-    own = load_challenge(make_challenge(tmp_path / "overlapping", **both))
+    own = load_challenge(make_challenge(tmp_path / "overlapping", both))
     with pytest.raises(UsageError, match="before dev ends"):
         export(own, "codabench", tmp_path / "out", image="x")
 

@@ -31,15 +31,18 @@ ENDED = ("finished", "failed", "cancelled", "archived", "partially_evaluated")
 
 @dataclass(frozen=True)
 class Job:
-    """What EvalAI knows of a submission. ``team`` is the team's number there: its name may change."""
+    """What EvalAI knows of a submission. ``team`` is the team's number there: its name may change.
+
+    ``again`` if it ended before, and a host wants it evaluated once more.
+    """
 
     submission: int
     phase: str
     team: int
     team_name: str
     public: bool
-    baseline: bool
     submitted: datetime
+    again: bool = False
 
 
 Evaluate = Callable[[Job, Path], Outcome]
@@ -226,11 +229,6 @@ def _job(state: Mapping[str, Any], codename: str) -> Job:
         team=int(state.get("participant_team") or 0),
         team_name=str(state.get("participant_team_name") or ""),
         public=bool(state.get("is_public")),
-        baseline=bool(state.get("is_baseline")),
         submitted=_when(state.get("submitted_at")),
+        again=_status(state) == "resuming",
     )
-
-
-def run(account: Account, folder: Path, evaluate: Evaluate, *, once: bool = False) -> None:
-    """Run one worker; ``folder`` keeps its journal and the files of submissions while they are evaluated."""
-    Worker(account, folder, evaluate).run(once=once)
