@@ -295,15 +295,24 @@ def test_a_store_whose_name_leads_home_is_refused(monkeypatch: pytest.MonkeyPatc
     assert origin("https://FILES.test/x") == origin("https://files.test:443/")
 
 
-def test_answers_come_at_whole_ticks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_answers_are_due_at_whole_ticks(tmp_path: Path) -> None:
     """EvalAI shows how long a submission ran: the wait makes a quick evaluation look like a slow one."""
-    waits: list[float] = []
     worker = Worker(account("https://evalai.test", "queue", hold=60.0), tmp_path, lambda job, path: Outcome("failed"))
-    monkeypatch.setattr(worker, "pause", waits.append)
-    monkeypatch.setattr("time.time", lambda: 1000.0)
-    for began in (1000.0 - 0.25, 1000.0 - 59.0, 1000.0 - 61.0, 1000.0 + 5.0):
-        worker._hold(Delivery(1, 11, "r", "evaluated", began, None, Outcome("failed")))
-    assert waits == [59.75, 1.0, 59.0, 0.0]
+    due = [
+        worker.due(Delivery(1, 11, "r", "evaluated", 1000.0, 1000.0 + took, None, Outcome("failed")))
+        for took in (0.25, 59.0, 61.0, -5.0)  # the clock may have been set back
+    ]
+    assert due == [1060.0, 1060.0, 1120.0, 1060.0]
+
+
+def test_others_are_evaluated_while_an_answer_is_held_back(server: EvalAI, tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        server.submit(number, b"score 5")
+    server.visibility = 60.0
+    work(server, tmp_path, hold=3.0)
+    said = [method for _, method, path, _ in server.requests if "update_submission" in path]
+    assert said == ["PATCH"] * 3 + ["PUT"] * 3
+    assert (server.ends, server.waiting()) == ({1: 1, 2: 1, 3: 1}, 0)
 
 
 def test_a_worker_can_be_stopped_while_it_waits(server: EvalAI, tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ CREATE TABLE IF NOT EXISTS evalai_deliveries (
     receipt TEXT NOT NULL,
     step TEXT NOT NULL CHECK (step IN {STEPS}),
     began REAL,
+    ended REAL,
     sha256 TEXT,
     outcome TEXT
 );
@@ -37,13 +38,14 @@ MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 
 @dataclass(frozen=True)
 class Delivery:
-    """A submission that the queue handed out. ``began`` is when it was set to run, in seconds since 1970."""
+    """A submission that the queue handed out. ``began`` and ``ended`` say when its evaluation did, in Unix time."""
 
     submission: int
     phase: int
     receipt: str
     step: str
     began: float | None
+    ended: float | None
     sha256: str | None
     outcome: Outcome | None
 
@@ -73,7 +75,7 @@ class Deliveries:
     def running(self, submission: int) -> None:
         """Set to run, now; an outcome that there was is forgotten."""
         self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'running', began = ?, sha256 = NULL, outcome = NULL "
+            "UPDATE evalai_deliveries SET step = 'running', began = ?, ended = NULL, sha256 = NULL, outcome = NULL "
             "WHERE submission = ?",
             (time.time(), submission),
         )
@@ -81,8 +83,8 @@ class Deliveries:
     def evaluated(self, submission: int, sha256: str, outcome: Outcome) -> None:
         kept = json.dumps(asdict(outcome) | {"feedback": dict(outcome.feedback), "scores": dict(outcome.scores)})
         self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'evaluated', sha256 = ?, outcome = ? WHERE submission = ?",
-            (sha256, kept, submission),
+            "UPDATE evalai_deliveries SET step = 'evaluated', ended = ?, sha256 = ?, outcome = ? WHERE submission = ?",
+            (time.time(), sha256, kept, submission),
         )
 
     def step(self, submission: int, step: str) -> None:
@@ -99,11 +101,11 @@ class Deliveries:
         return list(self._read("ORDER BY submission"))
 
     def _read(self, where: str, *values: object) -> Iterator[Delivery]:
-        columns = "submission, phase, receipt, step, began, sha256, outcome"
+        columns = "submission, phase, receipt, step, began, ended, sha256, outcome"
         rows = self._base.execute(f"SELECT {columns} FROM evalai_deliveries {where}", values)  # noqa: S608 - our words
-        for submission, phase, receipt, step, began, sha256, kept in rows.fetchall():
+        for submission, phase, receipt, step, began, ended, sha256, kept in rows.fetchall():
             outcome = Outcome(**json.loads(kept)) if kept else None
-            yield Delivery(submission, phase, receipt, step, began, sha256, outcome)
+            yield Delivery(submission, phase, receipt, step, began, ended, sha256, outcome)
 
     def turn(self, per_minute: int) -> float:
         """Take one of the requests that all workers here may send in a minute: 0, or the seconds to wait for one."""

@@ -63,6 +63,7 @@ class Worker:
         self.account, self.evaluate, self.tell = account, evaluate, tell
         self.stop = stop or threading.Event()
         self.deliveries = Deliveries(folder)
+        self._kept: set[int] = set()  # what EvalAI refused: tried again when it is handed out again, or after a restart
         self.api = Api(account, lambda: self.deliveries.turn(account.per_minute), self.pause)
 
     def run(self, *, once: bool = False) -> None:
@@ -75,10 +76,23 @@ class Worker:
             except TransientError as error:
                 self.tell(str(error))
                 busy = False
-            if not busy and once:
+            wait = self._answer()
+            if not busy and wait is None and once:
                 return
             if not busy:
-                self.pause(self.account.poll)
+                self.pause(self.account.poll if wait is None else min(wait, self.account.poll))
+
+    def _answer(self) -> float | None:
+        """Answer all that is due; the seconds until the next one is."""
+        waits = []
+        for delivery in self.deliveries.open():
+            if delivery.outcome is None or delivery.submission in self._kept:
+                continue
+            if (wait := self.due(delivery) - time.time()) > 0:
+                waits.append(wait)
+            else:
+                self._safely(delivery.submission)
+        return min(waits, default=None)
 
     def pause(self, seconds: float) -> None:
         if self.stop.wait(seconds):
@@ -102,6 +116,7 @@ class Worker:
 
     def _safely(self, submission: int) -> None:
         """Deal with a submission. If EvalAI cannot be reached, or refuses, it stays, and the next has its turn."""
+        self._kept.discard(submission)
         try:
             with self.deliveries.exclusive(submission) as ours:
                 delivery = self.deliveries.get(submission)
@@ -112,6 +127,7 @@ class Worker:
         except (RefusedError, RefusedPlaceError) as error:
             if isinstance(error, RefusedError) and error.unauthorised:
                 raise
+            self._kept.add(submission)
             self.tell(f"submission {submission} is kept back: {error}")
 
     def _deal(self, delivery: Delivery) -> None:
@@ -158,7 +174,8 @@ class Worker:
         delivery = self.deliveries.get(number)
         if delivery is None or delivery.outcome is None:
             raise NeucoError(f"submission {number} has no outcome", where=self.deliveries.folder)
-        self._hold(delivery)
+        if self.due(delivery) > time.time():
+            return  # others have their turn meanwhile
         codename = self.api.codename(delivery.phase)
         metadata = {"code": delivery.outcome.code, "neuco": __version__, "sha256": delivery.sha256 or ""}
         for tries in range(1, self.account.tries + 1):
@@ -195,11 +212,12 @@ class Worker:
         """Where a submission's file is while it is evaluated; what it is, its first bytes say."""
         return self.deliveries.folder / f"{number}.file"
 
-    def _hold(self, delivery: Delivery) -> None:
-        """Wait until a multiple of ``hold`` since the start: the time that EvalAI shows then tells next to nothing."""
-        if self.account.hold > 0 and delivery.began is not None:
-            gone = max(time.time() - delivery.began, 0.0)
-            self.pause(math.ceil(gone / self.account.hold) * self.account.hold - gone)
+    def due(self, delivery: Delivery) -> float:
+        """When to answer: a multiple of ``hold`` after the start, for the time that EvalAI shows tells little."""
+        if self.account.hold <= 0 or delivery.began is None or delivery.ended is None:
+            return 0.0
+        ticks = math.ceil((delivery.ended - delivery.began) / self.account.hold)
+        return delivery.began + max(ticks, 1) * self.account.hold
 
     def _stale(self, state: Mapping[str, Any]) -> bool:
         return (datetime.now(UTC) - _when(state.get("started_at"))).total_seconds() > self.account.stale
