@@ -35,7 +35,9 @@ def export(folder: Path, platform: Literal["evalai", "codabench"], out: Path, im
 @FOLDER
 @click.option("--queue", required=True, help="The name of the challenge's queue.")
 @click.option("--challenge", "number", type=int, required=True, help="The challenge's number on EvalAI.")
-@click.option("--server", default="https://eval.ai", show_default=True, help="The EvalAI server.")
+@click.option(
+    "--server", envvar="EVALAI_SERVER", default="https://eval.ai", show_default=True, help="The EvalAI server."
+)
 @click.option("--files", multiple=True, metavar="ORIGIN", help="Where else files of submissions may be; repeatable.")
 @click.option("--once", is_flag=True, help="End when the queue is empty.")
 @THREADS
