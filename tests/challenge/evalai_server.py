@@ -31,7 +31,7 @@ PHASES = {11: "dev", 12: "test"}
 
 @dataclass
 class Message:
-    body: dict[str, int]
+    body: dict[str, int | str]
     hidden_until: float = 0.0
     receipt: str = ""
 
@@ -66,7 +66,7 @@ class EvalAI:
             "is_baseline": False,
         }
         self.files[number], self.ways[number] = content, way
-        body = {"challenge_pk": CHALLENGE, "phase_pk": phase, "submission_pk": number}
+        body = {"challenge_pk": str(CHALLENGE), "phase_pk": str(phase), "submission_pk": number}
         self.queues.setdefault(queue, []).append(Message(body))
 
     @property

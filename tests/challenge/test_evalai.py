@@ -218,9 +218,11 @@ def test_a_refused_answer_is_kept_and_given_later(server: EvalAI, tmp_path: Path
 def test_messages_that_are_not_ours_are_left(server: EvalAI, tmp_path: Path) -> None:
     server.submit(1, b"score 5")
     server.queues["queue"][0].body["challenge_pk"] = 8
+    server.submit(2, b"score 5")
+    server.queues["queue"][1].body["phase_pk"] = "eleven"
     lines = work(server, tmp_path)
-    assert (server.waiting(), server.status(1)) == (1, "submitted")
-    assert "left in the queue" in lines[0]
+    assert (server.waiting(), server.status(1), server.status(2)) == (2, "submitted", "submitted")
+    assert ["left in the queue" in line for line in lines] == [True, True]
 
 
 @pytest.mark.parametrize(

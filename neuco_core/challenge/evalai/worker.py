@@ -104,12 +104,13 @@ class Worker:
         body, receipt = message.get("body"), message.get("receipt_handle")
         if not body:
             return False
-        numbers = [body.get(key) for key in ("challenge_pk", "phase_pk", "submission_pk")]
-        if not all(isinstance(n, int) for n in numbers) or numbers[0] != self.account.challenge or not receipt:
+        # EvalAI takes some of them from an address, as texts.
+        texts = [str(body.get(key, "")) for key in ("challenge_pk", "phase_pk", "submission_pk")]
+        if not all(map(str.isdecimal, texts)) or int(texts[0]) != self.account.challenge or not receipt:
             # Left in the queue: to delete what is not understood might lose a submission.
             self.tell(f"a message that is not for challenge {self.account.challenge} was left in the queue")
             return True
-        _, phase, submission = numbers
+        _, phase, submission = map(int, texts)
         self.deliveries.receive(submission, phase, str(receipt))
         self._safely(submission)
         return True
@@ -216,6 +217,8 @@ class Worker:
         """When to answer: a multiple of ``hold`` after the start, for the time that EvalAI shows tells little."""
         if self.account.hold <= 0 or delivery.began is None or delivery.ended is None:
             return 0.0
+        if delivery.ended > time.time() + self.account.hold:
+            return 0.0  # the clock was set back
         ticks = math.ceil((delivery.ended - delivery.began) / self.account.hold)
         return delivery.began + max(ticks, 1) * self.account.hold
 
