@@ -1,7 +1,7 @@
 """A server on the loopback that behaves as EvalAI does towards a remote worker, with its faults.
 
-From its source: a PATCH re-opens a submission that had ended, each PUT of a finished one adds a line to the board, a
-receipt is good for the last delivery only, and a message that is not deleted is handed out again.
+From its source: a PATCH re-opens a submission that had ended, each PUT of a finished one adds a line to the board (in
+some versions), a receipt is good for the last delivery only, and a message that is not deleted is handed out again.
 """
 
 from __future__ import annotations

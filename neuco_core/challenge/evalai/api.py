@@ -39,8 +39,9 @@ class RefusedError(FetchError):
 class Api:
     """``pause(seconds)`` waits; ``turn()`` says how long to wait for the next request to be allowed, 0 for not at all.
 
-    A PUT is tried once: EvalAI adds another line to its board for each
-    that arrives, also for one whose answer was lost. The worker looks at the submission before it tries again.
+    A PUT is tried once: it would overwrite a state that a team or a host has set meanwhile, and EvalAI servers of some
+    versions add another line to the board for each that arrives, also for one whose answer was lost. The worker looks
+    at the submission before it tries again.
     """
 
     def __init__(self, account: Account, turn: Callable[[], float], pause: Callable[[float], None]) -> None:
