@@ -230,34 +230,31 @@ def strongest(by_attack: dict[str, np.ndarray]) -> str:
     return max(by_attack, key=lambda name: float(by_attack[name][:, -1].mean()))
 
 
-def differing(rule: str, seed: int, sizes: tuple[int, ...], tries: int) -> dict[int, tuple[float, float]]:
-    """By number of ids the share of answers that differ if they are spoilt, and if they are restored after that."""
+def differing(seed: int, size: int, tries: int = 20) -> dict[str, np.ndarray]:
+    """By rule the share of answers that differ if so many ids are spoilt, and if they are restored after that."""
     world, rng = World.draw(seed), np.random.default_rng(2_000_000 + seed)
-    phase = msgspec.structs.replace(PHASE, **RULES[rule])
-    honest, found = world.records(world.honest), {}
-    for size in sizes:
-        seen = np.zeros(2)
-        for _ in range(tries):
-            values = world.honest.copy()
-            values[rng.choice(SAMPLES, size, replace=False)] = rng.normal(size=(size, DIM)) * rng.choice([1.0, 3.0])
-            spoilt = world.records(values)
+    honest, seen = world.records(world.honest), {rule: np.zeros(2) for rule in RULES}
+    for _ in range(tries):
+        values = world.honest.copy()
+        values[rng.choice(SAMPLES, size, replace=False)] = rng.normal(size=(size, DIM)) * rng.choice([1.0, 3.0])
+        spoilt = world.records(values)
+        for rule, own in RULES.items():
+            phase = msgspec.structs.replace(PHASE, **own)
             for place, (first, second) in enumerate(((honest, spoilt), (spoilt, honest))):
                 before = feedback(phase, 1, first, None)[0]["mean_q"]
-                seen[place] += feedback(phase, 2, second, Rung(before, 1, first))[0]["mean_q"] != before
-        found[size] = (seen[0] / tries, seen[1] / tries)
-    return found
+                after = feedback(phase, 2, second, Rung(before, 1, first))[0]["mean_q"]
+                seen[rule][place] += (after != before) / tries
+    return seen
 
 
-def decoys(repetitions: int, sizes: tuple[int, ...] = (1, 8, 64), tries: int = 20) -> None:
+def decoys(repetitions: int, sizes: tuple[int, ...] = (1, 8, 64)) -> None:
+    every = {size: [differing(seed, size) for seed in range(repetitions)] for size in sizes}
     print(f"share of answers that differ, spoilt / restored, of {SAMPLES} labelled ids and any number of decoys")
     print("rule       " + "".join(f"{f'{size} ids':>18}" for size in sizes))
     for rule in RULES:
-        every = [differing(rule, seed, sizes, tries) for seed in range(repetitions)]
-        shares = [np.mean([one[size] for one in every], axis=0) for size in sizes]
-        print(
-            f"{rule:10} " + "".join(f"{f'{spoilt:.2f} / {restored:.2f}':>18}" for spoilt, restored in shares),
-            flush=True,
-        )
+        shares = [np.mean([one[rule] for one in every[size]], axis=0) for size in sizes]
+        cells = [f"{spoilt:.2f} / {restored:.2f}" for spoilt, restored in shares]
+        print(f"{rule:10} " + "".join(f"{cell:>18}" for cell in cells))
 
 
 def main() -> None:
