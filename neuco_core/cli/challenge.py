@@ -13,12 +13,14 @@ COMMANDS = {
     "check": "neuco_core.cli.challenge_run:check",
     "close": "neuco_core.cli.challenge_host:close",
     "evaluate": "neuco_core.cli.challenge_run:evaluate",
+    "export": "neuco_core.cli.challenge_platforms:export",
     "init": "neuco_core.cli.challenge_host:init",
     "seal": "neuco_core.cli.challenge_host:seal",
     "serve": "neuco_core.cli.challenge_serve:serve",
     "status": "neuco_core.cli.challenge_run:status",
     "submit": "neuco_core.cli.challenge_run:submit",
     "team": "neuco_core.cli.challenge_host:team",
+    "worker": "neuco_core.cli.challenge_platforms:worker",
 }
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 5))
 

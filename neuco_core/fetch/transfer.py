@@ -29,6 +29,10 @@ class TransientError(FetchError):
         self.wait = wait
 
 
+class TooLargeError(DataError):
+    """More bytes than a file may have here."""
+
+
 class Sink:
     """The file that a transport writes to. It survives a failed try, so that the next can continue it."""
 
@@ -92,7 +96,7 @@ class Sink:
             )
         if total > self.limit:
             hint = f"If it should be that large, set NEUCO_MAX_BYTES={total}"
-            raise DataError(
+            raise TooLargeError(
                 "the file is too large",
                 where=shown(self.url),
                 expected=f"up to {self.limit} bytes",
@@ -114,8 +118,20 @@ class Sink:
 Transport = Callable[[str, Sink, Settings], None]
 
 
-def download(url: str, path: Path, settings: Settings, *, size: int | None, progress: bool | None) -> bool:
-    """Download an address to ``path``; True if the file was assembled from several tries."""
+def download(
+    url: str,
+    path: Path,
+    settings: Settings,
+    *,
+    size: int | None,
+    progress: bool | None,
+    transport: Transport | None = None,
+) -> bool:
+    """Download an address to ``path``; True if the file was assembled from several tries.
+
+    ``transport`` is how, where it is not the usual way of the address's scheme.
+    """
+    read = transport or transport_of(url)
     if size is not None and size > settings.max_bytes:
         hint = f"If it should be that large, set NEUCO_MAX_BYTES={size}"
         raise DataError(
@@ -125,7 +141,7 @@ def download(url: str, path: Path, settings: Settings, *, size: int | None, prog
         _progress_bar(path.name, progress) as bar,
         Sink(path, url, size=size, limit=settings.max_bytes if size is None else size, bar=bar) as sink,
     ):
-        in_time(lambda: _with_retries(transport_of(url), url, sink, settings), sink, settings)
+        in_time(lambda: _with_retries(read, url, sink, settings), sink, settings)
         return sink.resumed
 
 

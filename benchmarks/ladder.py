@@ -1,0 +1,286 @@
+"""What an adaptive attacker gains from a challenge's answers: ``python benchmarks/ladder.py [--out docs/ladder.svg]``.
+
+A team has honest embeddings and puts one more column beside them, of random numbers at first. It never sees a label,
+only the mean Q that is returned. It moves the column, in one of these ways:
+
+- *signs* (boosting, after Blum and Hardt, arXiv:1502.04585): a random vector is added to the column; if the answer is
+  higher it stays, else it is taken off twice. Every answer moves the column, by its sign.
+- *climb*: a small random vector is added, and if that does not help taken off; what was answered higher is kept.
+- *leap*: the same with vectors as large as the column.
+- *edge*: climb, beneath a step of the rounding. The honest part is spoilt with noise until the answer is about to fall
+  to the next number, so that the slightest change shows; what was learnt goes onto the honest part in the end.
+
+Answers are those of the core itself (``neuco_core/challenge/feedback.py``), under five rules: as it is, rounded to two
+digits, rounded to whole numbers, a ladder that asks for one standard error alone, and the ladder as it is by default,
+which asks for a step besides. A rule is as good as it is against the attack that gains most from it.
+
+The gain is how much the mean Q of what the attacker holds rose over its honest submission, less how much the same rose
+on fresh samples, of whose labels no answer was made. There a column of random numbers is worth nothing, so that the
+gain is overfitting alone. ± is the standard error over repetitions, each with data, labels and splits of its own.
+
+``--decoys`` asks another question: how often does an answer differ if an attacker spoils, or restores, the embeddings
+of some ids? For decoys it never does. So each difference shows that one of these ids has a label.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import msgspec
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from neuco_core.challenge.feedback import Rung, feedback
+from neuco_core.challenge.rules import Phase
+from neuco_core.figures import blank, save
+from neuco_core.protocol import Protocol, load_protocol
+from neuco_core.scoring.scorer import score
+from neuco_core.tables.embeddings import make_embeddings
+from neuco_core.tables.labels import Labels, content_hash
+
+SAMPLES, DIM, TASKS, K = 400, 8, 2, 20
+FRESH = 5  # sets of as many fresh samples, so that the truth is better known than what is compared with it
+STEP = 0.2  # of a new vector, the column being 1
+MONTH = {"start": datetime(2026, 1, 1, tzinfo=UTC), "end": datetime(2026, 2, 1, tzinfo=UTC)}
+PHASE = Phase(**MONTH, tasks=("t",), ids="ids.txt", k=K, per_day=10**6, in_all=10**6)
+RULES: dict[str, dict[str, Any]] = {
+    "as it is": {"feedback": "rounded", "digits": 6},
+    "2 digits": {"feedback": "rounded", "digits": 2},
+    "0 digits": {"feedback": "rounded", "digits": 0},
+    "one error": {"feedback": "ladder", "step": 0.0},
+    "ladder": {"feedback": "ladder"},
+}
+LABELS = {
+    "as it is": "not rounded",
+    "2 digits": "rounded to 2 digits",
+    "0 digits": "rounded to whole numbers",
+    "one error": "ladder of one error",
+    "ladder": "ladder with a step",
+}
+# Yields what is submitted and what the attacker would hand in if it were the end; is sent the answer.
+Attack = Generator[tuple[np.ndarray, np.ndarray], float, None]
+
+
+@dataclass(frozen=True)
+class World:
+    """Honest embeddings of all samples, of which the first ``SAMPLES`` are the challenge's and the others fresh."""
+
+    honest: np.ndarray
+    labels: np.ndarray
+    protocol: Protocol
+
+    @staticmethod
+    def draw(seed: int) -> World:
+        rng = np.random.default_rng(seed)
+        honest = rng.normal(size=(SAMPLES * (1 + FRESH), DIM))
+        signal = honest @ rng.normal(size=(DIM, TASKS)) / np.sqrt(DIM)
+        protocol = load_protocol("ridge").with_(k=K, seed=int(rng.integers(2**32)))
+        return World(honest, signal + rng.normal(size=signal.shape), protocol)
+
+    def records(self, values: np.ndarray, part: int = 0) -> list[Any]:
+        """Score embeddings on the challenge's samples, or on a fresh part; only what feedback looks at is kept."""
+        rows = slice(part * SAMPLES, (part + 1) * SAMPLES)
+        ids = tuple(f"s{number:04d}" for number in range(SAMPLES))
+        embeddings = make_embeddings(ids, values[rows].astype(np.float32))
+        found = []
+        for task, own in enumerate(self.labels[rows].T):
+            labels = Labels(f"t{task}", "regression", ids, own, content_hash(ids, own, None, None))
+            one = score(embeddings, labels, self.protocol, metric="r2", threads=1)
+            parts = {"per_split": one.per_split, "q": one.q, "samples": one.samples, "greater_is_better": True}
+            found.append(SimpleNamespace(task=labels.task, **parts))
+        return found
+
+    def excess(self, values: np.ndarray) -> float:
+        """The mean Q on the challenge's samples, less that on fresh ones."""
+        parts = [np.mean([one.q for one in self.records(values, part)]) for part in range(1 + FRESH)]
+        return float(parts[0] - np.mean(parts[1:]))
+
+
+class Team:
+    """The submissions of one team under one rule, answered by the core."""
+
+    def __init__(self, world: World, rule: str) -> None:
+        self.world, self.phase = world, msgspec.structs.replace(PHASE, **RULES[rule])
+        self.number, self.best = 0, None
+
+    def submit(self, values: np.ndarray) -> float:
+        self.number += 1
+        records = self.world.records(values)
+        told, behind = feedback(self.phase, self.number, records, self.best)
+        if behind == self.number:
+            self.best = Rung(told["mean_q"], self.number, records)
+        return told["mean_q"]
+
+    best: Rung | None
+
+
+def signs(honest: np.ndarray, rng: np.random.Generator) -> Attack:
+    column = rng.normal(size=len(honest))
+    held = _with(honest, column)
+    answer = yield held, held
+    while True:
+        vector = rng.normal(size=len(honest))
+        new = yield _with(honest, column + vector), held
+        column = column + vector if new > answer else column - vector
+        held = _with(honest, column)
+        answer = max(new, answer) if new > answer else (yield held, held)
+
+
+def climb(honest: np.ndarray, rng: np.random.Generator, size: float = STEP) -> Attack:
+    held, column = honest, np.zeros(len(honest))
+    best = yield honest, honest
+    while True:
+        vector = rng.normal(size=len(honest))
+        for step in (size, -size):
+            tried = column + step * vector
+            answer = yield _with(honest, tried), held
+            if answer > best:
+                best, column, held = answer, tried / tried.std(), _with(honest, tried)
+                break
+
+
+def leap(honest: np.ndarray, rng: np.random.Generator) -> Attack:
+    return climb(honest, rng, 1.0)
+
+
+def edge(honest: np.ndarray, rng: np.random.Generator) -> Attack:
+    """The share of noise is found by halving, and raised a little when the column brought the answer over the edge."""
+    noise, column, held = rng.normal(size=honest.shape), np.zeros(len(honest)), honest
+    top = yield honest, honest
+    low, high = 0.0, 4.0
+    for _ in range(14):
+        middle = (low + high) / 2
+        answer = yield honest + middle * noise, held
+        low, high = (low, middle) if answer < top else (middle, high)
+    share, little = high, high - low
+    while True:
+        vector = rng.normal(size=len(honest))
+        for step in (STEP, -STEP):
+            tried = column + step * vector
+            answer = yield _with(honest + share * noise, tried), held
+            if answer < top:
+                continue
+            column, held = tried / tried.std(), _with(honest, tried)
+            while (yield _with(honest + share * noise, column), held) >= top:
+                share, little = share + little, little * 2  # until it is beneath again
+            little = high - low
+            break
+
+
+def _with(honest: np.ndarray, column: np.ndarray) -> np.ndarray:
+    return np.column_stack([honest, column / (column.std() or 1.0)])
+
+
+ATTACKS: dict[str, Callable[[np.ndarray, np.random.Generator], Attack]] = {
+    "signs": signs,
+    "climb": climb,
+    "leap": leap,
+    "edge": edge,
+}
+# Steps of two digits are not worth the detour over the edge, and on a ladder nothing that is spoilt is answered. Leaps
+# are for ladders: elsewhere small steps gain more.
+USED = {rule: ("signs", "climb", "leap") if rule in ("one error", "ladder") else ("signs", "climb") for rule in RULES}
+USED["0 digits"] = ("signs", "climb", "edge")
+
+
+def gains(attack: str, rule: str, seed: int, at: list[int]) -> list[float]:
+    """The gain of an attack after so many submissions."""
+    world = World.draw(seed)
+    team, steps = Team(world, rule), ATTACKS[attack](world.honest, np.random.default_rng(1_000_000 + seed))
+    submitted, held = next(steps)
+    start, found = world.excess(world.honest), []
+    for number in range(1, at[-1] + 1):
+        submitted, held = steps.send(team.submit(submitted))
+        if number in at:
+            found.append(world.excess(held) - start)
+    return found
+
+
+def draw(found: dict[str, dict[str, np.ndarray]], at: list[int], path: Path) -> None:
+    """A line for each rule, of the attack that gains most from it."""
+    figure, axes = blank(7.2, 4.2)
+    ends = []
+    for rule, by_attack in found.items():
+        name = strongest(by_attack)
+        values = np.column_stack([np.zeros(len(by_attack[name])), by_attack[name]])
+        mean, error = values.mean(axis=0), values.std(axis=0, ddof=1) / np.sqrt(len(values))
+        line = axes.plot([0, *at], mean, marker="o", ms=3, lw=2.4 if rule == "ladder" else 1.4)[0]
+        axes.fill_between([0, *at], mean - error, mean + error, color=line.get_color(), alpha=0.2, lw=0)
+        ends.append((float(mean[-1]), f"{LABELS[rule]} ({name})", line.get_color()))
+    low, gap = -np.inf, 0.055 * max(end for end, *_ in ends)  # so that no two labels overlap
+    for end, label, color in sorted(ends):
+        low = max(end, low + gap)
+        place = (at[-1] * 1.02, low)
+        axes.annotate(label, place, va="center", color=color, fontsize=9)
+    axes.axhline(0, color="0.7", lw=0.8, zorder=0)
+    axes.set(xlabel="submissions", ylabel="mean Q gained by overfitting", xlim=(0, at[-1] * 1.5))
+    axes.set_xticks([0, *at])
+    save(figure, path)
+
+
+def strongest(by_attack: dict[str, np.ndarray]) -> str:
+    return max(by_attack, key=lambda name: float(by_attack[name][:, -1].mean()))
+
+
+def differing(seed: int, size: int, tries: int = 20) -> dict[str, np.ndarray]:
+    """By rule the share of answers that differ if so many ids are spoilt, and if they are restored after that."""
+    world, rng = World.draw(seed), np.random.default_rng(2_000_000 + seed)
+    honest, seen = world.records(world.honest), {rule: np.zeros(2) for rule in RULES}
+    for _ in range(tries):
+        values = world.honest.copy()
+        values[rng.choice(SAMPLES, size, replace=False)] = rng.normal(size=(size, DIM)) * rng.choice([1.0, 3.0])
+        spoilt = world.records(values)
+        for rule, own in RULES.items():
+            phase = msgspec.structs.replace(PHASE, **own)
+            for place, (first, second) in enumerate(((honest, spoilt), (spoilt, honest))):
+                before = feedback(phase, 1, first, None)[0]["mean_q"]
+                after = feedback(phase, 2, second, Rung(before, 1, first))[0]["mean_q"]
+                seen[rule][place] += (after != before) / tries
+    return seen
+
+
+def decoys(repetitions: int, sizes: tuple[int, ...] = (1, 8, 64)) -> None:
+    every = {size: [differing(seed, size) for seed in range(repetitions)] for size in sizes}
+    print(f"share of answers that differ, spoilt / restored, of {SAMPLES} labelled ids and any number of decoys")
+    print("rule       " + "".join(f"{f'{size} ids':>18}" for size in sizes))
+    for rule in RULES:
+        shares = [np.mean([one[rule] for one in every[size]], axis=0) for size in sizes]
+        cells = [f"{spoilt:.2f} / {restored:.2f}" for spoilt, restored in shares]
+        print(f"{rule:10} " + "".join(f"{cell:>18}" for cell in cells))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--submissions", type=int, default=200)
+    parser.add_argument("--repetitions", type=int, default=10)
+    parser.add_argument("--decoys", action="store_true", help="look at single ids instead")
+    parser.add_argument("--out", type=Path, help="the figure")
+    chosen = parser.parse_args()
+    if chosen.decoys:
+        decoys(chosen.repetitions)
+        return
+    at = [chosen.submissions * part // 4 for part in (1, 2, 3, 4)]
+    found: dict[str, dict[str, np.ndarray]] = {}
+    print("rule       attack " + "".join(f"{f'after {number}':>16}" for number in at))
+    for rule in RULES:
+        found[rule] = {}
+        for attack in USED[rule]:
+            values = np.array([gains(attack, rule, seed, at) for seed in range(chosen.repetitions)])
+            found[rule][attack] = values
+            errors = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+            cells = [f"{mean:.2f} ± {error:.2f}" for mean, error in zip(values.mean(axis=0), errors, strict=True)]
+            print(f"{rule:10} {attack:6} " + "".join(f"{cell:>16}" for cell in cells), flush=True)
+    if chosen.out:
+        draw(found, at, chosen.out)
+
+
+if __name__ == "__main__":
+    main()

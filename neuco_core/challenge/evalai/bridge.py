@@ -1,0 +1,76 @@
+"""Between EvalAI's submissions and the challenge's own: the same journal, evaluation and feedback as everywhere.
+
+A team of EvalAI is the team ``evalai-NUMBER`` here; it is entered into the rules with its first submission. Its token
+is thrown away: such a team submits on EvalAI only.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import cast
+
+from neuco_core.challenge.evalai.worker import Job
+from neuco_core.challenge.evaluate import PhaseError
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.journal import RefusedError
+from neuco_core.challenge.outcome import Code, Outcome
+from neuco_core.challenge.rules import add_team, load_challenge
+from neuco_core.errors import SpecError, UnknownIdError
+from neuco_core.fetch.cache import exclusive
+from neuco_core.fetch.transfer import TransientError
+
+PAUSE = 0.5  # seconds between two looks at a submission that another worker has
+
+
+class Bridge:
+    """An ``Evaluate`` for the worker. What is the hosts' fault costs no team its submission: it waits."""
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self.folder, self.threads = folder, threads
+        self.host = Host(folder)
+
+    def close(self) -> None:
+        self.host.close()
+
+    def __call__(self, job: Job, path: Path) -> Outcome:
+        try:
+            return self._evaluate(job, path)
+        except RefusedError as error:
+            return Outcome(error.code)
+        except (PhaseError, OSError, UnknownIdError) as error:
+            what = f"it cannot be evaluated here ({type(error).__name__})"
+            raise TransientError(what, hint=f"See why with: neuco challenge evaluate {self.folder}") from error
+
+    def _evaluate(self, job: Job, path: Path) -> Outcome:
+        team = self._team(job)
+        source = f"evalai:{job.submission}"
+        own = self.host.submit(team, job.phase, path, public=job.public, source=source, now=job.submitted)
+        if job.again and own.state == "failed":
+            self.host.journal.retry(own.id)
+            own = self.host.journal.get(own.id)
+        while own.open:
+            # Those of the same team that came before it have their turn first, or another worker has it.
+            done = self.host.work(only=own.id, threads=self.threads) or self.host.work(threads=self.threads)
+            if done is None:
+                time.sleep(PAUSE)
+            own = self.host.journal.get(own.id)
+        return Outcome(cast(Code, own.code or "failed"), own.feedback, own.scores, own.detail)
+
+    def _team(self, job: Job) -> str:
+        name = f"evalai-{job.team}"
+        if name not in self.host.challenge.teams:
+            with exclusive(self.host.challenge.private / "evalai"):
+                if name not in load_challenge(self.folder).teams:
+                    self._add(name, job.team_name)
+            with closing(self.host):
+                self.host = Host(self.folder)
+        return name
+
+    def _add(self, name: str, title: str) -> None:
+        shown = "".join(char if char.isprintable() else "?" for char in title)[:200]
+        try:
+            add_team(self.folder, name, shown or name)
+        except SpecError:  # a name that the rules cannot hold
+            add_team(self.folder, name, name)

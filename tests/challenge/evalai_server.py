@@ -1,0 +1,211 @@
+"""A server on the loopback that behaves as EvalAI does towards a remote worker, with its faults.
+
+From its source: a PATCH re-opens a submission that had ended, each PUT of a finished one adds a line to the board (in
+some versions), a receipt is good for the last delivery only, and a message that is not deleted is handed out again.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any
+from urllib.parse import parse_qs
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+TOKEN = "token-of-a-host"
+CHALLENGE = 7
+PHASES = {11: "dev", 12: "test"}
+
+
+@dataclass
+class Message:
+    body: dict[str, int | str]
+    hidden_until: float = 0.0
+    receipt: str = ""
+
+
+@dataclass
+class EvalAI:
+    """Start with ``with``; ``faults`` are answers to give instead of the right one, by method and part of the path."""
+
+    visibility: float = 0.3  # seconds that a message is hidden after it was handed out
+    submissions: dict[int, dict[str, Any]] = field(default_factory=dict)
+    board: list[tuple[int, dict[str, float]]] = field(default_factory=list)
+    ends: Counter[int] = field(default_factory=Counter)
+    queues: dict[str, list[Message]] = field(default_factory=dict)
+    files: dict[int, bytes] = field(default_factory=dict)
+    ways: dict[int, str] = field(default_factory=dict)  # how a file is served: slow, huge, endless, elsewhere, cut …
+    faults: list[tuple[str, str, str]] = field(default_factory=list)
+    requests: list[tuple[float, str, str, str]] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)  # what was asked at a place where nobody should ask
+    deliveries: int = 0
+
+    def submit(self, number: int, content: bytes, *, phase: int = 11, queue: str = "queue", way: str = "") -> None:
+        self.submissions[number] = {
+            "id": number,
+            "participant_team": 3,
+            "participant_team_name": "../team<script>",
+            "challenge_phase": phase,
+            "status": "submitted",
+            "input_file": f"{self.url}/media/submission_{number}/..%2f..%2fetc%2fpasswd.csv?Signature=signed-{number}",
+            "submitted_at": "2026-01-02T03:04:05.678901Z",
+            "started_at": None,
+            "is_public": True,
+            "is_baseline": False,
+        }
+        self.files[number], self.ways[number] = content, way
+        body = {"challenge_pk": str(CHALLENGE), "phase_pk": str(phase), "submission_pk": number}
+        self.queues.setdefault(queue, []).append(Message(body))
+
+    @property
+    def told(self) -> str:
+        """All that anybody sent to this server."""
+        return "\n".join(f"{method} {path} {body}" for _, method, path, body in self.requests)
+
+    def status(self, number: int) -> str:
+        return str(self.submissions[number]["status"])
+
+    def waiting(self) -> int:
+        return sum(map(len, self.queues.values()))
+
+    # What follows is the server itself.
+
+    def __enter__(self) -> EvalAI:
+        self._socket = socket.socket()
+        self._socket.bind(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self._socket.getsockname()[1]}"
+        routes = [
+            Route("/api/jobs/challenge/queues/{queue}/", self._receive),
+            Route("/api/jobs/queues/{queue}/", self._delete, methods=["POST"]),
+            Route("/api/jobs/submission/{number:int}", self._submission),
+            Route("/api/challenges/challenge/phase/{number:int}/", self._phase),
+            Route(f"/api/jobs/challenge/{CHALLENGE}/update_submission/", self._update, methods=["PUT", "PATCH"]),
+            Route("/media/submission_{number:int}/{rest:path}", self._file),
+            Route("/private/{rest:path}", self._trap),
+        ]
+        config = uvicorn.Config(Starlette(routes=routes), log_level="error", lifespan="off", ws="none")
+        self._server = uvicorn.Server(config)
+        self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+        self._thread.start()
+        while not self._server.started:
+            time.sleep(0.01)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.should_exit = self._server.force_exit = True
+        self._thread.join(10)
+        self._socket.close()
+
+    async def _look(self, request: Request) -> tuple[dict[str, str], Response | None, str]:
+        """The fields of a request, the answer if it is refused at once, and a fault that comes after the deed."""
+        body = (await request.body()).decode()
+        self.requests.append((time.monotonic(), request.method, request.url.path, body))
+        fields = {key: values[0] for key, values in parse_qs(body, keep_blank_values=True).items()}
+        if request.headers.get("authorization") != f"Bearer {TOKEN}":
+            return fields, JSONResponse({"detail": "Invalid token."}, 401), ""
+        for fault in self.faults:
+            method, part, what = fault
+            if method == request.method and part in request.url.path:
+                self.faults.remove(fault)
+                if what == "429":
+                    return fields, JSONResponse({"detail": "throttled"}, 429, {"Retry-After": "1"}), ""
+                if what == "500":
+                    return fields, PlainTextResponse("<h1>Server Error</h1>", 500), ""
+                return fields, None, what
+        return fields, None, ""
+
+    async def _receive(self, request: Request) -> Response:
+        _, refused, _ = await self._look(request)
+        if refused:
+            return refused
+        now = time.monotonic()
+        for message in self.queues.get(request.path_params["queue"], []):
+            if message.hidden_until <= now:
+                self.deliveries += 1
+                message.hidden_until, message.receipt = now + self.visibility, f"receipt-{self.deliveries}"
+                return JSONResponse({"body": message.body, "receipt_handle": message.receipt})
+        return JSONResponse({"body": None, "receipt_handle": None})
+
+    async def _delete(self, request: Request) -> Response:
+        fields, refused, _ = await self._look(request)
+        if refused:
+            return refused
+        queue = self.queues.get(request.path_params["queue"], [])
+        for message in queue:
+            if message.receipt == fields["receipt_handle"]:
+                queue.remove(message)
+                return JSONResponse({"success": "Message deleted successfully"})
+        return JSONResponse({"error": "The receipt handle has expired"}, 400)
+
+    async def _submission(self, request: Request) -> Response:
+        _, refused, _ = await self._look(request)
+        state = self.submissions.get(request.path_params["number"])
+        return refused or (JSONResponse(state) if state else JSONResponse({"error": "does not exist"}, 404))
+
+    async def _phase(self, request: Request) -> Response:
+        _, refused, _ = await self._look(request)
+        return refused or JSONResponse({"codename": PHASES[request.path_params["number"]]})
+
+    async def _update(self, request: Request) -> Response:
+        fields, refused, after = await self._look(request)
+        if refused:
+            return refused
+        state = self.submissions[int(fields["submission"])]
+        state["status"] = fields["submission_status"].lower()
+        if request.method == "PATCH":
+            state["started_at"] = "2026-01-02T03:04:06Z"
+        else:
+            state |= {key: fields[key] for key in ("stdout", "stderr", "result", "metadata")}
+            self.ends[state["id"]] += 1
+            for line in json.loads(fields["result"]):
+                if set(line["accuracies"]) != {"mean_q"} or line["split"] not in PHASES.values():
+                    state["status"] = "running"
+                    return JSONResponse({"error": "Following metrics are missing"}, 400)
+                self.board.append((state["id"], line["accuracies"]))
+        if after == "lost":
+            return PlainTextResponse("upstream timed out", 504)
+        return JSONResponse({"success": "Submission result has been successfully updated"})
+
+    async def _file(self, request: Request) -> Response:
+        number = request.path_params["number"]
+        self.requests.append((time.monotonic(), "GET", request.url.path, str(dict(request.headers))))
+        content, way = self.files[number], self.ways[number]
+        if way == "once-500":
+            self.ways[number] = ""
+            return PlainTextResponse("", 500)
+        if way in ("elsewhere", "local"):
+            host = "127.0.0.1" if way == "local" else "localhost"
+            port = self.url.rpartition(":")[2]
+            return RedirectResponse(f"http://{host}:{port}/private/{number}")
+        if way == "loop":
+            return RedirectResponse(str(request.url))
+        if way == "gone":
+            return PlainTextResponse("", 404)
+        if way == "huge":
+            return Response(content, headers={"Content-Length": str(10**12)})
+        if way in ("slow", "endless"):
+            return StreamingResponse(self._stream(way))
+        return Response(content)
+
+    async def _stream(self, way: str) -> AsyncIterator[bytes]:
+        while not self._server.should_exit:
+            yield b"1" if way == "slow" else b"0,1,2,3\n" * 8192
+            await anyio.sleep(0.02 if way == "slow" else 0)
+
+    async def _trap(self, request: Request) -> Response:
+        self.elsewhere.append(request.url.path)
+        return PlainTextResponse("metadata of the cloud")

@@ -1,0 +1,368 @@
+"""The EvalAI worker against a server that behaves as EvalAI: each submission ends once, in the right state, no leak."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from neuco_core.challenge.evalai.account import Account, origin
+from neuco_core.challenge.evalai.api import Api, RefusedError, _asked
+from neuco_core.challenge.evalai.deliveries import Deliveries, Delivery
+from neuco_core.challenge.evalai.files import RefusedPlaceError, allowed
+from neuco_core.challenge.evalai.worker import Job, Worker
+from neuco_core.challenge.outcome import MESSAGES, Outcome
+from neuco_core.errors import UsageError
+from neuco_core.fetch.transfer import TransientError
+from tests.challenge.evalai_server import TOKEN, EvalAI
+from tests.challenge.evalai_worker import SECRET, account, evaluate_in
+
+
+@pytest.fixture
+def server() -> Iterator[EvalAI]:
+    with EvalAI() as running:
+        yield running
+
+
+def work(server: EvalAI, folder: Path, **more: Any) -> list[str]:
+    """Let a worker empty the queue; the lines that it told."""
+    lines: list[str] = []
+    folder.mkdir(parents=True, exist_ok=True)
+    Worker(account(server.url, "queue", **more), folder, evaluate_in(folder), tell=lines.append).run(once=True)
+    return lines
+
+
+def process(**settings: Any) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "tests.challenge.evalai_worker", json.dumps(settings)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def evaluations(folder: Path) -> list[str]:
+    path = folder / "evaluations.txt"
+    return path.read_text().splitlines() if path.exists() else []
+
+
+def no_leak(server: EvalAI, lines: list[str]) -> None:
+    for text in (server.told, "\n".join(lines)):
+        for secret in (SECRET, "hidden_task", "0.123456", "Traceback", "RuntimeError"):
+            assert secret not in text
+    assert TOKEN not in "\n".join(lines)
+    assert "signed-" not in "\n".join(lines)
+    for state in server.submissions.values():
+        assert state.get("stdout", "") in ("", *MESSAGES.values())
+        assert state.get("stderr", "") in ("", *MESSAGES.values())
+        assert set(json.loads(state.get("metadata", "{}"))) <= {"code", "neuco", "sha256"}
+
+
+def test_submissions_end_in_the_right_state_and_nothing_leaks(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 12.3")
+    server.submit(2, b"boom", phase=12)
+    lines = work(server, tmp_path)
+    assert (server.status(1), server.status(2)) == ("finished", "failed")
+    assert server.board == [(1, {"mean_q": 12.3})]
+    assert server.ends == {1: 1, 2: 1}
+    assert server.waiting() == 0
+    assert server.submissions[2]["stderr"] == MESSAGES["failed"]
+    no_leak(server, lines)
+    kept = Deliveries(tmp_path).all()
+    assert [own.step for own in kept] == ["acknowledged", "acknowledged"]
+    assert SECRET in kept[1].outcome.detail  # type: ignore[union-attr]  # the hosts can see why
+    assert not [path for path in tmp_path.iterdir() if path.suffix in (".file", ".part")]
+    assert {line.split()[2] for line in evaluations(tmp_path)} == {"1.file", "2.file"}
+
+
+def test_an_answer_comes_before_its_acknowledgement(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 1")
+    work(server, tmp_path)
+    said = [(method, path) for _, method, path, _ in server.requests if method != "GET"]
+    assert [method for method, _ in said] == ["PATCH", "PUT", "POST"]
+
+
+def test_a_wrong_token_ends_the_worker_without_showing_it(server: EvalAI, tmp_path: Path) -> None:
+    with pytest.raises(RefusedError, match="refused the token") as caught:
+        work(server, tmp_path, token="wrong-token")
+    assert "wrong-token" not in str(caught.value)
+    assert "wrong-token" not in repr(account(server.url, "queue", token="wrong-token"))
+    with pytest.raises(UsageError, match="EVALAI_TOKEN"):
+        account(server.url, "queue", token="")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        ("GET", "queues", "429"),
+        ("GET", "submission", "500"),
+        ("PATCH", "update", "500"),
+        ("PATCH", "update", "lost"),
+        ("PUT", "update", "429"),
+        ("PUT", "update", "500"),
+        ("PUT", "update", "lost"),
+        ("POST", "queues", "500"),
+    ],
+)
+def test_a_busy_server_is_asked_again_and_answered_once(
+    server: EvalAI, tmp_path: Path, fault: tuple[str, str, str]
+) -> None:
+    server.faults.append(fault)
+    server.submit(1, b"score 5")
+    lines = work(server, tmp_path)
+    assert server.faults == []
+    assert server.status(1) == "finished"
+    assert (server.ends[1], server.board, server.waiting()) == (1, [(1, {"mean_q": 5.0})], 0)
+    assert len(evaluations(tmp_path)) == 1
+    no_leak(server, lines)
+    if "429" in fault:
+        moments = [moment for moment, method, path, _ in server.requests if method == fault[0] and fault[1] in path]
+        assert moments[1] - moments[0] >= 1.0  # as Retry-After asked for
+
+
+def test_waits_grow_are_spread_and_bounded() -> None:
+    api = Api(account("https://evalai.test", "q", backoff=1.0), lambda: 0.0, lambda seconds: None)
+    once = TransientError("x")
+    waits = [[api.after(tries, once) for _ in range(50)] for tries in (1, 4, 20)]
+    assert all(0.5 <= wait <= 1 for wait in waits[0])
+    assert all(4 <= wait <= 8 for wait in waits[1])
+    assert all(30 <= wait <= 60 for wait in waits[2])
+    assert len(set(waits[1])) > 40
+    assert api.after(1, TransientError("x", wait=90.0)) == 90
+    assert _asked("7") == 7
+    assert 50 < _asked(time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 60))) <= 60
+    assert [_asked(text) for text in ("", "soon", "nan", "-5")] == [0, 0, 0, 0]
+
+
+def test_all_workers_together_send_60_requests_a_minute(tmp_path: Path) -> None:
+    first, second = Deliveries(tmp_path), Deliveries(tmp_path)
+    taken = [journal.turn(60) for _ in range(30) for journal in (first, second)]
+    assert taken == [0.0] * 60
+    assert 0 < first.turn(60) <= 61
+    assert 0 < second.turn(60) <= 61
+
+
+def test_a_submission_that_comes_again_is_not_evaluated_again(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 5")
+    server.queues["queue"] *= 2  # the queue hands some messages out twice
+    server.submit(2, b"score 6")
+    work(server, tmp_path)
+    server.submit(1, b"score 7")
+    server.submissions[1]["status"] = "finished"
+    work(server, tmp_path)
+    assert server.ends == {1: 1, 2: 1}
+    assert len(evaluations(tmp_path)) == 2
+    assert server.waiting() == 0
+
+
+def test_what_ended_elsewhere_is_acknowledged_and_left(server: EvalAI, tmp_path: Path) -> None:
+    for number, status in enumerate(["cancelled", "finished", "failed"], 1):
+        server.submit(number, b"score 5")
+        server.submissions[number]["status"] = status
+    server.submit(4, b"score 5")
+    del server.submissions[4]
+    work(server, tmp_path)
+    assert [server.status(number) for number in (1, 2, 3)] == ["cancelled", "finished", "failed"]
+    assert (server.waiting(), evaluations(tmp_path), sum(server.ends.values())) == (0, [], 0)
+
+
+def test_what_is_cancelled_during_its_evaluation_stays_cancelled(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 5")
+
+    def evaluate(job: Job, path: Path) -> Outcome:
+        server.submissions[1]["status"] = "cancelled"
+        return Outcome("scored", {"mean_q": 1.0})
+
+    Worker(account(server.url, "queue"), tmp_path, evaluate).run(once=True)
+    assert (server.status(1), server.board, server.waiting()) == ("cancelled", [], 0)
+
+
+def test_what_another_machine_runs_is_left_until_it_is_stale(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 5")
+    server.submissions[1] |= {"status": "running", "started_at": "2026-01-02T03:04:06Z"}
+    work(server, tmp_path / "one", stale=1e12)
+    assert (server.status(1), server.waiting()) == ("running", 1)
+    time.sleep(server.visibility)
+    work(server, tmp_path / "two", stale=60.0)
+    assert (server.status(1), server.waiting()) == ("finished", 0)
+
+
+def test_a_host_can_let_a_failed_submission_run_again(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"boom")
+    work(server, tmp_path)
+    assert server.status(1) == "failed"
+    server.submit(1, b"score 5")
+    server.submissions[1]["status"] = "resuming"
+    work(server, tmp_path)
+    assert (server.status(1), server.board) == ("finished", [(1, {"mean_q": 5.0})])
+
+
+def test_a_refused_answer_is_kept_and_given_later(server: EvalAI, tmp_path: Path) -> None:
+    """EvalAI refuses a metric that its board does not have: the hosts' mistake must not cost a submission."""
+    server.submit(1, b"score 5")
+
+    def evaluate(job: Job, path: Path) -> Outcome:
+        return Outcome("scored", {"accuracy": 1.0})
+
+    lines: list[str] = []
+    Worker(account(server.url, "queue"), tmp_path, evaluate, tell=lines.append).run(once=True)
+    assert server.status(1) == "running"
+    assert server.waiting() == 1
+    assert any("kept back" in line and "metrics are missing" in line for line in lines)
+    assert Deliveries(tmp_path).open()[0].step == "evaluated"
+
+
+def test_messages_that_are_not_ours_are_left(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 5")
+    server.queues["queue"][0].body["challenge_pk"] = 8
+    server.submit(2, b"score 5")
+    server.queues["queue"][1].body["phase_pk"] = "eleven"
+    lines = work(server, tmp_path)
+    assert (server.waiting(), server.status(1), server.status(2)) == (2, "submitted", "submitted")
+    assert ["left in the queue" in line for line in lines] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("way", "more", "code"),
+    [
+        ("slow", {"deadline": 0.3}, "failed"),
+        ("endless", {"max_bytes": 3_000_000}, "size"),
+        ("huge", {}, "size"),
+        ("elsewhere", {}, "failed"),
+        ("loop", {}, "failed"),
+        ("gone", {}, "failed"),
+        ("once-500", {}, "scored"),
+    ],
+)
+def test_files_that_do_not_come_as_they_should(
+    server: EvalAI, tmp_path: Path, way: str, more: dict[str, Any], code: str
+) -> None:
+    server.submit(1, b"score 5", way=way)
+    lines = work(server, tmp_path, **more)
+    assert server.status(1) == ("finished" if code == "scored" else "failed")
+    assert server.submissions[1]["stderr"] == ("" if code == "scored" else MESSAGES[code])
+    assert (server.ends[1], server.waiting(), server.elsewhere) == (1, 0, [])
+    assert not [path for path in tmp_path.iterdir() if path.suffix in (".file", ".part")]
+    assert all("authorization" not in body for _, _, path, body in server.requests if path.startswith("/media"))
+    no_leak(server, lines)
+
+
+def test_a_redirect_within_the_same_place_is_followed(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"", way="local")
+    work(server, tmp_path)
+    assert server.elsewhere == ["/private/1"]
+
+
+def test_a_place_that_the_host_did_not_name_costs_no_submission(server: EvalAI, tmp_path: Path) -> None:
+    server.submit(1, b"score 5")
+    server.submissions[1]["input_file"] = "https://bucket.test/1.csv?Signature=signed-1"
+    lines = work(server, tmp_path)
+    assert (server.status(1), server.waiting()) == ("submitted", 1)
+    assert any("kept back" in line and "--files https://bucket.test" in line for line in lines)
+    no_leak(server, lines)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://evalai.test/x",  # https was asked for
+        "https://evalai.test:8443/x",
+        "https://user@evalai.test/x",
+        "https://evalai.test.evil.test/x",
+        "https://169.254.169.254/latest/meta-data",
+        "file:///etc/passwd",
+        "//evalai.test/x",
+        "https://[::1/x",
+        "",
+    ],
+)
+def test_only_the_named_places_are_asked(url: str) -> None:
+    own = Account("https://evalai.test", "q", 1, TOKEN, files=("https://files.test",))
+    allowed("https://evalai.test/media/x", own)
+    with pytest.raises(RefusedPlaceError):
+        allowed(url, own)
+
+
+def test_a_store_whose_name_leads_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    own = Account("https://evalai.test", "q", 1, TOKEN, files=("https://files.test",))
+    found = [(2, 1, 6, "", ("10.0.0.8", 443))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **more: found)
+    with pytest.raises(RefusedPlaceError, match="private network"):
+        allowed("https://files.test/x", own)
+    found[0] = (2, 1, 6, "", ("93.184.216.34", 443))
+    allowed("https://files.test/x", own)
+    assert origin("https://FILES.test/x") == origin("https://files.test:443/")
+
+
+def test_answers_are_due_at_whole_ticks(tmp_path: Path) -> None:
+    """EvalAI shows how long a submission ran: the wait makes a quick evaluation look like a slow one."""
+    worker = Worker(account("https://evalai.test", "queue", hold=60.0), tmp_path, lambda job, path: Outcome("failed"))
+    due = [
+        worker.due(Delivery(1, 11, "r", "evaluated", 1000.0, 1000.0 + took, None, Outcome("failed")))
+        for took in (0.25, 59.0, 61.0, -5.0)  # the clock may have been set back
+    ]
+    assert due == [1060.0, 1060.0, 1120.0, 1060.0]
+
+
+def test_others_are_evaluated_while_an_answer_is_held_back(server: EvalAI, tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        server.submit(number, b"score 5")
+    server.visibility = 60.0
+    work(server, tmp_path, hold=3.0)
+    said = [method for _, method, path, _ in server.requests if "update_submission" in path]
+    assert said == ["PATCH"] * 3 + ["PUT"] * 3
+    assert (server.ends, server.waiting()) == ({1: 1, 2: 1, 3: 1}, 0)
+
+
+def test_a_worker_can_be_stopped_while_it_waits(server: EvalAI, tmp_path: Path) -> None:
+    stop = threading.Event()
+    threading.Timer(0.2, stop.set).start()
+
+    def evaluate(job: Job, path: Path) -> Outcome:
+        raise AssertionError("there is nothing to evaluate")
+
+    with pytest.raises(KeyboardInterrupt):
+        Worker(account(server.url, "queue", poll=60.0), tmp_path, evaluate, stop=stop).run()
+
+
+def test_two_workers_at_once_share_the_work(server: EvalAI, tmp_path: Path) -> None:
+    server.visibility = 0.05  # far less than an evaluation takes: each is handed out again and again
+    for number in range(1, 13):
+        server.submit(number, b"boom" if number % 3 == 0 else b"score %d" % number)
+    settings = {"server": server.url, "queue": "queue", "folder": str(tmp_path), "seconds": 0.15}
+    both = [process(**settings), process(**settings)]
+    printed = [line for one in both for text in one.communicate(timeout=60) for line in text.splitlines()]
+    assert [one.returncode for one in both] == [0, 0], printed
+    work(server, tmp_path)  # messages whose worker ended while they were hidden
+    assert [server.status(n) for n in range(1, 13)] == ["failed" if n % 3 == 0 else "finished" for n in range(1, 13)]
+    assert set(server.ends.values()) == {1}
+    assert sorted(server.board) == [(n, {"mean_q": float(n)}) for n in range(1, 13) if n % 3]
+    assert server.waiting() == 0
+    done = [line.split()[:2] for line in evaluations(tmp_path)]
+    assert len(done) == 12
+    assert len({who for _, who in done}) == 2
+    no_leak(server, printed)
+
+
+def test_a_worker_killed_between_any_two_steps_ends_each_submission_once(server: EvalAI, tmp_path: Path) -> None:
+    server.visibility = 0.02
+    for number in range(1, 41):
+        server.submit(number, b"score 5" if number % 2 else b"boom", queue=f"queue{number}")
+    worker = process(server=server.url, folder=str(tmp_path), kill=True)
+    out, err = worker.communicate(timeout=120)
+    assert worker.returncode == 0, err
+    ends = [tuple(map(int, line.split())) for line in out.splitlines() if line[:1].isdigit()]
+    places = len(ends) - 1  # the last went through
+    assert places >= 20
+    assert all(code == -9 for _, code, _ in ends[:-1])
+    assert all(again == 0 for *_, again in ends)
+    for number, *_ in ends:
+        assert server.status(number) == ("finished" if number % 2 else "failed"), number
+        assert server.ends[number] == 1, number
+        assert server.queues[f"queue{number}"] == [], number
+        assert 1 <= len(evaluations(tmp_path / str(number))) <= 2
+    assert sorted(number for number, _ in server.board) == [number for number, *_ in ends if number % 2]
+    no_leak(server, (out + err).splitlines())
