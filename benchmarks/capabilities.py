@@ -20,7 +20,7 @@ from neuco_core.capabilities.evaluate import cross_validate, difference
 from neuco_core.cli.capabilities import open_table
 
 LEAST = 3
-MODELS = ("mean", "additive", "factors-3", "l2-5", "neuco")
+MODELS = ("mean", "additive", "factors", "l2-5", "neuco")
 
 
 def main() -> None:

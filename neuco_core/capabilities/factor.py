@@ -29,21 +29,29 @@ class Factors:
         return np.asarray(self.mean + self.tasks[:, 0] + self.methods @ self.features.T)
 
 
-def factorise(values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0) -> np.ndarray:
-    """All cells of (method, task), learnt from the known ones. Rank 0 is additive: a mean and two offsets."""
-    return fit_factors(values, known, rank, ridge, seed).every()
+def factorise(
+    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0, offset: float = OFFSET_RIDGE
+) -> np.ndarray:
+    """All cells of (method, task), learnt from the known ones. Rank 0 is additive: a mean and two offsets.
+
+    ``offset`` is the ridge of the offsets, ``ridge`` that of the factors.
+    """
+    return fit_factors(values, known, rank, ridge, seed, offset).every()
 
 
-def fit_factors(values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0) -> Factors:
+def fit_factors(
+    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0, offset: float = OFFSET_RIDGE
+) -> Factors:
     random = np.random.default_rng(seed)
     values, known = np.where(known, values, 0.0), known.astype(float)
     mean = float(values.sum() / known.sum())
     methods, tasks = (random.normal(0, 0.1, (size, rank + 1)) for size in values.shape)
     tasks[:, 0] = 0.0
     before = np.inf
+    penalty = np.diag([offset, *[ridge] * rank])
     for _ in range(ROUNDS):
-        methods, products = _side(values - mean - known * tasks[:, 0], known, tasks, ridge)
-        tasks, _ = _side((values - mean - known * methods[:, :1]).T, known.T, methods, ridge)
+        methods, products = _side(values - mean - known * tasks[:, 0], known, tasks, penalty)
+        tasks, _ = _side((values - mean - known * methods[:, :1]).T, known.T, methods, penalty)
         found = Factors(mean, methods, tasks, products)
         now = methods[:100] @ found.features.T + tasks[:, 0]
         if np.abs(now - before).max() < ENOUGH:
@@ -52,10 +60,9 @@ def fit_factors(values: np.ndarray, known: np.ndarray, rank: int, ridge: float, 
     return found
 
 
-def _side(rest: np.ndarray, known: np.ndarray, other: np.ndarray, ridge: float) -> tuple[np.ndarray, np.ndarray]:
+def _side(rest: np.ndarray, known: np.ndarray, other: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An offset and factors of each row, given those of the columns; and the matrices that were inverted for it."""
     features = np.concatenate([np.ones((len(other), 1)), other[:, 1:]], axis=1)
-    penalty = np.diag([OFFSET_RIDGE, *[ridge] * (features.shape[1] - 1)])
     squares = features[:, :, None] * features[:, None, :]
     products = (known @ squares.reshape(len(other), -1)).reshape(len(rest), *penalty.shape) + penalty
     return np.linalg.solve(products, ((rest * known) @ features)[..., None])[..., 0], products

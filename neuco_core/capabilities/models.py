@@ -14,6 +14,8 @@ from neuco_core.capabilities.table import Table, ranges
 from neuco_core.errors import UsageError
 
 SPREADS = 3.0  # gaps have a standard deviation of about a third; the ridge of a factorisation is meant for one of 1
+TRIED = [(rank, ridge, offset) for rank in (2, 3) for ridge in (0.1, 0.3, 1.0, 3.0) for offset in (0.1, 2.0)]
+INNER = 8  # parts that are held back in turn to choose among them
 
 
 @dataclass(frozen=True)
@@ -67,15 +69,38 @@ def _mean(table: Table, folds: Sequence[Fold], seed: int) -> Made:
     )
 
 
-def _factor(rank: int) -> Model:
-    def made(table: Table, folds: Sequence[Fold], seed: int) -> Made:
-        def filled(gaps: np.ndarray) -> np.ndarray:
-            every = [factorise(SPREADS * one, np.isfinite(one), rank, 1.0, seed) for one in gaps]
-            return np.asarray(np.stack(every) / SPREADS)
+def _additive(table: Table, folds: Sequence[Fold], seed: int) -> Made:
+    return _from_gaps(table, folds, lambda gaps: np.stack([_factorised(one, (0, 1.0, 1.0), seed) for one in gaps]))
 
-        return _from_gaps(table, folds, filled)
 
-    return made
+def _factors(table: Table, folds: Sequence[Fold], seed: int) -> Made:
+    """Rank and ridges are those that do best inside, chosen anew for each group of folds without any of their cells."""
+    chosen = {}
+    for group in sorted({fold.group for fold in folds}):
+        hidden = np.unique(np.concatenate([fold.hidden for fold in folds if fold.group == group]))
+        rest = table.without(hidden)
+        order = np.random.default_rng(seed).permutation(len(rest.cells[0]))
+        inner = [Fold(part, part, 0) for part in np.array_split(order, INNER)]
+        chosen[group] = min(TRIED, key=lambda how: _miss(rest, inner, how, seed))
+    return _from_gaps(
+        table,
+        folds,
+        lambda gaps: np.stack([_factorised(one, chosen[f.group], seed) for one, f in zip(gaps, folds, strict=True)]),
+    )
+
+
+def _miss(table: Table, inner: Sequence[Fold], how: tuple[int, float, float], seed: int) -> float:
+    """The mean squared error of one choice, in ranges of the tasks as far as they are known."""
+    scores, _, _ = _from_gaps(table, inner, lambda gaps: np.stack([_factorised(one, how, seed) for one in gaps]))
+    rows, columns = (place[np.concatenate([fold.asked for fold in inner])] for place in table.cells)
+    low, high = _ends(table)
+    width = np.where(high > low, high - low, 1.0)[columns]
+    return float((((scores - table.values[rows, columns]) / width) ** 2).mean())
+
+
+def _factorised(gaps: np.ndarray, how: tuple[int, float, float], seed: int) -> np.ndarray:
+    rank, ridge, offset = how
+    return factorise(SPREADS * gaps, np.isfinite(gaps), rank, ridge, seed, offset) / SPREADS
 
 
 def _by_distance(table: Table, folds: Sequence[Fold], seed: int, distance: str, dimension: int) -> Made:
@@ -100,8 +125,7 @@ def _predictor(table: Table, folds: Sequence[Fold], seed: int) -> Made:
 
 MODELS: dict[str, Model] = {
     "mean": _mean,
-    "additive": _factor(0),
-    "factors-2": _factor(2),
-    "factors-3": _factor(3),
+    "additive": _additive,
+    "factors": _factors,
     "neuco": _predictor,
 }

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from neuco_core.capabilities.table import Table
 
 F = TypeVar("F", bound=Callable[..., Any])
-NAMES = ("mean", "additive", "factors-2", "factors-3", "l2-5", "neuco")
+NAMES = ("mean", "additive", "factors", "l2-5", "neuco")
 OURS = "neuco"
-NEW = ("mean", "additive", "l2-5", OURS)  # compared on methods with few results
+NEW = ("mean", "factors", "l2-5", OURS)  # compared on methods with few results
 source_argument = click.argument("source", metavar="BOARD|FILE|paper")
 least_option = click.option(
     "--least", type=click.IntRange(min=2), default=5, show_default=True, help="Leave out who has fewer results."

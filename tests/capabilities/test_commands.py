@@ -60,7 +60,7 @@ def test_models_are_compared(table: Path) -> None:
     told = json.loads(neuco(*words).out)
     rows = told["models"]
     assert [row["known"] for row in told["cold_start"]] == [0, 1, 2, 3] * 2
-    assert all(row["mse"].keys() >= {"mean", "additive", "l2-5", "neuco"} for row in told["cold_start"])
+    assert all(row["mse"].keys() >= {"mean", "factors", "l2-5", "neuco"} for row in told["cold_start"])
     assert [(row["protocol"], row["model"]) for row in rows] == [
         (protocol, name) for protocol in ("honest", "paper") for name in ("mean", "neuco")
     ]
