@@ -200,7 +200,7 @@ def _pages(challenge: Challenge) -> dict[str, str]:
         "evaluation_details": f"<p>A probe is trained on the embeddings for each hidden task.</p><ul>{phases}</ul>",
         "terms_and_conditions": "<p>Only data is submitted; no code is run.</p>",
         "submission_guidelines": f"<p>One file with an embedding of at most {dim} numbers for each id, of at most "
-        f"{size} bytes. Check it with: <code>neuco challenge check FILE</code></p>",
+        f"{size} bytes. Check it with: <code>neuco challenge check FILE --ids IDS</code></p>",
     }
 
 

@@ -67,10 +67,13 @@ class Upload:
 
 def sweep(private: Path, older: float = 86_400.0) -> int:
     """Remove what uploads have left that were killed this many seconds ago; gives how many."""
-    left = [path for path in (private / "incoming").glob("*") if time.time() - path.stat().st_mtime > older]
-    for path in left:
-        path.unlink(missing_ok=True)
-    return len(left)
+    left = 0
+    for path in (private / "incoming").glob("*"):
+        with suppress(FileNotFoundError):  # an upload that ended just now
+            if time.time() - path.stat().st_mtime > older:
+                path.unlink()
+                left += 1
+    return left
 
 
 def _sync(folder: Path) -> None:

@@ -11,8 +11,8 @@ Code: TypeAlias = Literal["scored", "format", "ids", "size", "quota", "closed", 
 # All that a team is ever told beside the numbers: a sentence made anew could carry a label out.
 MESSAGES = {
     "scored": "Your submission was scored.",
-    "format": "Your file could not be read as embeddings. Check it with: neuco challenge check FILE",
-    "ids": "The ids of your file are not those of the challenge. Check it with: neuco challenge check FILE",
+    "format": "Your file could not be read as embeddings. Check it with: neuco challenge check FILE --ids IDS",
+    "ids": "The ids of your file are not those of the challenge. Check it with: neuco challenge check FILE --ids IDS",
     "size": "Your file is larger than the challenge allows.",
     "quota": "You have no submissions left in this phase today, or in all.",
     "closed": "The phase is not open.",

@@ -233,7 +233,7 @@ def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -
         raise UsageError(f"there is a team {name!r} already", where=path)
     token = new_token()
     team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
-    lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title)}", f'token = "{team.token}"']
+    lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title, ensure_ascii=False)}", f'token = "{team.token}"']
     text = "\n".join([*lines, *(["host = true"] if host else [])]) + "\n"
     before = path.read_bytes()
     write_atomic(path, before.rstrip(b"\n") + b"\n" + text.encode())

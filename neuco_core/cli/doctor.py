@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 # What the extras are for; which there are, and what they need, is in the metadata of the installed package.
 USES = {
     "all": "all that scoring, encoding and plots need",
+    "challenge": "the web server of a challenge",
     "ci": "judging pull requests and publishing",
     "cubes": "SSL4EO data cubes",
     "dask": "scoring on several machines",

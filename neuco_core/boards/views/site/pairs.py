@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from neuco_core.boards.cells import Cell
 from neuco_core.boards.model import rounded
 from neuco_core.boards.views.site.source import BoardSource
-from neuco_core.studies.compare import Comparison, holm, paired_test
+from neuco_core.scoring.compare import Comparison, holm, paired_test
 
 MOST = 60  # methods: the pairs of 400 would take a minute and 50 MB
 # A − B, the ends of its interval, p, and p by Holm's correction for all tasks of the pair.

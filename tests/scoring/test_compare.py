@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neuco_core.cli.options import choose
 from neuco_core.errors import ScoreError
-from neuco_core.studies.compare import common, corrected_t_test, holm
+from neuco_core.scoring.compare import common, corrected_t_test, holm
 from neuco_core.tables.embeddings import make_embeddings
 from tests.command import neuco_here as neuco
 
