@@ -16,7 +16,7 @@ from neuco_core.text import counted
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.runs.sources import Source
-    from neuco_core.specs import Task
+    from neuco_core.specs import Method, Task
     from neuco_core.studies.ablate import Point
     from neuco_core.tables.labels import Labels
 
@@ -71,6 +71,7 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[flo
 )
 @click.option("--grid", is_flag=True, help="Every rate at every size, instead of the two axes.")
 @click.option("--projection-seed", default=0, show_default=True, help="Seed of the random projection.")
+@click.option("--keep", is_flag=True, help="Keep it for the page of the --suite's board.")
 @click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: FILE.png, .svg or .pdf.")
 @json_option
 def ablate(
@@ -83,6 +84,7 @@ def ablate(
     shares: tuple[float, ...],
     grid: bool,
     projection_seed: int,
+    keep: bool,
     plot: Path | None,
     as_json: bool,
     **selection: Any,
@@ -100,6 +102,8 @@ def ablate(
 
     if (method is None) == (embeddings is None):
         raise UsageError("give either --method ID or --embeddings FILE")
+    if keep and (method is None or not selection["suite"] or shares or grid):
+        raise UsageError("--keep is for a board", expected="--method and --suite, without --label-shares and --grid")
     if shares and plot:
         raise UsageError("the plot is of bits, not of labels", expected="--label-shares without --plot; --json has all")
     source_of = click.get_current_context().get_parameter_source
@@ -117,6 +121,8 @@ def ablate(
         source = FileSource(embeddings)
     tasks, notes = _usable(source, choice.tasks)
     protocol = choice.protocol_of(tasks[0][0])
+    if keep:
+        _check_whole(selection["suite"], [task for task, _ in tasks], protocol)
     whole = source.embeddings(tasks[0][0])
     axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
     variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
@@ -126,8 +132,51 @@ def ablate(
     _show(points, source, protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
     if plot and scored:
         _draw(scored, source.name, protocol, plot)
+    if keep and len(scored) == len(points):
+        path = _keep(selection["suite"], load_method(str(method)), [task for task, _ in tasks], points, projection_seed)
+        click.echo(f"kept in {path}", err=True)
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
+
+
+def _check_whole(suite: str, tasks: Sequence[Task], protocol: Protocol) -> None:
+    """What is kept must be of all tasks of the board, under its protocol: it is shown beside its scores."""
+    from neuco_core.errors import UsageError
+    from neuco_core.plugins.catalog import load_suite
+
+    own = load_suite(suite)
+    if {task.id: task.version for task in tasks} != dict(own.tasks) or protocol.name != own.protocol:
+        expected = f"all {counted(len(own.tasks), 'task')} under {own.protocol}"
+        got = f"{counted(len(tasks), 'task')} under {protocol.name}"
+        raise UsageError(f"--keep is for the whole of suite {suite!r}", expected=expected, got=got)
+
+
+def _keep(suite: str, method: Method, tasks: Sequence[Task], points: Sequence[Point], seed: int) -> Path:
+    from neuco_core.boards.ablations import Ablation, AblationPoint, write_ablation
+    from neuco_core.boards.model import rounded
+    from neuco_core.paths import registry_dir
+    from neuco_core.plugins.catalog import load_suite
+
+    kept = [
+        AblationPoint(
+            p.variant.reduction,
+            p.variant.dim,
+            p.variant.rate,
+            p.bits,
+            {task.id: rounded(p.scores[task.label].q) for task in tasks},
+        )
+        for p in points
+    ]
+    own = Ablation(
+        schema=1,
+        suite=suite,
+        method=method.id,
+        version=method.version,
+        protocol=load_suite(suite).protocol,
+        projection_seed=seed,
+        points=tuple(kept),
+    )
+    return write_ablation(registry_dir(), own)
 
 
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:

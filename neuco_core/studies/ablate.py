@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.boards.ablations import WHOLE
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.studies.rates import code
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
 
 REDUCTIONS = ("truncate", "pca", "random")
-WHOLE = "none"
 
 
 @dataclass(frozen=True)

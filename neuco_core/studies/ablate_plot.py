@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.boards.ablations import series
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -72,9 +74,5 @@ def _q(point: Point, task: str | None) -> float:
     return point.mean_q if task is None else point.scores[task].q
 
 
-def _series(point: Point) -> str:
-    """Which line a point belongs to; the points of a full grid that are on no axis are left to the table."""
-    variant = point.variant
-    if variant.reduction != "none":
-        return variant.reduction if variant.rate == "float32" else ""
-    return "entropy" if variant.rate.startswith("entropy") else "fixed"
+def _series(point: Point) -> str | None:
+    return series(point.variant.reduction, point.variant.rate)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from neuco_core.boards.model import Board
 from neuco_core.boards.values import reasons
 from neuco_core.boards.views.report import diagnostics
+from neuco_core.boards.views.site.ablation import ablations
 from neuco_core.boards.views.site.board_about import reading, score_box, submit, versions
 from neuco_core.boards.views.site.board_robust import robustness
 from neuco_core.boards.views.site.capabilities import capability_section
@@ -34,7 +35,7 @@ def panels(source: BoardSource) -> list[tuple[str, str, Safe]]:
         ("capabilities", "Capabilities", capability_section(source)),
         ("profiles", "Profiles", profile_section(source)),
         ("compare", "Compare", compare(source)),
-        ("size", _scatter_title(source.board), scatter(source.board)),
+        ("size", _scatter_title(source.board), scatter(source)),
         ("tasks", "Tasks", task_section(source)),
         ("robustness", "Robustness", robustness(source)),
         *source.more,
@@ -101,13 +102,15 @@ def _scatter_title(board: Board) -> str:
     return f"{up} against {across.lower()}"
 
 
-def scatter(board: Board) -> Safe:
+def scatter(source: BoardSource) -> Safe:
+    board = source.board
     if not board.scatter or not all(any(r.values.get(key) is not None for r in board.ranked) for key in board.scatter):
         return Safe("")
     title = _scatter_title(board)
     return section(
         title,
         figure("scatter", f"{title}.", BESIDE),
+        ablations(source),
         id_="size",
         note=POINT,
     )

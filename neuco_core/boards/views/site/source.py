@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.boards.ablations import Ablation, read_ablations
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
@@ -74,6 +75,7 @@ class BoardSource:
     past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
+    ablations: Mapping[str, Ablation] = field(default_factory=dict)  # by method, those that are about these scores
     predicted: Mapping[tuple[str, str], BoardCell] = field(default_factory=dict)  # for empty cells, off until asked for
     predicted_said: str = ""
     more: Sequence[tuple[str, str, Safe]] = ()  # further tabs: id, title and section
@@ -136,8 +138,17 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
         labels={name: spread for name, task in tasks.items() if (spread := label_histogram(task))},
         history=read_history(history_path(registry, suite.id)),
         records=_records(now, suite, cells),
+        ablations=_ablations(registry, suite, cells),
         pictures={name: found for name, task in tasks.items() if (found := task_pictures(task))},
     )
+
+
+def _ablations(registry: Path, suite: Suite, cells: Cells) -> dict[str, Ablation]:
+    kept = read_ablations(registry, suite.id)
+    found = {name: own for name, own in kept.items() if own.protocol == suite.protocol and own.holds(cells)}
+    for name in kept.keys() - found.keys():
+        log.warning("the ablation of %s on %s is of other scores: neuco ablate … --keep", name, suite.id)
+    return found
 
 
 def _records(now: Current, suite: Suite, cells: Cells) -> dict[tuple[str, str], Record]:
