@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -17,7 +17,6 @@ from neuco_core.files import read_limited, replacing
 from neuco_core.jsonio import dump, hashed, jsonable
 
 LARGEST = 10_000_000
-FORMAT = 1
 
 
 class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +32,7 @@ class Kept(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int
     mix: Mix
     neuco: str = __version__
-    format: int = FORMAT
+    format: Literal[1] = 1
 
 
 def table_hash(table: Table) -> str:
@@ -99,6 +98,6 @@ def _plain(value: Any) -> Any:
 
 
 def _array(kind: type, value: Any) -> Any:
-    if kind is not np.ndarray:
+    if kind is not np.ndarray:  # msgspec asks so for every type that it does not know, and expects this answer
         raise NotImplementedError(kind)
     return np.asarray(value, float)

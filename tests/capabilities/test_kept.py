@@ -61,6 +61,14 @@ def test_what_is_no_model_is_refused(tmp_path: Path, text: str) -> None:
         read(path)
 
 
+def test_a_file_of_another_format_is_refused(kept: Path) -> None:
+    text = kept.read_text()
+    assert '"format": 1' in text
+    kept.write_text(text.replace('"format": 1', '"format": 2'))
+    with pytest.raises(DataError, match="not a fitted model"):
+        read(kept)
+
+
 def test_one_that_learnt_otherwise_is_refused(kept: Path) -> None:
     told = json.loads(kept.read_text())
     told["mix"]["learnt"]["variances"] = [0.0]

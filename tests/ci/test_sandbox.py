@@ -248,6 +248,7 @@ print(ran.status, ran.engine, ran.output, (Path(sys.argv[1]) / "out" / "x").read
 """
 
 
+# Justified: only root can become somebody else, and there is nothing else to show here.
 @pytest.mark.skipif(os.getuid() != 0, reason="all the other tests run as an ordinary user already")
 def test_an_ordinary_user_can_use_it(bubblewrap: str, root: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:

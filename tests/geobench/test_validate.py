@@ -237,6 +237,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert CliRunner().invoke(geobench, ["validate", str(bad), "--official"]).exit_code == 0
 
 
+# Justified: these files may not ship, and a fresh clone has to pass without them.
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real submissions are not here")
 def test_the_official_example_and_the_real_submissions() -> None:
     for name in ("114be1f0", "2ce4a907"):
@@ -252,6 +253,7 @@ def test_the_same_under_the_pandas_of_another_environment(root: Path, tmp_path: 
     """The real numbers, written as folders, and a spoiled one. pandas has no say in it, whichever is installed."""
     python = shutil.which("python", path=str(root / ".venv-pandas2/bin"))
     if python is None:
+        # Justified: pandas 2 needs an environment of its own; a weekly job makes it.
         pytest.skip("no .venv-pandas2: run `make test-pandas2`")
     folders = [
         to_folder(read_submission(path), tmp_path / path.name) for path in (root / "registry/geobench").iterdir()
