@@ -18,8 +18,7 @@ The gain is how much the mean Q of what the attacker holds rose over its honest 
 on fresh samples, of whose labels no answer was made. There a column of random numbers is worth nothing, so that the
 gain is overfitting alone. ± is the standard error over repetitions, each with data, labels and splits of its own.
 
-``--decoys`` asks another question: how often does an answer differ if an attacker spoils, or restores, the embeddings
-of some ids? For decoys it never does. So each difference shows that one of these ids has a label.
+Which ids have labels is another question: see ``benchmarks/decoys.py``.
 """
 
 from __future__ import annotations
@@ -230,43 +229,12 @@ def strongest(by_attack: dict[str, np.ndarray]) -> str:
     return max(by_attack, key=lambda name: float(by_attack[name][:, -1].mean()))
 
 
-def differing(seed: int, size: int, tries: int = 20) -> dict[str, np.ndarray]:
-    """By rule the share of answers that differ if so many ids are spoilt, and if they are restored after that."""
-    world, rng = World.draw(seed), np.random.default_rng(2_000_000 + seed)
-    honest, seen = world.records(world.honest), {rule: np.zeros(2) for rule in RULES}
-    for _ in range(tries):
-        values = world.honest.copy()
-        values[rng.choice(SAMPLES, size, replace=False)] = rng.normal(size=(size, DIM)) * rng.choice([1.0, 3.0])
-        spoilt = world.records(values)
-        for rule, own in RULES.items():
-            phase = msgspec.structs.replace(PHASE, **own)
-            for place, (first, second) in enumerate(((honest, spoilt), (spoilt, honest))):
-                before = feedback(phase, 1, first, None)[0]["mean_q"]
-                after = feedback(phase, 2, second, Rung(before, 1, first))[0]["mean_q"]
-                seen[rule][place] += (after != before) / tries
-    return seen
-
-
-def decoys(repetitions: int, sizes: tuple[int, ...] = (1, 8, 64)) -> None:
-    every = {size: [differing(seed, size) for seed in range(repetitions)] for size in sizes}
-    print(f"share of answers that differ, spoilt / restored, of {SAMPLES} labelled ids and any number of decoys")
-    print("rule       " + "".join(f"{f'{size} ids':>18}" for size in sizes))
-    for rule in RULES:
-        shares = [np.mean([one[rule] for one in every[size]], axis=0) for size in sizes]
-        cells = [f"{spoilt:.2f} / {restored:.2f}" for spoilt, restored in shares]
-        print(f"{rule:10} " + "".join(f"{cell:>18}" for cell in cells))
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--submissions", type=int, default=200)
     parser.add_argument("--repetitions", type=int, default=10)
-    parser.add_argument("--decoys", action="store_true", help="look at single ids instead")
     parser.add_argument("--out", type=Path, help="the figure")
     chosen = parser.parse_args()
-    if chosen.decoys:
-        decoys(chosen.repetitions)
-        return
     at = [chosen.submissions * part // 4 for part in (1, 2, 3, 4)]
     found: dict[str, dict[str, np.ndarray]] = {}
     print("rule       attack " + "".join(f"{f'after {number}':>16}" for number in at))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks import ladder
+from benchmarks import decoys, ladder
+
+WAYS = [("spoil", "2 digits"), ("spoil", "ladder"), ("sacrifice 20", "ladder")]
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,15 @@ def test_an_attacker_gains_less_on_the_ladder_and_rounding_does_not_help() -> No
 
 
 def test_restoring_and_spoiling_an_id_shows_less_on_the_ladder() -> None:
-    shares = ladder.differing(0, size=1, tries=12)
+    shares = decoys.differing(0, size=1, tries=12)
     assert shares["2 digits"].min() > 0.5
     assert shares["ladder"].max() < 0.3
+
+
+def test_what_is_known_of_ids_is_one_of_them_for_each_answer() -> None:
+    """Who spoils ids learns nothing. Who holds good embeddings back for it learns at most one id a submission."""
+    known = {way: decoys.known(*way, submissions=31, seed=0) for way in WAYS}
+    assert known["spoil", "2 digits"] > 0.54
+    assert known["spoil", "ladder"] == 0.5
+    # 30 of 300 ids known, the others not: 0.5 + 30 / 300 / 2, give or take how many of them have labels
+    assert known["sacrifice 20", "ladder"] < 0.5 + 30 / 300 / 2 + 0.01
