@@ -78,13 +78,21 @@ def evaluate(folder: Path, retry: int | None, engine: str, jobs: int, threads: i
     with Host(folder) as host:
         sweep(host.challenge.private)
         if retry is not None:
-            host.journal.retry(retry)
+            _retry(host, retry)
         count = 0
         for own in _evaluated(host, engine, jobs, threads):
             count += 1
             told = f"mean Q {own.mean_q:.3f}" if own.mean_q is not None else clean(own.detail)
             click.echo(f"submission {own.id} of {own.team} in {own.phase}: {own.state}, {told}")
         click.echo(f"{count} evaluated")
+
+
+def _retry(host: Host, number: int) -> None:
+    own = host.journal.get(number)
+    if own.state != "failed":
+        what = f"submission {number} has not failed"
+        raise UsageError(what, where=host.challenge.folder, expected="one whose state is failed", got=own.state)
+    host.journal.retry(number)
 
 
 def _evaluated(host: Host, engine: str, jobs: int, threads: int) -> Iterator[Submission]:
@@ -109,6 +117,10 @@ def status(folder: Path, team: str | None, phase: str | None, as_json: bool) -> 
     from neuco_core.challenge.host import Host
 
     with Host(folder) as host:
+        if phase is not None:
+            host.challenge.phase(phase)  # a name that nothing has is an error, and not an empty list
+        if team is not None:
+            host.challenge.team(team)
         found = host.journal.submissions(phase, team)
     if as_json:
         echo_json([submission(own) | {"detail": own.detail} for own in found])

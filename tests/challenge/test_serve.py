@@ -12,7 +12,7 @@ from neuco_core.challenge.close import close
 from neuco_core.challenge.example import write_example
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.rules import add_team
+from neuco_core.challenge.teams import add_team
 from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge

@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import RefusedError
+from neuco_core.challenge.quota import left
 from neuco_core.challenge.rules import Challenge
 from neuco_core.challenge.web import public
 from neuco_core.challenge.web.guard import SENTENCES, retry_after
@@ -89,11 +90,13 @@ class Service:
     async def submissions(self, request: Request) -> Response:
         team = await self._team(request)
 
-        def answers(host: Host) -> list[dict[str, Any]]:
-            return [host.answer(own.id, team) for own in host.journal.submissions(team=team)]
+        def state(host: Host) -> dict[str, Any]:
+            submissions = host.journal.submissions(team=team)
+            answers = [host.answer(own.id, team) for own in submissions]
+            return {"left": left(host.challenge, submissions), "submissions": answers}
 
         about = {"team": team, "title": self._hosts.challenge.team(team).title}
-        return JSONResponse({**about, "submissions": await self._hosts.run(answers)})
+        return JSONResponse({**about, **await self._hosts.run(state)})
 
     async def submission(self, request: Request) -> Response:
         """One of the team's own. That of another team is answered as one that does not exist."""
