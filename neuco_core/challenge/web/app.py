@@ -32,6 +32,7 @@ T = TypeVar("T")
 LONGEST_TOKEN = 200
 NUMBER = re.compile(r"[0-9]{1,15}")
 CHOICES = {"": True, "true": True, "false": False}  # of ?public=
+FORM = "The body must be the file itself, not a form. With curl: -T FILE."
 REFUSED = {"size": 413, "quota": 403, "closed": 403}
 log = logging.getLogger("neuco.challenge")
 
@@ -115,6 +116,8 @@ class Service:
         choice = CHOICES.get(request.query_params.get("public", ""))
         if choice is None:
             raise Problem(400, "public is true or false.")
+        if request.headers.get("content-type", "").lower().startswith("multipart/"):
+            raise Problem(400, FORM)  # it would be stored, and found to be no embeddings a minute later
         length = request.headers.get("content-length", "")
         if length and int(length) > challenge.limits.bytes:  # h11 lets nothing but digits through
             raise Problem(413)

@@ -82,8 +82,8 @@
       make("td", own.phase, { class: "of" }), state,
       make("td", number(own.mean_q, digits), { class: "number q" }),
       make("td", own.state === "failed" ? "–" : own.public ? "counts" : "private", { class: "counts" }),
-      make("td", own.sha256.slice(0, 10) + "…", { class: "mark file", title: own.sha256 }),
-      make("td", own.receipt.slice(0, 10) + "…", { class: "mark receipt", title: own.receipt }));
+      make("td", own.sha256, { class: "mark file", title: own.sha256 }),
+      make("td", own.receipt, { class: "mark receipt", title: own.receipt }));
     // On a phone a row is laid out as a card, and would not be read as a row any more.
     line.setAttribute("role", "row");
     for (const cell of line.children) { cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell"); }
