@@ -220,7 +220,7 @@ class Challenge(Rule, frozen=True):
         return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
 
 
-PARTS: dict[str, type[Struct]] = {"phases": Phase, "tasks": TaskRule, "teams": Team}
+PARTS: dict[str, type[Struct]] = {"limits": Limits, "phases": Phase, "tasks": TaskRule, "teams": Team}
 
 
 def read_ids(path: Path) -> tuple[str, ...]:
@@ -271,7 +271,7 @@ def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: 
     """The fault with its place by name, and what would have been right as far as the types can tell."""
     said, place = _said_and_place(error)
     part, inside, _ = place.partition("[...]")
-    kind: type[Struct] = {"": Challenge, "limits": Limits, **PARTS}.get(part.partition(".")[0], Challenge)
+    kind = PARTS.get(part.partition(".")[0], Challenge)
     for name, own in values[part].items() if inside and part in PARTS else ():
         try:
             msgspec.convert(own, kind)

@@ -25,8 +25,11 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 @click.command()
 @FILE
 @click.option("--ids", required=True, type=click.Path(path_type=Path), help="The ids that the challenge asks for.")
-@click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="The largest allowed.")
-def check(file: Path, ids: Path, dim: int) -> None:
+@click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="The most dimensions allowed.")
+@click.option(
+    "--bytes", "size", type=click.IntRange(min=1), default=500_000_000, show_default=True, help="Of the file."
+)
+def check(file: Path, ids: Path, dim: int, size: int) -> None:
     """See whether FILE would be accepted: it is read as the hosts read it. For teams, before they submit."""
     from neuco_core.challenge.evaluate import check as read
     from neuco_core.challenge.rules import Limits, read_ids
@@ -34,7 +37,7 @@ def check(file: Path, ids: Path, dim: int) -> None:
 
     if not file.is_file():
         raise DataError("no such file", where=file)
-    found = read(file, read_ids(ids), Limits(dim=dim))
+    found = read(file, read_ids(ids), Limits(dim=dim, bytes=size))
     click.echo(f"{file}: {len(found)} embeddings of {found.dim} dimensions, with the ids of the challenge")
 
 

@@ -158,6 +158,13 @@ def test_lists_of_ids_may_come_from_any_system(tmp_path: Path) -> None:
         assert read_ids(path) == ("a", "b")
 
 
+def test_a_file_is_checked_with_the_limits_of_the_challenge(tmp_path: Path) -> None:
+    ids, file = make_challenge(tmp_path / "c") / "ids.txt", embed(tmp_path / "a.npz", 0.5)
+    assert neuco_here("challenge", "check", file, "--ids", ids).code == 0
+    assert "at most 100 bytes" in neuco_here("challenge", "check", file, "--ids", ids, "--bytes", "100").err
+    assert neuco_here("challenge", "check", file, "--ids", ids, "--dim", "5").code == 4
+
+
 def test_names_that_nothing_has_are_errors(tmp_path: Path) -> None:
     folder = make_challenge(tmp_path / "c")
     assert "Did you mean 'test'" in neuco_here("challenge", "status", folder, "--phase", "tset").err
