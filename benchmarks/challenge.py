@@ -17,8 +17,9 @@ import numpy as np
 
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.pool import work_on, workers
-from neuco_core.challenge.rules import add_team, load_challenge
+from neuco_core.challenge.rules import load_challenge
 from neuco_core.challenge.seal import seal
+from neuco_core.challenge.teams import add_team
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 # Labels by task, as docs/tasks.md has them.

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from neuco_core.challenge.rules import Challenge, Phase
+from neuco_core.challenge.seal import read_seal
 from neuco_core.errors import UsageError
 from neuco_core.files import write_atomic
 
@@ -29,6 +30,8 @@ def export(challenge: Challenge, platform: Literal["evalai", "codabench"], out: 
     """Write all files that a platform needs into a folder that is empty or new; gives them."""
     if out.exists() and any(out.iterdir()):
         raise UsageError("the folder is not empty", where=out, hint="Name a new one")
+    if platform == "codabench":
+        read_seal(challenge)  # the folder is copied, and cannot be sealed there
     files = evalai_files(challenge) if platform == "evalai" else codabench_files(challenge, image)
     for name, content in files.items():
         write_atomic(out / name, content)

@@ -13,7 +13,7 @@ from typing import Any
 from neuco_core.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import Upload, file_path
-from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, Submission, is_visible
+from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, RefusedError, Submission, is_visible
 from neuco_core.challenge.outcome import MESSAGES, Outcome
 from neuco_core.challenge.rules import Challenge, load_challenge
 from neuco_core.challenge.seal import Secrets, check_seal, read_secrets
@@ -78,8 +78,17 @@ class Host:
 
     def enter(self, team: str, phase: str, upload: Upload, **options: Any) -> Submission:
         """Keep an upload that is complete, and enter it: the second half of ``submit``."""
+        from neuco_core.challenge.close import REVEAL  # which needs this module
+
         sha256 = upload.finish()
-        return self.journal.enter(self.challenge, team, phase, sha256, upload.size, keep=upload.keep, **options)
+
+        def keep() -> None:
+            """Only for one that is new: what was entered before the end is known after it, too."""
+            if (self.challenge.published / REVEAL).exists():
+                raise RefusedError("closed")  # whatever time is given for its receipt: the seeds are known to all
+            upload.keep()
+
+        return self.journal.enter(self.challenge, team, phase, sha256, upload.size, keep=keep, **options)
 
     def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Evaluation:
         """Score a file as a submission; nothing is kept."""

@@ -7,29 +7,31 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
-import secrets
 import tomllib
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct, field
 
 from neuco_core._validate import ID
-from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, UsageError
-from neuco_core.files import read_limited, write_atomic
+from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
+from neuco_core.files import read_limited
 from neuco_core.jsonio import jsonable
 from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
 from neuco_core.specs import Remote, Task
+from neuco_core.text import join_names
 
 RULES = "challenge.toml"
 LARGEST_RULES = 4_000_000  # bytes: thousands of teams
 LARGEST_IDS = 1_000_000_000
 Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
-TeamId = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}\Z")]
+TEAM_ID = r"[a-z0-9][a-z0-9_-]{0,39}"
+TeamId = Annotated[str, Meta(pattern=rf"^{TEAM_ID}\Z")]
 Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Moment = Annotated[datetime, Meta(tz=True)]
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
@@ -178,7 +180,11 @@ class Challenge(Rule, frozen=True):
         if rule is None:
             from neuco_core.plugins.catalog import load_task
 
-            return load_task(name)
+            try:
+                return load_task(name)
+            except UnknownIdError as error:
+                hint = f"It is neither in [tasks] of {RULES} nor in an installed package"
+                raise UnknownIdError("hidden task", name, self.tasks, hint=hint) from error
         own: dict[str, Any] = {
             "kind": rule.kind,
             "metric": rule.metric,
@@ -214,44 +220,29 @@ class Challenge(Rule, frozen=True):
         return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
 
 
+PARTS: dict[str, type[Struct]] = {"limits": Limits, "phases": Phase, "tasks": TaskRule, "teams": Team}
+
+
 def read_ids(path: Path) -> tuple[str, ...]:
     """The ids in a file, one a line."""
     try:
-        lines = read_limited(path, LARGEST_IDS).decode().splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"the ids cannot be read: {error}", where=path) from error
+        lines = read_limited(path, LARGEST_IDS).decode("utf-8-sig").splitlines()  # some editors put a mark at the start
+    except OSError as error:
+        raise DataError(f"the ids cannot be read: {error.strerror}", where=path) from error
+    except UnicodeDecodeError as error:
+        raise DataError("the ids cannot be read", where=path, expected="UTF-8", got=error.reason) from error
     ids = tuple(line.strip() for line in lines if line.strip())
-    if len(set(ids)) < len(ids) or not ids:
-        raise DataError("bad ids", where=path, expected="one id a line, each once", got=f"{len(ids)} lines")
+    expected = "one id a line, each once"
+    if not ids:
+        raise DataError("no ids", where=path, expected=expected, got="an empty file")
+    if twice := [name for name, count in Counter(ids).items() if count > 1]:
+        raise DataError("bad ids", where=path, expected=expected, got=f"{join_names(twice, 3)} more than once")
     return ids
 
 
-def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -> str:
-    """Enter a team into the rules; gives its token, which is shown once and stored nowhere."""
-    challenge, path = load_challenge(folder), Path(folder, RULES)
-    if name in challenge.teams:
-        raise UsageError(f"there is a team {name!r} already", where=path)
-    token = new_token()
-    team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
-    lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title, ensure_ascii=False)}", f'token = "{team.token}"']
-    text = "\n".join([*lines, *(["host = true"] if host else [])]) + "\n"
-    before = path.read_bytes()
-    write_atomic(path, before.rstrip(b"\n") + b"\n" + text.encode())
-    try:
-        load_challenge(folder)
-    except NeucoError:
-        write_atomic(path, before)  # a name that is no id
-        raise
-    return token
-
-
 def token_hash(token: str) -> str:
-    """Tokens are 32 random bytes (``new_token``), so that no slow hash is needed."""
+    """Tokens are 32 random bytes (``teams.new_token``), so that no slow hash is needed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
-
-
-def new_token() -> str:
-    return secrets.token_urlsafe(32)
 
 
 def load_challenge(folder: str | Path) -> Challenge:
@@ -269,13 +260,41 @@ def load_challenge(folder: str | Path) -> Challenge:
     try:
         challenge = msgspec.convert({**values, "folder": str(Path(folder).absolute())}, Challenge)
     except msgspec.ValidationError as error:
-        said, _, place = str(error).partition(" - at `$")
-        at = f", {place.rstrip('`').lstrip('.')}" if place else ""
-        raise SpecError(said, where=f"{path}{at}", hint="See docs/challenge.md") from error
+        raise _explained(error, values, path) from error
     faults = list(_faults(challenge))
     if faults:
         raise SpecError("; ".join(faults), where=path, hint="See docs/challenge.md")
     return challenge
+
+
+def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: Path) -> SpecError:
+    """The fault with its place by name, and what would have been right as far as the types can tell."""
+    said, place = _said_and_place(error)
+    part, inside, _ = place.partition("[...]")
+    kind = PARTS.get(part.partition(".")[0], Challenge)
+    for name, own in values[part].items() if inside and part in PARTS else ():
+        try:
+            msgspec.convert(own, kind)
+        except msgspec.ValidationError as first:
+            said, inner = _said_and_place(first)
+            place = ".".join(filter(None, (part, name, inner)))
+            break
+    expected, advice = None, ""
+    field = place.rpartition(".")[2]
+    if "unknown field" in said:
+        close = get_close_matches(said.split("`")[1], kind.__struct_fields__, n=1)
+        advice = f"Did you mean {close[0]!r}? " if close else ""
+    elif "enum" in said:
+        expected = " or ".join(map(repr, get_args(get_type_hints(kind).get(field))))
+    elif field in ("start", "end"):
+        expected = "a time with its zone, such as 2025-01-10T12:00:00Z"
+    where = f"{path}, {place}" if place else path
+    return SpecError(said, where=where, expected=expected or None, hint=f"{advice}See docs/challenge.md")
+
+
+def _said_and_place(error: msgspec.ValidationError) -> tuple[str, str]:
+    said, _, place = str(error).partition(" - at `$")
+    return said, place.rstrip("`").lstrip(".")
 
 
 def _faults(challenge: Challenge) -> Iterator[str]:

@@ -42,13 +42,16 @@ def seal(folder: Path) -> None:
 @click.command()
 @FOLDER
 @click.argument("name")
-@click.option("--title", required=True, help="How people call the team.")
+@click.option("--title", help="How people call the team.")
 @click.option("--host", is_flag=True, help="A baseline of the hosts: shown, not competing.")
-def team(folder: Path, name: str, title: str, host: bool) -> None:
+@click.option("--new-token", is_flag=True, help="For a team that has lost its token: the old one ends.")
+def team(folder: Path, name: str, title: str | None, host: bool, new_token: bool) -> None:
     """Add the team NAME and print its token, which is stored nowhere: only its hash is."""
-    from neuco_core.challenge.rules import add_team
+    from neuco_core.challenge.teams import add_team, renew_token
 
-    click.echo(add_team(folder, name, title, host=host))
+    if new_token == (title is not None) or (new_token and host):
+        raise click.UsageError("A new team needs --title; one that is there takes --new-token, and nothing else.")
+    click.echo(renew_token(folder, name) if title is None else add_team(folder, name, title, host=host))
 
 
 @click.command()

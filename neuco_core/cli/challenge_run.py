@@ -25,8 +25,11 @@ FILE = click.argument("file", type=click.Path(path_type=Path))
 @click.command()
 @FILE
 @click.option("--ids", required=True, type=click.Path(path_type=Path), help="The ids that the challenge asks for.")
-@click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="The largest allowed.")
-def check(file: Path, ids: Path, dim: int) -> None:
+@click.option("--dim", type=click.IntRange(min=1), default=1024, show_default=True, help="The most dimensions allowed.")
+@click.option(
+    "--bytes", "size", type=click.IntRange(min=1), default=500_000_000, show_default=True, help="Of the file."
+)
+def check(file: Path, ids: Path, dim: int, size: int) -> None:
     """See whether FILE would be accepted: it is read as the hosts read it. For teams, before they submit."""
     from neuco_core.challenge.evaluate import check as read
     from neuco_core.challenge.rules import Limits, read_ids
@@ -34,7 +37,7 @@ def check(file: Path, ids: Path, dim: int) -> None:
 
     if not file.is_file():
         raise DataError("no such file", where=file)
-    found = read(file, read_ids(ids), Limits(dim=dim))
+    found = read(file, read_ids(ids), Limits(dim=dim, bytes=size))
     click.echo(f"{file}: {len(found)} embeddings of {found.dim} dimensions, with the ids of the challenge")
 
 
@@ -78,13 +81,21 @@ def evaluate(folder: Path, retry: int | None, engine: str, jobs: int, threads: i
     with Host(folder) as host:
         sweep(host.challenge.private)
         if retry is not None:
-            host.journal.retry(retry)
+            _retry(host, retry)
         count = 0
         for own in _evaluated(host, engine, jobs, threads):
             count += 1
             told = f"mean Q {own.mean_q:.3f}" if own.mean_q is not None else clean(own.detail)
             click.echo(f"submission {own.id} of {own.team} in {own.phase}: {own.state}, {told}")
         click.echo(f"{count} evaluated")
+
+
+def _retry(host: Host, number: int) -> None:
+    own = host.journal.get(number)
+    if own.state != "failed":
+        what = f"submission {number} has not failed"
+        raise UsageError(what, where=host.challenge.folder, expected="one whose state is failed", got=own.state)
+    host.journal.retry(number)
 
 
 def _evaluated(host: Host, engine: str, jobs: int, threads: int) -> Iterator[Submission]:
@@ -109,6 +120,10 @@ def status(folder: Path, team: str | None, phase: str | None, as_json: bool) -> 
     from neuco_core.challenge.host import Host
 
     with Host(folder) as host:
+        if phase is not None:
+            host.challenge.phase(phase)  # a name that nothing has is an error, and not an empty list
+        if team is not None:
+            host.challenge.team(team)
         found = host.journal.submissions(phase, team)
     if as_json:
         echo_json([submission(own) | {"detail": own.detail} for own in found])

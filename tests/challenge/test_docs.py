@@ -37,6 +37,14 @@ def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, mo
     assert not failures, "\n\n".join(failures)
 
 
+def test_the_ways_to_send_a_file_are_those_of_the_server(root: Path) -> None:
+    """They are run on the server's page."""
+    text, server = ((root / f"docs/challenge-{name}.md").read_text(encoding="utf-8") for name in ("teams", "server"))
+    commands = [line for line in text.splitlines() if line.startswith("curl ")]
+    assert commands
+    assert all(f"$ {line}\n" in server for line in commands)
+
+
 def test_every_field_of_the_rules_is_explained(root: Path) -> None:
     text = (root / "docs/challenge.md").read_text(encoding="utf-8")
     for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in Limits.__struct_fields__)):

@@ -17,7 +17,7 @@ from neuco_core.challenge.export import export
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
 from neuco_core.challenge.rules import Challenge, load_challenge
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, UsageError
 from tests.challenge.parts import IDS, embed, make_challenge
 
 # What EvalAI's own check of a configuration asks for (challenge_config_utils.py), and its documentation.
@@ -133,10 +133,16 @@ def test_titles_are_no_markup(tmp_path: Path) -> None:
         assert path.suffix != ".html" or "<script" not in path.read_text()
 
 
-def test_codabench_needs_an_image_and_phases_one_after_the_other(tmp_path: Path) -> None:
+def test_codabench_needs_an_image_a_seal_and_phases_one_after_the_other(tmp_path: Path) -> None:
     own = load_challenge(make_challenge(tmp_path / "toy"))
     with pytest.raises(UsageError, match="--image"):
         export(own, "codabench", tmp_path / "out")
+    seal = own.published / "seal.json"
+    seal.rename(tmp_path / "seal.json")
+    export(own, "evalai", tmp_path / "evalai")  # its worker can wait for the seal
+    with pytest.raises(DataError, match=r"not sealed yet.* Run: neuco challenge seal"):
+        export(own, "codabench", tmp_path / "out", image="x")
+    assert not (tmp_path / "out").exists()
     both = {'after = ["dev"]': "", "start = 2026-02-01": "start = 2026-01-15"}
     own = load_challenge(make_challenge(tmp_path / "overlapping", both))
     with pytest.raises(UsageError, match="before dev ends"):

@@ -3,25 +3,47 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.rules import add_team, load_challenge, token_hash
+from neuco_core.challenge.host import Host
+from neuco_core.challenge.rules import load_challenge, read_ids, token_hash
 from neuco_core.challenge.seal import read_secrets, seal
-from neuco_core.errors import DataError, NeucoError, SpecError, UsageError
-from tests.challenge.parts import make_challenge
+from neuco_core.challenge.teams import add_team, renew_token
+from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, UsageError
+from tests.challenge.parts import DEV, embed, make_challenge
+from tests.command import neuco_here
 
 
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("k = 4", "k = 1", "phases[...].k"),
+        ("k = 4", "k = 1", "phases.dev.k"),
         ("k = 4", 'k = "4"', "Expected `int`, got `str`"),
-        ("k = 4", "splits = 4", "unknown field `splits`"),
+        ("k = 4", "splits = 4", "phases.dev: Object contains unknown field `splits`"),
+        ("in_all = 3\n", "in_al = 3\n", "phases.test: Object contains unknown field `in_al`. Did you mean 'in_all'?"),
+        ("[limits]", "[limit]", "unknown field `limit`. Did you mean 'limits'?"),
+        ("bytes = 100_000", "byte = 1", "limits: Object contains unknown field `byte`. Did you mean 'bytes'?"),
+        ("k = 4", 'k = 4\nfeedback = "laddr"', "phases.dev.feedback: Invalid enum value 'laddr'; expected 'ladder' or"),
+        (
+            'kind = "classification"',
+            'kind = "classes"',
+            "tasks.water.kind: Invalid enum value 'classes'; expec",
+        ),
+        (
+            "start = 2026-01-01T00:00:00Z",
+            "start = 2026-01-01",
+            "phases.dev.start: Expected `datetime`, got `date`",
+        ),
         ("per_day = 3\nin_all = 6", "per_day = 7\nin_all = 6", "per_day is 7, more than in_all, 6"),
         ("end = 2026-02-01T00:00:00Z", "end = 2025-02-01T00:00:00Z", "phase dev ends before it starts"),
-        ("start = 2026-01-01T00:00:00Z", "start = 2026-01-01T00:00:00", "timezone"),
+        (
+            "start = 2026-01-01T00:00:00Z",
+            "start = 2026-01-01T00:00:00",
+            "a time with its zone, such as 2025-",
+        ),
         ('after = ["dev"]', 'after = ["final"]', "is no phase that ends before it starts"),
         ('protocol = "ridge"', 'protocol = "rigde"', "Did you mean 'ridge'"),
         ('protocol = "ridge"', 'protocol = "ridge+seed=1"', "the seed is secret"),
@@ -78,6 +100,80 @@ def test_tokens_are_shown_once_and_stored_hashed(tmp_path: Path) -> None:
         with pytest.raises((NeucoError, ValueError)):
             add_team(folder, name, title)
     assert (folder / "challenge.toml").read_bytes() == before
+
+
+def test_a_lost_token_is_replaced(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c")
+    first = add_team(folder, "gamma", "Gamma")
+    with pytest.raises(UsageError, match=r"challenge team .* gamma --new-token"):
+        add_team(folder, "gamma", "Gamma")
+    token = renew_token(folder, "gamma")
+    challenge = load_challenge(folder)
+    assert (challenge.team_of(first), challenge.team_of(token)) == (None, "gamma")
+    assert challenge.team_of("alpha") == "alpha"
+    with pytest.raises(UnknownIdError, match="Did you mean 'gamma'"):
+        renew_token(folder, "gama")
+    for words in (["gamma"], ["gamma", "--new-token", "--title", "x"], ["delta", "--new-token", "--host"]):
+        assert neuco_here("challenge", "team", folder, *words).code == 2
+    assert neuco_here("challenge", "team", folder, "gamma", "--new-token").out.strip() != token
+
+
+def test_teams_that_are_added_at_once_are_all_there(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c", teams=())
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(lambda number: add_team(folder, f"t{number}", "x"), range(40)))
+    challenge = load_challenge(folder)
+    assert [challenge.team_of(token) for token in tokens] == [f"t{number}" for number in range(40)]
+
+
+def test_a_hidden_task_without_labels_is_named(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c")
+    path = folder / "challenge.toml"
+    path.write_text(path.read_text().replace('tasks = ["height"]', 'tasks = ["hight"]'))
+    with pytest.raises(UnknownIdError, match=r"no hidden task 'hight'. Did you mean 'height'.* of challenge.toml"):
+        load_challenge(folder).task("hight")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"a\nb\nc\nb\n", "ids.txt: bad ids; expected one id a line, each once, got b more than once"),
+        (b" \n", "no ids"),
+        ("a\nb\n".encode("utf-16"), "expected UTF-8"),
+        (None, "No such file"),
+    ],
+)
+def test_bad_lists_of_ids_are_explained(tmp_path: Path, data: bytes | None, said: str) -> None:
+    path = tmp_path / "ids.txt"
+    if data is not None:
+        path.write_bytes(data)
+    with pytest.raises(DataError, match=said):
+        read_ids(path)
+
+
+def test_lists_of_ids_may_come_from_any_system(tmp_path: Path) -> None:
+    path = tmp_path / "ids.txt"
+    for data in (b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb", b"\na \n\nb\n\n"):
+        path.write_bytes(data)
+        assert read_ids(path) == ("a", "b")
+
+
+def test_a_file_is_checked_with_the_limits_of_the_challenge(tmp_path: Path) -> None:
+    ids, file = make_challenge(tmp_path / "c") / "ids.txt", embed(tmp_path / "a.npz", 0.5)
+    assert neuco_here("challenge", "check", file, "--ids", ids).code == 0
+    assert "at most 100 bytes" in neuco_here("challenge", "check", file, "--ids", ids, "--bytes", "100").err
+    assert neuco_here("challenge", "check", file, "--ids", ids, "--dim", "5").code == 4
+
+
+def test_names_that_nothing_has_are_errors(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c")
+    assert "Did you mean 'test'" in neuco_here("challenge", "status", folder, "--phase", "tset").err
+    assert "Did you mean 'alpha'" in neuco_here("challenge", "status", folder, "--team", "alpah").err
+    assert neuco_here("challenge", "evaluate", folder, "--retry", "7").code == 3
+    with Host(folder) as host:
+        host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.5), now=DEV)
+    said = neuco_here("challenge", "evaluate", folder, "--retry", "1")
+    assert (said.code, "expected one whose state is failed, got received" in said.err) == (2, True)
 
 
 def test_a_challenge_is_sealed_once_and_after_its_labels_were_read(tmp_path: Path) -> None:

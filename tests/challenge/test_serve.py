@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -12,11 +13,11 @@ from neuco_core.challenge.close import close
 from neuco_core.challenge.example import write_example
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.rules import add_team
+from neuco_core.challenge.teams import add_team
 from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
-from tests.challenge.server import Server, serving
+from tests.challenge.server import Server, open_challenge, read_all, serving
 from tests.command import neuco, python
 
 
@@ -95,6 +96,39 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert [own for own in server.journal() if own.phase == "test"] == []
     assert server.put(b"").json == {"error": "The file is empty."}
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
+
+
+def test_a_form_is_not_taken_for_a_file(server: Server, good: bytes) -> None:
+    before = len(server.journal())
+    headers = {"Content-Type": "multipart/form-data; boundary=x"}
+    answer = server.ask("POST", "/api/phases/dev/submissions", token="alpha", body=good, headers=headers)
+    assert (answer.status, "curl: -T FILE" in answer.json["error"]) == (400, True)
+    assert len(server.journal()) == before
+
+
+def test_an_upload_is_told_that_the_server_stops(tmp_path: Path) -> None:
+    with serving(open_challenge(tmp_path / "c")) as server, server.connect() as upload:
+        upload.sendall(server.head("alpha", "Content-Length: 1000") + b"x" * 10)
+        server.ask("GET", "/api/challenge")  # by now the upload has begun
+        server.process.terminate()
+        answer = read_all(upload)
+        assert server.process.wait(30) == 0
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert json.dumps({"error": SENTENCES[503]}).encode() in answer
+    assert "Traceback" not in server.log
+    assert server.incoming() == []
+
+
+def test_a_team_sees_what_it_has_left(tmp_path: Path, good: bytes) -> None:
+    with serving(open_challenge(tmp_path / "c")) as server:
+        server.put(good)
+
+        def left(team: str) -> object:
+            return server.ask("GET", "/api/submissions", token=team).json["left"]["dev"]
+
+        assert (left("alpha"), left("beta")) == ({"today": 2, "in_all": 5}, {"today": 3, "in_all": 6})
+        assert b"left" not in server.ask("GET", "/api/challenge").body  # nobody else sees it
+        assert b"left" not in server.ask("GET", "/api/submissions").body
 
 
 def test_buckets_refill_and_forget() -> None:

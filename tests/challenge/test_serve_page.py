@@ -68,6 +68,7 @@ def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> No
     assert page.locator("#login").is_hidden()
     assert page.evaluate("document.activeElement.id") == "file"
     assert page.evaluate("[localStorage.length, document.cookie]") == [0, ""]
+    assert page.inner_text("#left-note") == "You have 3 submissions left today, 6 in all."
 
     page.get_by_label("Embeddings").set_input_files(embed(tmp_path / "mine.npz", 0.1))
     page.get_by_role("button", name="Upload").click()
@@ -93,12 +94,16 @@ def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> No
     page.get_by_role("button", name="Upload").click()
     page.wait_for_selector("#own-table .state.failed")
     assert page.locator("#own-table tbody tr").count() == 2
+    # The file that cannot be read has cost nothing.
+    page.locator("#left-note", has_text="You have 2 submissions left today, 5 in all.").wait_for()
+    assert re.fullmatch("[0-9a-f]{64}", page.locator("#own-table .receipt").last.inner_text())  # to be kept whole
 
     page.reload()  # the tab keeps the token
     page.wait_for_selector("#own-table .state.scored")
     page.get_by_role("button", name="Sign out").click()
     assert page.evaluate("sessionStorage.length") == 0
     assert page.locator("#own").is_hidden()
+    assert page.text_content("#left-note") == ""
     assert page.locator("#own-table tbody tr").count() == 0
     assert visit.troubles == []
     assert all(url.startswith(server.address) for url in visit.asked)

@@ -16,7 +16,8 @@ from neuco_core.challenge.evaluate import PhaseError
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import RefusedError
 from neuco_core.challenge.outcome import Code, Outcome
-from neuco_core.challenge.rules import add_team, load_challenge
+from neuco_core.challenge.rules import load_challenge
+from neuco_core.challenge.teams import add_team
 from neuco_core.errors import SpecError, UnknownIdError
 from neuco_core.fetch.cache import exclusive
 from neuco_core.fetch.transfer import TransientError

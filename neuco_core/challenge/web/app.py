@@ -19,6 +19,7 @@ from starlette.routing import Route
 
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import RefusedError
+from neuco_core.challenge.quota import left
 from neuco_core.challenge.rules import Challenge
 from neuco_core.challenge.web import public
 from neuco_core.challenge.web.guard import SENTENCES, retry_after
@@ -31,6 +32,7 @@ T = TypeVar("T")
 LONGEST_TOKEN = 200
 NUMBER = re.compile(r"[0-9]{1,15}")
 CHOICES = {"": True, "true": True, "false": False}  # of ?public=
+FORM = "The body must be the file itself, not a form. With curl: -T FILE."
 REFUSED = {"size": 413, "quota": 403, "closed": 403}
 log = logging.getLogger("neuco.challenge")
 
@@ -89,11 +91,13 @@ class Service:
     async def submissions(self, request: Request) -> Response:
         team = await self._team(request)
 
-        def answers(host: Host) -> list[dict[str, Any]]:
-            return [host.answer(own.id, team) for own in host.journal.submissions(team=team)]
+        def state(host: Host) -> dict[str, Any]:
+            submissions = host.journal.submissions(team=team)
+            answers = [host.answer(own.id, team) for own in submissions]
+            return {"left": left(host.challenge, submissions), "submissions": answers}
 
         about = {"team": team, "title": self._hosts.challenge.team(team).title}
-        return JSONResponse({**about, "submissions": await self._hosts.run(answers)})
+        return JSONResponse({**about, **await self._hosts.run(state)})
 
     async def submission(self, request: Request) -> Response:
         """One of the team's own. That of another team is answered as one that does not exist."""
@@ -112,6 +116,8 @@ class Service:
         choice = CHOICES.get(request.query_params.get("public", ""))
         if choice is None:
             raise Problem(400, "public is true or false.")
+        if request.headers.get("content-type", "").lower().startswith("multipart/"):
+            raise Problem(400, FORM)  # it would be stored, and found to be no embeddings a minute later
         length = request.headers.get("content-length", "")
         if length and int(length) > challenge.limits.bytes:  # h11 lets nothing but digits through
             raise Problem(413)

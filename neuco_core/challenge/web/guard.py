@@ -74,7 +74,10 @@ class Guard:
         else:
             # Parts of files are not for asking: in some versions of starlette one such header keeps the server busy.
             headers = [(name, value) for name, value in scope["headers"] if name != b"range"]
-            await self._app({**scope, "headers": headers}, exchange.receive, exchange.send)
+            try:
+                await self._app({**scope, "headers": headers}, exchange.receive, exchange.send)
+            except asyncio.CancelledError:  # the server stops, and has waited for a while
+                await exchange.stop()
 
     def _refused(self, scope: Scope) -> tuple[int, dict[str, str]] | None:
         if len(self._connections()) > self._pace.connections:
@@ -97,6 +100,7 @@ class Exchange:
         self._unread = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
         # Who asks before sending a body sends none after an answer.
         self._asks = headers.get(b"expect", b"").lower() == b"100-continue"
+        self._begun = False
 
     async def receive(self) -> Message:
         message = await self._receive()
@@ -106,6 +110,7 @@ class Exchange:
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
+            self._begun = True
             own = {name for name, _ in message["headers"]}
             added = [pair for pair in raw(HEADERS) if pair[0] not in own]
             closing = [(b"connection", b"close")] if self._unread else []
@@ -122,6 +127,12 @@ class Exchange:
         plain = {"content-type": "application/json", "content-length": str(len(body)), **headers}
         await self.send({"type": "http.response.start", "status": status, "headers": raw(plain)})
         await self.send({"type": "http.response.body", "body": body})
+
+    async def stop(self) -> None:
+        """Say that the request was not dealt with, unless an answer is on its way, and wait for nothing."""
+        self._asks = True
+        if not self._begun:
+            await self.error(503, retry_after(30))
 
     async def _linger(self) -> None:
         dropped = 0

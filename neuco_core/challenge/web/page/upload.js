@@ -3,7 +3,7 @@
 (function () {
   const KEY = "neuco-token";
   const STATES = { received: "waiting", scored: "scored", failed: "failed" };
-  let token = null, sending = null;
+  let token = null, sending = null, left = {};
 
   function say(text, bad) {
     $("said").textContent = text;
@@ -43,12 +43,24 @@
     $("login").hidden = false;
     $("team").hidden = $("own").hidden = true;
     fill($("own-table").tBodies[0], []);
+    left = {};
+    showLeft();
     say(words);
     showBoard();
   }
 
+  function showLeft() {
+    const own = left[$("phase").value];
+    $("left-note").textContent = !own ? ""
+      : own.today ? `You have ${plural(own.today, "submission")} left today, ${own.in_all} in all.`
+      : own.in_all ? `You have no submissions left today, ${own.in_all} in all. The next day begins at 00:00 UTC.`
+      : "You have no submissions left in this phase.";
+  }
+
   function showOwn(body) {
     page.team = body.team;
+    left = body.left;
+    showLeft();
     $("team-title").textContent = body.title;
     const list = body.submissions.slice().reverse();
     const waiting = list.some(own => own.state === "received");
@@ -70,8 +82,8 @@
       make("td", own.phase, { class: "of" }), state,
       make("td", number(own.mean_q, digits), { class: "number q" }),
       make("td", own.state === "failed" ? "–" : own.public ? "counts" : "private", { class: "counts" }),
-      make("td", own.sha256.slice(0, 10) + "…", { class: "mark file", title: own.sha256 }),
-      make("td", own.receipt.slice(0, 10) + "…", { class: "mark receipt", title: own.receipt }));
+      make("td", own.sha256, { class: "mark file", title: own.sha256 }),
+      make("td", own.receipt, { class: "mark receipt", title: own.receipt }));
     // On a phone a row is laid out as a card, and would not be read as a row any more.
     line.setAttribute("role", "row");
     for (const cell of line.children) { cell.setAttribute("role", cell.tagName === "TH" ? "rowheader" : "cell"); }
@@ -92,6 +104,7 @@
       $("phase").dataset.open = open.join();
       fill($("phase"), open.map(name => make("option", name, { value: name })));
       if (open.includes(before)) { $("phase").value = before; }
+      showLeft();
     }
     $("send").disabled = !open.length || Boolean(sending);
     $("file-note").textContent = open.length
@@ -145,6 +158,7 @@
     $("login").addEventListener("submit", event => { event.preventDefault(); enter($("token").value.trim(), true); });
     $("logout").addEventListener("click", () => { leave("Signed out."); $("token").focus(); });
     $("upload").addEventListener("submit", send);
+    $("phase").addEventListener("change", showLeft);
     $("stop").addEventListener("click", () => { if (sending) { sending.abort(); } });
     if (stored()) { enter(stored(), false); }
   });
