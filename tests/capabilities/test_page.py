@@ -12,7 +12,9 @@ import pytest
 from neuco_core.boards.published import list_published
 from neuco_core.boards.views.site.source import BoardSource, from_published
 from neuco_core.boards.views.site.write import write_site
+from neuco_core.capabilities import page as page_of
 from neuco_core.capabilities.page import with_estimates
+from neuco_core.errors import DataError
 from tests.boards.conftest import Reader, reading
 from tests.boards.site_source import made_source
 
@@ -129,6 +131,19 @@ def test_a_map_whose_names_can_be_read(browser: Any, site: Path, width: int, sch
     assert page.locator("#map tbody tr:visible").count() == 40
     context.close()
     assert other.troubles == []
+
+
+def test_a_board_without_predictions_does_not_stop_the_site(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(board: object) -> None:
+        raise DataError("the scores' covariance cannot be inverted")
+
+    monkeypatch.setattr(page_of, "predictions", refuse)
+    source = with_estimates(real())
+    assert not source.predicted
+    assert [name for name, _, _ in source.more] == ["map"]
+    assert "geobench-2: no predictions: the scores' covariance" in caplog.text
 
 
 def test_a_board_that_is_too_small_has_neither() -> None:
