@@ -1,1 +1,38 @@
-"""Predict the scores that nobody has run, from those that are known."""
+"""Predict the scores that nobody has run: ``from neuco_core.capabilities import Predictor, read_table``."""
+
+from __future__ import annotations
+
+import importlib
+
+TYPE_CHECKING = False  # as in neuco_core: typing takes longer to import than all the rest here
+if TYPE_CHECKING:
+    from typing import Any
+
+    from neuco_core.capabilities.plane import Plane as Plane
+    from neuco_core.capabilities.plane import fit_plane as fit_plane
+    from neuco_core.capabilities.predictor import Predictor as Predictor
+    from neuco_core.capabilities.read import from_board as from_board
+    from neuco_core.capabilities.read import read_table as read_table
+    from neuco_core.capabilities.table import Table as Table
+
+# Module → names. As in neuco_core, everything is imported when it is first used: scipy takes its time.
+_PUBLIC = {
+    "plane": "Plane fit_plane",
+    "predictor": "Predictor",
+    "read": "from_board read_table",
+    "table": "Table",
+}
+_HOME = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section, number
 from neuco_core.capabilities.predictor import Mix, Predictor
 from neuco_core.capabilities.read import from_board
+from neuco_core.errors import DataError
 from neuco_core.text import counted
 
 LEAST_METHODS, LEAST_TASKS = 5, 4
@@ -53,6 +55,8 @@ def predictions(board: Board) -> Predictions:
     """Of methods that have some score, on the tasks on which they have none."""
     fitted = Predictor().fit(from_board(board))
     table, (low, high) = fitted.table, fitted.interval()
+    if not np.isfinite([fitted.scores, low, high]).all():
+        raise DataError("non-finite predictions", where="board", hint="Look for scores that cannot be right")
     cells = {}
     for row, task in _empty(board):
         place = table.methods.index(row.method), table.tasks.index(task.id)
@@ -72,7 +76,7 @@ def _empty(board: Board) -> list[tuple[BoardRow, BoardTask]]:
 def _cell(board: Board, row: BoardRow, task: BoardTask, score: float, ends: list[float]) -> BoardCell:
     """Turned back where lower is better. The reason stays that for which there is no score."""
     key, sign = board.cell_columns[0].key, 1.0 if task.greater_is_better else -1.0
-    low, high = sorted(number(sign * end, DIGITS) or 0.0 for end in ends)
+    low, high = sorted(round(sign * end, DIGITS) + 0.0 for end in ends)
     reason = row.cells[task.id].reason if task.id in row.cells else "there is no record"
     return BoardCell({key: number(sign * score, DIGITS)}, {key: Interval(low, high)}, "predicted", reason)
 

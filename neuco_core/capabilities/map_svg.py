@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
+from unicodedata import east_asian_width
 
 import numpy as np
 from scipy.spatial import ConvexHull
@@ -46,7 +47,7 @@ class Drawing:
         self.height = round(float(span[1] * self.scale + 2 * edge + FOOT))
         middle = (places.min(0) + places.max(0)) / 2
         self.places = (places - middle) * self.scale + [width / 2, (self.height - FOOT) / 2]
-        widths = [LETTER * FONT * len(name) for name in self.names]
+        widths = [FONT * _ems(name) for name in self.names]
         foot = np.array([[0.0, self.height - FOOT, width, self.height]])
         self.labels = arrange(self.places, widths, FONT * 1.2, (width, self.height), foot)
 
@@ -123,6 +124,11 @@ class Drawing:
             found.append(_mark(kind, x, low - 4, kind, False))
             found.append(_text(kind, x=x + 10, y=low, fill=SOFT, class_="axis"))
         return [*found, _text(signs, x=130, y=low, fill=SOFT, class_="axis")]
+
+
+def _ems(name: str) -> float:
+    """How wide a name is, in units of the font's size; letters of East Asian scripts are squares."""
+    return sum(1.0 if east_asian_width(letter) in "WF" else LETTER for letter in name)
 
 
 def _mark(kind: str, x: float, y: float, words: str, hollow: bool) -> Safe:

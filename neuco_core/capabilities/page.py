@@ -35,9 +35,12 @@ def gather_with_estimates(registry: Path, names: Sequence[str] = ()) -> list[Boa
 def with_estimates(source: BoardSource) -> BoardSource:
     """A board that is too small, or complete, is left as it is."""
     board = source.board
-    found = None if why_not(board) else predictions(board)
-    if found:
-        source = replace(source, predicted=found.cells, predicted_said=found.said)
+    if not why_not(board):
+        try:
+            found = predictions(board)
+            source = replace(source, predicted=found.cells, predicted_said=found.said)
+        except DataError as error:  # a board must not keep the others from being shown
+            log.warning("%s: no predictions: %s", source.id, error)
     enough = len(board.shown) >= LEAST_METHODS and len(board.tasks) >= LEAST_TASKS
     if not enough or len(board.shown) + len(board.tasks) > MOST_POINTS:
         return source

@@ -72,7 +72,7 @@ def suggest(
 
     if method is None and (new or width):
         raise UsageError("--new and --width are about a method", hint="Add --method")
-    known = open_table(source, least)
+    known, lower = open_source(source, least)
     if method is not None and new:
         known = known.with_method(method)
     elif method is not None:
@@ -81,24 +81,37 @@ def suggest(
     if method is None:
         for_ranking(fitted, number, as_json)
     else:
-        for_method(fitted, method, number, width, as_json)
+        for_method(fitted, method, number, width, lower, as_json)
 
 
 def open_table(source: str, least: int) -> Table:
-    """A file if there is one of that name, the table of the paper, else a board."""
-    found = _unfiltered(source)
-    return found.filtered(least) if least > 1 else found
+    return open_source(source, least)[0]
 
 
-def _unfiltered(source: str) -> Table:
+def open_source(source: str, least: int) -> tuple[Table, frozenset[str]]:
+    """The table, in which higher is better, and the tasks whose scores were turned for that."""
+    found, lower = _unfiltered(source)
+    return found.filtered(least) if least > 1 else found, lower
+
+
+def as_scored(score: float, low: float, high: float, turned: bool) -> tuple[float, float, float]:
+    """A prediction and its interval as the task's own scores are, where lower is better."""
+    return (-score, -high, -low) if turned else (score, low, high)
+
+
+def _unfiltered(source: str) -> tuple[Table, frozenset[str]]:
+    """A file if there is one of that name, the table of the paper, else a board. Of the first two higher is better."""
     from neuco_core.capabilities.paper import NAME, fetch_paper
     from neuco_core.capabilities.read import from_board, read_table
     from neuco_core.cli.leaderboard import one_board
 
     path = Path(source)
     if path.is_file() or path.suffix.lower() == ".csv":
-        return read_table(path)
-    return fetch_paper() if source == NAME else from_board(one_board(source, {}))
+        return read_table(path), frozenset()
+    if source == NAME:
+        return fetch_paper(), frozenset()
+    board = one_board(source, {})
+    return from_board(board), frozenset(task.id for task in board.tasks if not task.greater_is_better)
 
 
 def fitted_on(known: Table, model: Path | None) -> Predictor:
@@ -109,14 +122,20 @@ def fitted_on(known: Table, model: Path | None) -> Predictor:
     return restore(model, known) if model else Predictor().fit(known)
 
 
-def known_methods(names: Sequence[str], known: Table) -> list[str]:
+def known_methods(given: Sequence[str], known: Table) -> list[str]:
+    """Methods by name, several separated by commas. In a file a name may have commas itself."""
     from difflib import get_close_matches
 
     from neuco_core.errors import UsageError
 
+    names = [name for text in given for name in ([text] if text in known.methods else _split(text))]
     for name in names:
         if name not in known.methods:
             close = get_close_matches(name, known.methods)
             hint = f"Did you mean {' or '.join(close)}?" if close else "`suggest --new` is for a method without results"
             raise UsageError(f"no result of a method {name!r}", where="table of results", hint=hint)
-    return list(names)
+    return names
+
+
+def _split(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]

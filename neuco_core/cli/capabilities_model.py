@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.capabilities import (
+    as_scored,
     fitted_on,
     known_methods,
     least_option,
     model_option,
+    open_source,
     open_table,
     source_argument,
 )
-from neuco_core.cli.options import split_commas
 from neuco_core.cli.output import echo_json, json_option, say, table
 from neuco_core.text import common_prefix, counted
 
@@ -60,32 +61,30 @@ def fit(source: str, least: int, out: Path | None, as_json: bool) -> None:
 @click.command()
 @source_argument
 @least_option
-@click.option("--method", "methods", multiple=True, callback=split_commas, help="Only these; repeatable.")
+@click.option("--method", "methods", multiple=True, help="Only these; repeatable, or separated by commas.")
 @model_option
 @json_option
 def predict(source: str, least: int, methods: Sequence[str], model: Path | None, as_json: bool) -> None:
     """The scores that are missing, each with an interval that is meant to hold it in 95 % of cases."""
     from neuco_core.capabilities.fill import how_well
 
-    known = open_table(source, least)
+    known, lower = open_source(source, least)
     names = known_methods(methods, known)
     fitted = fitted_on(known, model)
     low, high = fitted.interval()
     chosen = [known.methods.index(name) for name in names] or range(len(known.methods))
-    cells = [(row, column) for row in chosen for column in range(len(known.tasks)) if not known.known[row, column]]
+    empty = ~known.known  # computed once: a table may have millions of cells
+    told = []
+    for r, c in ((row, column) for row in chosen for column in empty[row].nonzero()[0]):
+        score, *ends = (float(values[r, c]) for values in (fitted.scores, low, high))
+        told.append((known.methods[r], known.tasks[c], *as_scored(score, ends[0], ends[1], known.tasks[c] in lower)))
     if as_json:
-        told = [
-            {"method": known.methods[r], "task": known.tasks[c], "predicted": float(fitted.scores[r, c])}
-            | {"low": float(low[r, c]), "high": float(high[r, c])}
-            for r, c in cells
-        ]
+        keys = ("method", "task", "predicted", "low", "high")
         errors = {"error": fitted.mix.error, "mean_error": fitted.mix.mean_error}
-        echo_json({"known": int(known.known.sum()), **errors, "cells": told})
+        listed = [dict(zip(keys, one, strict=True)) for one in told]
+        echo_json({"known": int(known.known.sum()), **errors, "cells": listed})
         return
-    rows = [
-        [known.methods[r], known.tasks[c], f"{fitted.scores[r, c]:.4g}", f"{low[r, c]:.4g} to {high[r, c]:.4g}"]
-        for r, c in cells
-    ]
+    rows = [[method, task, f"{score:.4g}", f"{bottom:.4g} to {top:.4g}"] for method, task, score, bottom, top in told]
     if rows:
         prefix = common_prefix([row[1] for row in rows])
         click.echo(table(["method", "task", "predicted", "95 % interval"], rows, (2, 3), drop=(), prefix=prefix))

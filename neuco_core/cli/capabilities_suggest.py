@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Collection
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING
 
 import click
 
+from neuco_core.cli.capabilities import as_scored
 from neuco_core.cli.output import echo_json, say, table
 from neuco_core.text import counted
 
@@ -15,10 +17,13 @@ if TYPE_CHECKING:
     from neuco_core.capabilities.suggest import Suggestion
 
 
-def for_method(fitted: Predictor, method: str, number: int, width: int | None, as_json: bool) -> None:
+def for_method(
+    fitted: Predictor, method: str, number: int, width: int | None, lower: Collection[str], as_json: bool
+) -> None:
+    """``lower`` are the tasks on which lower is better."""
     from neuco_core.capabilities.suggest import places, suggest
 
-    found = suggest(fitted, method, number, width)
+    found = [_as_scored(one, lower) for one in suggest(fitted, method, number, width)]
     if as_json:
         echo_json([asdict(one) for one in found])
         return
@@ -38,16 +43,20 @@ def for_method(fitted: Predictor, method: str, number: int, width: int | None, a
         say(_enough(found[-1].ranks_after, len(found), width))
 
 
+def _as_scored(one: Suggestion, lower: Collection[str]) -> Suggestion:
+    score, low, high = as_scored(one.predicted, one.low, one.high, one.task in lower)
+    return replace(one, predicted=score, low=low, high=high)
+
+
 def _line(one: Suggestion) -> list[str]:
     told = f"{one.before:.3f} → {one.after:.3f}", f"{one.ranks_before} → {one.ranks_after}"
     return [one.task, f"{one.predicted:.4g}", f"{one.low:.4g} to {one.high:.4g}", *told]
 
 
 def _enough(ranks: int, number: int, width: int) -> str:
-    tasks = counted(number, "more task")
-    if ranks > width:
-        return f"Not even {tasks} are expected to tell its rank to within {counted(width, 'place')}."
-    return f"{tasks} are expected to tell its rank to within {counted(width, 'place')}."
+    tasks, places = counted(number, "more task"), counted(width, "place")
+    expected = f"{tasks} {'is' if number == 1 else 'are'} expected to tell its rank to within {places}."
+    return f"Not even {expected}" if ranks > width else expected
 
 
 def for_ranking(fitted: Predictor, number: int, as_json: bool) -> None:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from neuco_core.cli import leaderboard
 from neuco_core.cli.capabilities import COMMANDS
+from neuco_core.cli.capabilities_suggest import _enough
 from tests import console
+from tests.capabilities.test_fill import with_holes
 from tests.capabilities.test_predictor import made, written
-from tests.command import neuco
+from tests.command import neuco, neuco_here, python
 from tests.fetch.helpers import own_settings
+
+NUMBERS = ("predicted", "low", "high")
 
 
 @pytest.fixture
@@ -28,6 +34,37 @@ def test_predictions_are_those_that_are_missing(table: Path) -> None:
     shown = neuco("capabilities", "predict", str(table), "--method", "m0").out
     assert "no scores, and never ranked" in shown
     assert "m1" not in shown
+
+
+def test_a_name_with_commas_is_one_name(tmp_path: Path) -> None:
+    known = made(8, 5)
+    named = replace(known, methods=("net, large", "--help", "<script>", *known.methods[3:]))
+    table = written(tmp_path / "named.csv", named)
+    for asked, names in (("net, large", {"net, large"}), ("--help", {"--help"}), ("m3,<script>", {"m3", "<script>"})):
+        told = neuco_here("capabilities", "predict", table, "--json", "--method", asked).json
+        assert {cell["method"] for cell in told["cells"]} == names
+    assert "no result of a method ''" in neuco_here("capabilities", "predict", table, "--method", "m3,").err
+
+
+def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, turned = with_holes(), with_holes(turned=True)
+    lacking = plain.rows[0].method
+    told = []
+    for board in (plain, turned):
+        monkeypatch.setattr(leaderboard, "one_board", lambda *_, board=board: board)
+        (cell,) = neuco_here("capabilities", "predict", "made", "--method", lacking, "--json").json["cells"]
+        (one,) = neuco_here("capabilities", "suggest", "made", "--method", lacking, "--json").json
+        assert [cell[key] for key in ("task", *NUMBERS)] == [one[key] for key in ("task", *NUMBERS)]
+        told.append([cell[key] for key in NUMBERS])
+    (score, low, high), other = told
+    assert other == pytest.approx([-score, -high, -low])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "number", "said"), [(2, 1, "1 more task is exp"), (3, 4, "Not even 4 more tasks are")]
+)
+def test_what_is_enough(ranks: int, number: int, said: str) -> None:
+    assert _enough(ranks, number, width=2).startswith(said)
 
 
 def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
@@ -84,6 +121,14 @@ def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
     done = neuco("capabilities", *words)
     assert done.code != 0
     assert said in done.err
+
+
+def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:
+    names = "from neuco_core.capabilities import Plane, Predictor, Table, fit_plane, from_board, read_table"
+    light = "import sys, neuco_core.capabilities as c; print('numpy' in sys.modules, c.__all__)"
+    assert python("-c", names).code == 0
+    assert python("-c", light).out.startswith("False ['Plane', 'Predictor', 'Table', 'fit_plane'")
+    assert "has no attribute 'predictors'" in python("-c", "import neuco_core.capabilities as c; c.predictors").err
 
 
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

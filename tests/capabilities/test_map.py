@@ -11,7 +11,18 @@ import numpy as np
 import pytest
 
 from neuco_core.capabilities.labels import arrange
-from neuco_core.capabilities.map_svg import CARD, COLOURS, INK, NARROW, SOFT, WIDE, Drawing, short_names, standalone
+from neuco_core.capabilities.map_svg import (
+    CARD,
+    COLOURS,
+    FONT,
+    INK,
+    NARROW,
+    SOFT,
+    WIDE,
+    Drawing,
+    short_names,
+    standalone,
+)
 from neuco_core.capabilities.plane import FAR, POOR, Plane, Point, fit_plane, grouped
 from neuco_core.capabilities.table import Table, gaps
 from neuco_core.errors import DataError
@@ -172,3 +183,15 @@ def test_map_at_the_command_line(tmp_path: Path) -> None:
 def test_a_plane_is_plain_json() -> None:
     plane = Plane((Point("a", 0.0, 0.0, 0.1, 0.0, 0.5, 3),), (), 0.1, 1)
     assert json.loads(json.dumps(plane.to_json()))["methods"][0]["name"] == "a"
+
+
+def test_names_of_wide_letters_have_room() -> None:
+    """Letters of East Asian scripts are as wide as they are high; not every machine has a font to see it."""
+    known, letters = made(20, 10, seed=3), "地球観測基盤モデル"
+    named = replace(known, methods=tuple(f"{letters}{place:02}" for place in range(20)))
+    drawing = Drawing(fit_plane(named), {}, NARROW)
+    left, middle = np.array([(label.x, label.y) for label in drawing.labels[:20] if label]).T
+    beside = np.abs(left[:, None] - left) < FONT * len(letters)
+    level = np.abs(middle[:, None] - middle) < HEIGHT
+    assert len(left) > 10
+    assert (beside & level).sum() == len(left)  # each with itself alone

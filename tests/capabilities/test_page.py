@@ -12,11 +12,14 @@ import pytest
 from neuco_core.boards.published import list_published
 from neuco_core.boards.views.site.source import BoardSource, from_published
 from neuco_core.boards.views.site.write import write_site
+from neuco_core.capabilities import page as page_of
 from neuco_core.capabilities.page import with_estimates
+from neuco_core.errors import DataError
 from tests.boards.conftest import Reader, reading
 from tests.boards.site_source import made_source
 
 BOARD = "boards/geobench-2/index.html"
+LACKING, COMPLETE = "dofa_base_patch16_224-114be1f0", "clay_v1_base-2ce4a907"
 # Boxes of texts that lie over each other by more than a pixel; shown are those of the drawing for this width.
 OVERLAPS = """() => {
   const names = [...document.querySelectorAll('#map .map .name')];
@@ -71,6 +74,41 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
     assert sum(row["everwatch (score)"] == "" for row in view) == 4
 
 
+def test_a_prediction_is_called_one_by_a_screen_reader(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    page.check("#predicted")
+    cells = page.locator("#board td:has(.predicted)")
+    assert all("predicted ≈" in cells.nth(place).aria_snapshot() for place in range(16))
+
+
+def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: Any, site: Path) -> None:
+    """Folded away, by name, without scripts; nothing where all was run."""
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for name, heads in ((f"method/{LACKING}", 4), ("task/everwatch", 4)):
+        page.goto(f"file://{site}/boards/geobench-2/{name}.html")
+        assert not page.locator("#predicted table").is_visible()
+        page.click("#predicted summary")
+        rows = page.locator("#predicted tbody tr")
+        assert rows.count() == heads
+        titles = rows.locator("th").all_inner_texts()
+        assert titles == sorted(titles)
+        values, intervals = (rows.locator(f"td:nth-child({place})").all_inner_texts() for place in (2, 3))
+        for value, interval in zip(values, intervals, strict=True):
+            low, high = map(float, interval.split("–"))
+            assert value[0] == "≈"
+            assert low < float(value[1:]) < high
+        said = page.locator("#predicted").inner_text()
+        assert "4 scores predicted, not run" in said
+        assert "never ranked" in said
+        assert "≈" not in page.locator("#scores table.strips").inner_text()
+    rows.locator("a").first.click()
+    assert page.locator("h1").inner_text() == titles[0]
+    page.goto(f"file://{site}/boards/geobench-2/method/{COMPLETE}.html")
+    assert page.locator("#predicted").count() == 0
+    context.close()
+
+
 def test_predictions_are_in_no_file(site: Path) -> None:
     for name in ("board.json", "board.csv"):
         text = (site / "boards/geobench-2" / name).read_text(encoding="utf-8")
@@ -93,6 +131,19 @@ def test_a_map_whose_names_can_be_read(browser: Any, site: Path, width: int, sch
     assert page.locator("#map tbody tr:visible").count() == 40
     context.close()
     assert other.troubles == []
+
+
+def test_a_board_without_predictions_does_not_stop_the_site(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(board: object) -> None:
+        raise DataError("the scores' covariance cannot be inverted")
+
+    monkeypatch.setattr(page_of, "predictions", refuse)
+    source = with_estimates(real())
+    assert not source.predicted
+    assert [name for name, _, _ in source.more] == ["map"]
+    assert "geobench-2: no predictions: the scores' covariance" in caplog.text
 
 
 def test_a_board_that_is_too_small_has_neither() -> None:

@@ -1,12 +1,15 @@
-"""Predictions in the empty cells of a board's table: there for who asks for them, and never taken for scores."""
+"""Predictions for the empty cells of a board: there for who asks for them, and never taken for scores."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from neuco_core.boards.model import BoardRow
 from neuco_core.boards.values import MARK
-from neuco_core.boards.views.site.html import Safe, tag
+from neuco_core.boards.views.site.html import Safe, table, tag
 from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource
+from neuco_core.text import counted
 
 SWITCH = "predicted"
 
@@ -25,9 +28,44 @@ def predicted_said(source: BoardSource) -> Safe:
 
 
 def predicted_cell(source: BoardSource, row: BoardRow, task: str) -> Safe:
-    cell, column = source.predicted.get((row.method, task)), source.board.cell_columns[0]
-    if cell is None:
+    """A screen reader says that it is a prediction; a title alone it may leave out."""
+    if (row.method, task) not in source.predicted:
         return Safe("")
-    value, interval = shown(column, cell.values[column.key]), shown(column, cell.intervals[column.key])
+    value, interval = _told(source, row.method, task)
     words = f"predicted {value}, 95 % interval {interval}; no score, and not ranked"
-    return tag("span", f"{MARK}{value}", tag("small", interval), class_=SWITCH, title=words)
+    inner = (tag("span", "predicted ", class_="hidden"), f"{MARK}{value}", tag("small", interval))
+    return tag("span", *inner, class_=SWITCH, title=words)
+
+
+def predicted_of_method(source: BoardSource, method: str) -> Safe:
+    """What is predicted of a method, by task; folded away, and nothing where all was run."""
+    tasks = [task.id for task in source.board.tasks if (method, task.id) in source.predicted]
+    rows = [(source.task_title(task), "task", task, *_told(source, method, task)) for task in tasks]
+    return _listed(source, "Task", rows)
+
+
+def predicted_of_task(source: BoardSource, task: str) -> Safe:
+    """What is predicted on a task, by name of the method: in the order of predictions it would be a ranking."""
+    methods = sorted((source.method_title(method), method) for method, on in source.predicted if on == task)
+    rows = [(title, "method", method, *_told(source, method, task)) for title, method in methods]
+    return _listed(source, "Method", rows)
+
+
+def _listed(source: BoardSource, head: str, rows: Sequence[tuple[str, str, str, str, str]]) -> Safe:
+    if not rows:
+        return Safe("")
+    summary = f"{counted(len(rows), 'score')} predicted, not run"
+    heads = (head, ("Predicted", "number"), ("95 % interval", "number"))
+    cells = [
+        (tag("a", title, href=f"../{side}/{name}.html"), (f"{MARK}{value}", "number soft"), (interval, "number soft"))
+        for title, side, name, value, interval in rows
+    ]
+    said = tag("p", f"On the whole board: {source.predicted_said}", class_="note")
+    listed = table(heads, cells, caption="Predictions with 95 % intervals")
+    return tag("details", tag("summary", summary), said, listed, id=SWITCH)
+
+
+def _told(source: BoardSource, method: str, task: str) -> tuple[str, str]:
+    """A prediction and its interval as text."""
+    cell, column = source.predicted[method, task], source.board.cell_columns[0]
+    return shown(column, cell.values[column.key]), shown(column, cell.intervals[column.key])

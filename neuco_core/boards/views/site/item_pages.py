@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
 from neuco_core.boards.values import LOWER, RANK, in_row, with_values
 from neuco_core.boards.views.site import details
+from neuco_core.boards.views.site.board_predicted import predicted_of_method, predicted_of_task
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_axis, scale, strip
 from neuco_core.boards.views.site.html import Safe, code_box, join, linked, page, scroll, section, table, tag
@@ -51,7 +52,13 @@ def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
         (
             _heading(source, title, words, facts),
             profile_of(source, row),
-            section("Scores", _method_scores(source, row, on), id_="scores", note=note),
+            section(
+                "Scores",
+                _method_scores(source, row, on),
+                predicted_of_method(source, row.method),
+                id_="scores",
+                note=note,
+            ),
             _records(source, row),
             _card(words),
             _reproduce(source, f"neuco score --method {row.method} --suite {source.id}"),
@@ -67,12 +74,14 @@ def task_page(source: BoardSource, task: BoardTask, on: Scales) -> str:
     facts += [*(words.facts or (("Metric", task.metric),))]
     facts += [] if task.greater_is_better else [("Scores", LOWER)]
     ranked = bool(source.board.ranked)
-    scores = _task_scores(source, task, on[task.id]) if ranked else nobody_yet(source)
+    scores, note = (
+        (_task_scores(source, task, on[task.id]), _strip_note(source)) if ranked else (nobody_yet(source), "")
+    )
     body = join(
         (
             _heading(source, title, words, facts),
             _samples(source, task.id),
-            section("Methods", scores, id_="scores", note=_strip_note(source) if ranked else ""),
+            section("Methods", scores, predicted_of_task(source, task.id), id_="scores", note=note),
             _labels(source, task.id),
             _card(words),
             _reproduce(source, "\n".join(_task_commands(source, task.id))),
