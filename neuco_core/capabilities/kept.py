@@ -71,9 +71,11 @@ def restore(path: Path, table: Table) -> Predictor:
         expected = f"the {kept.known} scores of {len(kept.methods)} methods on {len(kept.tasks)} tasks it was fitted on"
         raise DataError("fitted on another table", where=path, expected=expected, got=got, hint=hint)
     try:
-        return Predictor(kept.seed).refit(table, kept.mix)
-    except (ValueError, IndexError) as error:  # arrays of another size: the kernels were others then
+        restored = Predictor(kept.seed).refit(table, kept.mix)
+        restored.predict()
+    except (ValueError, IndexError) as error:  # arrays of another size: the kernels or the parts were others then
         raise DataError(f"fitted by neuco {kept.neuco}, which learnt otherwise", where=path, hint=hint) from error
+    return restored
 
 
 def learnt(kept: Kept) -> dict[str, float]:

@@ -107,6 +107,12 @@ class Process:
         return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
 
     @property
+    def misses(self) -> np.ndarray:
+        """By how much each known score would be missed if it alone were unknown, in spreads of its task."""
+        weights = self._inverse @ (self._rest / self.spreads[self.cells[1]])
+        return np.asarray(weights / np.diag(self._inverse))
+
+    @property
     def spreads(self) -> np.ndarray:
         return np.asarray(np.exp(self.learnt.spreads))
 

@@ -69,9 +69,10 @@ def test_a_file_of_another_format_is_refused(kept: Path) -> None:
         read(kept)
 
 
-def test_one_that_learnt_otherwise_is_refused(kept: Path) -> None:
+@pytest.mark.parametrize("of", ["variances", "shares"])
+def test_one_that_learnt_otherwise_is_refused(kept: Path, of: str) -> None:
     told = json.loads(kept.read_text())
-    told["mix"]["learnt"]["variances"] = [0.0]
+    (told["mix"] if of == "shares" else told["mix"]["learnt"])[of] = [0.5]
     kept.write_text(json.dumps(told))
     with pytest.raises(DataError, match="which learnt otherwise"):
         restore(kept, made(10, 6))
