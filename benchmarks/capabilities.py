@@ -9,15 +9,16 @@ have three or four results. A file may be named instead of fetching the table.
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.capabilities.evaluate import cross_validate, difference
+from neuco_core.capabilities.evaluate import cross_validate, difference, side_by_side
 from neuco_core.cli.capabilities import open_table
+from neuco_core.env import available_cores
 
 LEAST = 3
 MODELS = ("mean", "additive", "factors", "l2-5", "neuco")
@@ -27,8 +28,9 @@ def main() -> None:
     source = sys.argv[1] if len(sys.argv) > 1 else "paper"
     table, seen = open_table(source, LEAST), open_table(source, 5)
     methods, tasks = np.isin(table.methods, seen.methods), np.isin(table.tasks, seen.tasks)
-    with threadpool_limits(1):
-        found = [cross_validate(table, name) for name in MODELS]
+    found = list(
+        side_by_side({name: partial(cross_validate, table, name) for name in MODELS}, available_cores()).values()
+    )
     new = [one.part(~(methods[one.methods] & tasks[one.tasks])) for one in found]
     print(f"{len(new[0].cells)} of {len(found[0].cells)} results were never looked at; honest protocol")
     for one in new:

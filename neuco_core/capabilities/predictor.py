@@ -129,8 +129,10 @@ class Predictor:
         low, high = (end[cells[1]] for end in self.table.ends)
         room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
         lowest, highest = np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room
-        back = self._scale.back
-        return np.clip(back(mean), lowest, highest), back(mean - half), back(mean + half)
+        scores, *ends = (self._scale.back(found) for found in (mean, mean - half, mean + half))
+        limits = [limit[cells[1]] for limit in self.table.limits]
+        score, low, high = (np.clip(found, *limits) for found in (np.clip(scores, lowest, highest), *ends))
+        return score, low, high
 
     @cached_property
     def _every(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

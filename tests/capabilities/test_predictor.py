@@ -200,6 +200,16 @@ def test_scores_of_shares_stay_shares() -> None:
     assert ((low > 0) & (high < 1) & (spread >= 0) & np.isfinite(found)).all()
 
 
+def test_nothing_is_said_that_a_metric_cannot_give() -> None:
+    table = made(10, 6)
+    bounded = replace(table, allowed={"t0": (-np.inf, np.nanmax(table.values[:, 0])), "t1": (0.0, 1.0)})
+    (free, *ends), (kept, *cut) = ((one.scores, *one.interval()) for one in map(Predictor().fit, (table, bounded)))
+    top = np.nanmax(table.values[:, 0])
+    assert ends[1][:, 0].max() > top
+    assert cut[1][:, 0].max() == top >= kept[:, 0].max()
+    assert np.array_equal(kept[:, 1:], free[:, 1:]), "scores outside of what is allowed are in another unit"
+
+
 @pytest.mark.parametrize(
     ("values", "words"),
     [
