@@ -189,15 +189,10 @@ def _parts(process: Process | Large, table: Table, cells: Cells, seed: int) -> t
     mean, deviation = process.predict(cells)
     size, misses = process.spreads[cells[1]], np.zeros(table.values.shape)
     misses[table.cells] = process.misses
-    found = [mean, mean + size * _factorised(misses, table, OF_MISSES, seed)[cells]]
+    found = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed)[cells]]
     z = (table.values - process.means) / process.spreads
-    found += [process.means[cells[1]] + size * _factorised(z, table, how, seed)[cells] for how in FACTORS]
+    found += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed)[cells] for how in FACTORS]
     return np.stack(found, axis=1), deviation
-
-
-def _factorised(values: np.ndarray, table: Table, how: tuple[int, float, float], seed: int) -> np.ndarray:
-    rank, ridge, offset = how
-    return factorise(values, table.known, rank, ridge, seed, offset)
 
 
 def _shares(parts: np.ndarray, truth: np.ndarray) -> np.ndarray:
