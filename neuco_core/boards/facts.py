@@ -92,7 +92,7 @@ def _without(notes: Iterable[str]) -> Iterable[str]:
 
 def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encoding]) -> BoardRow:
     method: Method | None = _try(load_method, f"{row.method}@{row.version}")
-    facts: dict[str, str | Number] = dict(_declared(method)) if method else {}
+    facts: dict[str, str | Number] = dict(declared(method)) if method else {}
     measured = [cost for cost in costs if cost.samples > 0]
     if measured:
         facts["encode_ms"] = round(max(1000 * cost.seconds / cost.samples for cost in measured), 3)
@@ -102,7 +102,8 @@ def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encodin
     return replace(row, facts=facts, overlaps=overlaps)
 
 
-def _declared(method: Method) -> Iterable[tuple[str, str | Number]]:
+def declared(method: Method) -> Iterable[tuple[str, str | Number]]:
+    """What a method says of itself, by key of ``COLUMNS``."""
     if method.pretraining is not None:
         yield "pretraining", trained_on(method)
     if method.n_parameters is not None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from neuco_core.capabilities.evaluate import Outcome, Protocol, cross_validate, difference
+from neuco_core.capabilities.evaluate import Outcome, Protocol, cross_validate, difference, side_by_side
 from neuco_core.capabilities.table import Table
 
 CHOSEN = "l2-5"  # the paper's own
@@ -41,18 +42,15 @@ class Encoder:
     claim: Claim | None
 
 
-def encoders(table: Table, seeds: int, protocol: Protocol = "paper", others: Sequence[str] = OTHERS) -> list[Encoder]:
+def encoders(
+    table: Table, seeds: int, protocol: Protocol = "paper", others: Sequence[str] = OTHERS, jobs: int = 1
+) -> list[Encoder]:
     """The paper's choice first, then the others."""
-    chosen = _run(table, CHOSEN, seeds, protocol)
-    found = [_summary(chosen, None)]
-    for name in others:
-        outcomes = _run(table, name, seeds, protocol)
-        found.append(_summary(outcomes, Claim(name, *difference(outcomes, chosen))))
-    return found
-
-
-def _run(table: Table, name: str, seeds: int, protocol: Protocol) -> list[Outcome]:
-    return [cross_validate(table, name, protocol, seed) for seed in range(seeds)]
+    every = [(name, seed) for name in (CHOSEN, *others) for seed in range(seeds)]
+    made = side_by_side({(n, seed): partial(cross_validate, table, n, protocol, seed) for n, seed in every}, jobs)
+    chosen, *runs = ([made[name, seed] for seed in range(seeds)] for name in (CHOSEN, *others))
+    claims = [Claim(name, *difference(run, chosen)) for name, run in zip(others, runs, strict=True)]
+    return [_summary(run, claim) for run, claim in zip([chosen, *runs], [None, *claims], strict=True)]
 
 
 def _summary(outcomes: list[Outcome], claim: Claim | None) -> Encoder:

@@ -7,11 +7,14 @@ partly told; ``honest`` shows a predictor nothing but the scores of the other ce
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Literal
+from multiprocessing import get_context
+from typing import Literal, TypeVar
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from neuco_core.boards.stats.diagnostics import spearman
 from neuco_core.capabilities.models import Fold, Made, model
@@ -26,6 +29,8 @@ KNOWN = (0, 1, 2, 3, 5, 10)  # results of a method that is otherwise new
 DRAWS = 2000
 MOST = 5000  # known scores, ten of which are hidden at a time
 Protocol = Literal["paper", "honest"]
+K = TypeVar("K")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -94,8 +99,8 @@ def _shown(table: Table, protocol: Protocol) -> Table:
     """What is predicted. In the paper it is known beforehand that gaps go from 0 to 1; here they are negative."""
     if protocol == "honest":
         return table
-    one = np.ones(len(table.tasks))
-    return replace(table, values=-gaps(table.values), given_ends=(-one, 0 * one))
+    one, allowed = np.ones(len(table.tasks)), dict.fromkeys(table.tasks, (-1.0, 0.0))
+    return replace(table, values=-gaps(table.values), given_ends=(-one, 0 * one), allowed=allowed)
 
 
 def _outcome(name: str, shown: Table, parts: Sequence[Fold], made: Made) -> Outcome:
@@ -152,6 +157,19 @@ def _in_order(table: Table, fitted: Predictor, own: np.ndarray, others: np.ndarr
     covariance, noise = process.covariance((np.full(len(table.tasks), method), np.arange(len(table.tasks))))
     tasks = [int(task) for task in table.cells[1][others]]
     return [tasks.index(choice.chosen) for choice in choose(covariance, noise, len(tasks), among=tasks)]
+
+
+def side_by_side(calls: Mapping[K, Callable[[], T]], jobs: int) -> dict[K, T]:
+    """What each call gives, by its key. They begin in their order, in so many processes."""
+    if min(jobs, len(calls)) < 2:
+        return {key: _in_one_thread(call) for key, call in calls.items()}
+    with ProcessPoolExecutor(min(jobs, len(calls)), mp_context=get_context("spawn")) as pool:
+        return dict(zip(calls, pool.map(_in_one_thread, calls.values()), strict=True))
+
+
+def _in_one_thread(call: Callable[[], T]) -> T:
+    with threadpool_limits(1):  # two threads on matrices of this size take longer than one
+        return call()
 
 
 def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> tuple[float, float, float]:

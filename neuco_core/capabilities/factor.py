@@ -30,17 +30,17 @@ class Factors:
 
 
 def factorise(
-    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0, offset: float = OFFSET_RIDGE
+    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, offset: float = OFFSET_RIDGE, seed: int = 0
 ) -> np.ndarray:
     """All cells of (method, task), learnt from the known ones. Rank 0 is additive: a mean and two offsets.
 
     ``offset`` is the ridge of the offsets, ``ridge`` that of the factors.
     """
-    return fit_factors(values, known, rank, ridge, seed, offset).every()
+    return fit_factors(values, known, rank, ridge, offset, seed).every()
 
 
 def fit_factors(
-    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, seed: int = 0, offset: float = OFFSET_RIDGE
+    values: np.ndarray, known: np.ndarray, rank: int, ridge: float, offset: float = OFFSET_RIDGE, seed: int = 0
 ) -> Factors:
     random = np.random.default_rng(seed)
     values, known = np.where(known, values, 0.0), known.astype(float)

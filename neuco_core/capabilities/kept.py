@@ -72,7 +72,7 @@ def restore(path: Path, table: Table) -> Predictor:
         raise DataError("fitted on another table", where=path, expected=expected, got=got, hint=hint)
     try:
         restored = Predictor(kept.seed).refit(table, kept.mix)
-        restored.predict()  # the shares are not looked at before
+        restored.predict()
     except (ValueError, IndexError) as error:  # arrays of another size: the kernels or the parts were others then
         raise DataError(f"fitted by neuco {kept.neuco}, which learnt otherwise", where=path, hint=hint) from error
     return restored

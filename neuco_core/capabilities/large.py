@@ -17,7 +17,7 @@ RANK, RIDGE = 12, 1.0
 
 
 class Large:
-    """``predict`` and ``covariance`` are those of ``Process``."""
+    """``predict`` and ``covariance`` are those of ``Process``; ``misses`` are of scores that it has seen."""
 
     def __init__(self, table: Table) -> None:
         known, count = table.known, table.known.sum(0)
@@ -29,8 +29,8 @@ class Large:
         self.spreads = np.sqrt(((rest**2).sum(0) + 2 * typical**2) / (count + 2)) + 1e-12
         z = rest / self.spreads
         self._factors = fit_factors(z, known, RANK, RIDGE)
-        misses = (z - self._factors.every())[known]
-        self._noise = max(float((misses**2).mean()), JITTER)
+        self.misses = (z - self._factors.every())[known]
+        self._noise = max(float((self.misses**2).mean()), JITTER)
 
     def predict(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         columns = cells[1]

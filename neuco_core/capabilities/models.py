@@ -99,8 +99,7 @@ def _miss(table: Table, inner: Sequence[Fold], how: tuple[int, float, float], se
 
 
 def _factorised(gaps: np.ndarray, how: tuple[int, float, float], seed: int) -> np.ndarray:
-    rank, ridge, offset = how
-    return factorise(SPREADS * gaps, np.isfinite(gaps), rank, ridge, seed, offset) / SPREADS
+    return factorise(SPREADS * gaps, np.isfinite(gaps), *how, seed) / SPREADS
 
 
 def _by_distance(table: Table, folds: Sequence[Fold], seed: int, distance: str, dimension: int) -> Made:

@@ -7,11 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from neuco_core.boards.facts import declared
 from neuco_core.boards.model import Board
 from neuco_core.capabilities.predictor import LEAST_CELLS, Predictor
+from neuco_core.capabilities.read import allowed_by, method_facts
 from neuco_core.capabilities.suggest import Suggestion, suggest
 from neuco_core.capabilities.table import Table
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.plugins.catalog import load_method
 from neuco_core.records.model import Key, Record
 from neuco_core.runs.plan import Plan
 from neuco_core.specs import Task, versioned_id
@@ -77,7 +80,15 @@ def _table(tasks: Sequence[Task], known: Mapping[tuple[str, str], float], method
             hint="Leave out --suggested, or score other methods first",
         )
     facts = {task.label: {"dataset": task.dataset, "kind": task.kind} for task in kept}
-    return Table(methods, labels, values, {}, facts)
+    allowed = {task.label: allowed_by(task.metric) for task in kept}
+    return Table(methods, labels, values, {name: _declared(name) for name in methods}, facts, allowed=allowed)
+
+
+def _declared(method: str) -> dict[str, str | float]:
+    try:
+        return method_facts(dict(declared(load_method(method))))
+    except NeucoError:  # not registered here, or broken
+        return {}
 
 
 def _turned(suggestion: Suggestion, sign: float) -> Suggestion:

@@ -1,4 +1,4 @@
-"""The predictor: a Gaussian process and factorisations, mixed by how well each did on cells that it had not seen.
+"""The predictor: a Gaussian process and factorisations, mixed by how well they did on cells that they had not seen.
 
 Intervals are as wide as those misses ask for. Nothing of a cell that is to be predicted is used for anything.
 """
@@ -18,9 +18,10 @@ from neuco_core.capabilities.process import Cells, Learnt, Process
 from neuco_core.capabilities.table import Table
 from neuco_core.errors import DataError
 
-# Rank and ridge. Few factors suit tables with holes; with many, the ridge alone decides how many count, which suits
-# dense ones.
-FACTORS = ((0, 1.0), (1, 1.0), (2, 1.0), (3, 1.0), (12, 0.2), (12, 0.5), (12, 1.0))
+# Rank, ridge of the factors, and of the offsets. Tables with holes, and methods with few results, want offsets that are
+# drawn to 0; with many factors the ridge alone decides how many count.
+FACTORS = ((12, 1.0, 2.0), (12, 0.2, 0.1), (12, 0.5, 0.1), (12, 1.0, 0.1))
+OF_MISSES = (3, 1.0, 2.0)
 FOLDS = 8
 LEVEL = 0.95
 NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard deviations
@@ -30,7 +31,6 @@ BEYOND = 0.2
 LEAST_CELLS = 4
 LARGEST = 2000  # known scores; a process takes half a minute with so many, and eight times that with twice
 DENSE = 0.5  # share of known scores from which on they tell how alike tasks are; with a fifth that made errors larger
-FEW = 3  # results of a method: with fewer, only the process, which knows its facts, has anything to say
 
 
 @dataclass(frozen=True)
@@ -125,14 +125,14 @@ class Predictor:
     def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores of some cells and both ends of their intervals."""
         parts, deviation = _parts(self.process, self._moved, cells, self.seed)
-        rows, columns = cells
-        mean = np.where((self.table.known.sum(1) < FEW)[rows], parts[:, 0], parts @ self.mix.shares)
-        half = NORMAL * self.mix.widen * deviation
-        low, high = (end[columns] for end in self.table.ends)
+        mean, half = parts @ self.mix.shares, NORMAL * self.mix.widen * deviation
+        low, high = (end[cells[1]] for end in self.table.ends)
         room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
         lowest, highest = np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room
-        back = self._scale.back
-        return np.clip(back(mean), lowest, highest), back(mean - half), back(mean + half)
+        scores, *ends = (self._scale.back(found) for found in (mean, mean - half, mean + half))
+        limits = [limit[cells[1]] for limit in self.table.limits]
+        score, low, high = (np.clip(found, *limits) for found in (np.clip(scores, lowest, highest), *ends))
+        return score, low, high
 
     @cached_property
     def _every(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -161,7 +161,9 @@ class Predictor:
         said, deviations, means = (np.concatenate(parts) for parts in zip(*heard, strict=True))
         rows, columns = (place[np.concatenate(held)] for place in table.cells)
         truth, spread = table.values[rows, columns], self.process.spreads[columns]
-        shares = _shares(said / spread[:, None], truth / spread)
+        low, high = (end[columns] for end in table.ends)
+        width = np.where(high > low, high - low, spread)  # a task with a small spread must not decide
+        shares = _shares(said / width[:, None], truth / width)
         misses = np.abs(truth - said @ shares)
         widen = float(np.quantile(misses / deviations, LEVEL)) / NORMAL
         off = (float(np.median(error / spread)) for error in (misses, np.abs(truth - means)))
@@ -183,14 +185,13 @@ def _heard(
 
 
 def _parts(process: Process | Large, table: Table, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """What the process and each factorisation say of some cells, and how sure the process is."""
+    """What the process, the same with its misses factorised, and each factorisation say, and how sure it is."""
     mean, deviation = process.predict(cells)
-    spread = process.spreads
-    z = (table.values - process.means) / spread
-    found = [mean]
-    for rank, ridge in FACTORS:
-        every = factorise(z, table.known, rank, ridge, seed)
-        found.append(every[cells] * spread[cells[1]] + process.means[cells[1]])
+    size, misses = process.spreads[cells[1]], np.zeros(table.values.shape)
+    misses[table.cells] = process.misses
+    found = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed)[cells]]
+    z = (table.values - process.means) / process.spreads
+    found += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed)[cells] for how in FACTORS]
     return np.stack(found, axis=1), deviation
 
 

@@ -73,22 +73,19 @@ class Process:
         parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
         for _ in range(ROUNDS):
             variances = self._fit_variances(parts, variances, spreads)
-            self._inverse = _inverse(self._covariance(parts, np.exp(variances)))[0]
-            spreads = self._fit_spreads(spreads)
+            spreads = self._fit_spreads(variances, spreads)
         self.learnt = Learnt(variances, spreads, self._centre)
         return self
 
     def fit_spreads(self, learnt: Learnt) -> Process:
         """The spreads anew, with the variances found elsewhere."""
         self._centre = learnt.centre
-        parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
-        self._inverse = _inverse(self._covariance(parts, np.exp(learnt.variances)))[0]
-        self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.spreads), learnt.centre)
+        self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.variances, learnt.spreads), learnt.centre)
         return self
 
     def predict(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         variances, spread = np.exp(self.learnt.variances), np.exp(self.learnt.spreads)
-        to_known = self._between(cells, variances)
+        to_known = self._between(cells, self.cells, variances)
         z = self._rest / spread[self.cells[1]]
         mean = to_known @ (self._inverse @ z)
         own = variances[-1]
@@ -100,28 +97,26 @@ class Process:
     def covariance(self, cells: Cells) -> tuple[np.ndarray, float]:
         """Between some cells, without noise, in spreads of their tasks; and the variance of the noise of a result."""
         variances = np.exp(self.learnt.variances)
-        to_known = self._between(cells, variances)
-        own = np.zeros((len(cells[0]),) * 2)
-        for variance, kernel in zip(variances[:-1], self.kernels, strict=True):
-            own += variance * kernel.between(cells, cells)
+        to_known, own = (self._between(cells, other, variances) for other in (self.cells, cells))
         return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
+
+    @property
+    def misses(self) -> np.ndarray:
+        """By how much each known score would be missed if it alone were unknown, in spreads of its task."""
+        weights = self._inverse @ (self._rest / self.spreads[self.cells[1]])
+        return np.asarray(weights / np.diag(self._inverse))
 
     @property
     def spreads(self) -> np.ndarray:
         return np.asarray(np.exp(self.learnt.spreads))
 
-    def _between(self, cells: Cells, variances: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(cells[0]), len(self.cells[0])))
+    def _between(self, first: Cells, second: Cells, variances: np.ndarray) -> np.ndarray:
+        """All kernels together. Those with one part over methods are added first: that is over tasks, not cells."""
+        alike: dict[bytes, Kernel] = {}
         for variance, kernel in zip(variances[:-1], self.kernels, strict=True):
-            found += variance * kernel.between(cells, self.cells)
-        return np.asarray(found)
-
-    def _covariance(self, parts: list[np.ndarray], variances: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(self.cells[0]),) * 2)
-        for variance, part in zip(variances[:-1], parts, strict=True):
-            found += variance * part
-        found[np.diag_indices(len(found))] += variances[-1] + JITTER
-        return np.asarray(found)
+            key, tasks = kernel.methods.tobytes(), variance * kernel.tasks
+            alike[key] = Kernel("", kernel.methods, alike[key].tasks + tasks if key in alike else tasks)
+        return np.asarray(sum(kernel.between(first, second) for kernel in alike.values()))
 
     def _fit_variances(self, parts: list[np.ndarray], start: np.ndarray, spreads: np.ndarray) -> np.ndarray:
         """Those that make the scores most likely, and are not far from what is assumed."""
@@ -129,7 +124,10 @@ class Process:
 
         def cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
             variances = np.exp(logs)
-            inverse, halved_log = _inverse(self._covariance(parts, variances))
+            covariance = np.zeros_like(parts[0])
+            for variance, part in zip(variances[:-1], parts, strict=True):
+                covariance += variance * part
+            inverse, halved_log = _inverse(covariance, variances[-1])
             weights = inverse @ z
             slope = np.outer(weights, weights) - inverse
             slopes = [np.vdot(slope, part) for part in parts] + [np.trace(slope)]
@@ -139,7 +137,9 @@ class Process:
 
         return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x)
 
-    def _fit_spreads(self, start: np.ndarray) -> np.ndarray:
+    def _fit_spreads(self, variances: np.ndarray, start: np.ndarray) -> np.ndarray:
+        covariance = self._between(self.cells, self.cells, np.exp(variances))
+        self._inverse, _ = _inverse(covariance, np.exp(variances[-1]))
         tasks = self.cells[1]
 
         def cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
@@ -152,9 +152,9 @@ class Process:
         return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x)
 
 
-def _inverse(matrix: np.ndarray) -> tuple[np.ndarray, float]:
-    """The inverse of a positive definite matrix, and half the logarithm of its determinant."""
-    factor, failed = dpotrf(matrix, lower=1)
+def _inverse(covariance: np.ndarray, noise: float) -> tuple[np.ndarray, float]:
+    """The inverse of a covariance with noise, and half the logarithm of its determinant."""
+    factor, failed = dpotrf(covariance + (noise + JITTER) * np.eye(len(covariance)), lower=1)
     if failed:
         raise DataError("the scores' covariance cannot be inverted", where="table of results", got=f"place {failed}")
     lower = np.tril(dpotri(factor, lower=1)[0])

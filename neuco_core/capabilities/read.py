@@ -5,19 +5,21 @@ from __future__ import annotations
 import csv
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuco_core.capabilities.table import Facts, Table
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.plugins.catalog import load_metric
 
 if TYPE_CHECKING:
     from neuco_core.boards.model import Ranked
 
 LONG = ("method", "task", "score")
+SIZES = ("dim", "n_parameters")
 FEW_LABELS = re.compile(r"samples|(?<![\d.,])(?:[0-9](?:[.,]\d+)?|1[0-9]|20) ?%")
 
 
@@ -69,7 +71,26 @@ def from_board(board: Ranked) -> Table:
             if score is not None and row.cells[task].status == "ok":
                 values[at, place] = turned[task] * float(score)
     facts = {task.id: {"dataset": task.dataset, "kind": task.kind} for task in board.tasks}
-    return Table(methods, tasks, values, {}, facts)
+    allowed = {task.id: allowed_by(task.metric) for task in board.tasks}
+    of_methods = {row.method: method_facts({"dim": row.values.get("dim"), **row.facts}) for row in board.rows}
+    return Table(methods, tasks, values, of_methods, facts, allowed=allowed)
+
+
+def method_facts(known: Mapping[str, str | float | None]) -> dict[str, str | float]:
+    """What is known of a method before it is run: words as they are, sizes as logarithms; not what it costs."""
+    words: dict[str, str | float] = {key: said for key, said in known.items() if isinstance(said, str)}
+    return words | {key: math.log1p(size) for key in SIZES if isinstance(size := known.get(key), int | float)}
+
+
+def allowed_by(name: str) -> tuple[float, float]:
+    """The least and the largest score of a metric, if it is registered here; turned where lower is better."""
+    try:
+        metric = load_metric(name)
+    except UnknownIdError:
+        return -math.inf, math.inf
+    low = -math.inf if metric.lower is None else metric.lower
+    high = math.inf if metric.upper is None else metric.upper
+    return (low, high) if metric.greater_is_better else (-high, -low)
 
 
 def _rows(path: Path) -> list[list[str]]:

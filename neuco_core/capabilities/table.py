@@ -20,7 +20,7 @@ class Table:
     """``values`` is (method, task), higher is better, NaN where nothing is known.
 
     Facts are by name, then by what is said: text makes groups (an architecture, a dataset), numbers a scale (a date,
-    the logarithm of a size).
+    the logarithm of a size). ``allowed`` is, by task, the least and the largest score that its metric can give.
     """
 
     methods: tuple[str, ...]
@@ -29,6 +29,7 @@ class Table:
     method_facts: Facts = field(default_factory=dict)
     task_facts: Facts = field(default_factory=dict)
     given_ends: tuple[np.ndarray, np.ndarray] | None = None
+    allowed: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for noun, names in (("method", self.methods), ("task", self.tasks)):
@@ -55,6 +56,14 @@ class Table:
         return self.given_ends or ranges(self.values)
 
     @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Between which all scores of a task lie; infinite where nothing is said, or where a known one is outside."""
+        low, high = np.array([self.allowed.get(task, (-np.inf, np.inf)) for task in self.tasks]).T
+        worst, best = ranges(self.values)
+        outside = (worst < low) | (best > high)  # in another unit, such as per cent
+        return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
+
+    @property
     def cells(self) -> tuple[np.ndarray, np.ndarray]:
         """The places of the known scores: methods and tasks, by number."""
         rows, columns = np.nonzero(self.known)
@@ -76,7 +85,9 @@ class Table:
 
     def part(self, rows: np.ndarray, columns: np.ndarray) -> Table:
         methods, tasks = tuple(self.methods[i] for i in rows), tuple(self.tasks[i] for i in columns)
-        return Table(methods, tasks, self.values[np.ix_(rows, columns)], self.method_facts, self.task_facts)
+        ends = None if self.given_ends is None else (self.given_ends[0][columns], self.given_ends[1][columns])
+        values = self.values[np.ix_(rows, columns)]
+        return replace(self, methods=methods, tasks=tasks, values=values, given_ends=ends)
 
     def with_method(self, method: str) -> Table:
         """The same with a method of which no result is known."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -17,13 +19,15 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 NAMES = ("mean", "additive", "factors", "l2-5", "neuco")
-OURS = "neuco"
+OURS, SUGGESTED = "neuco", "neuco, suggested"
 NEW = ("mean", "factors", "l2-5", OURS)  # compared on methods with few results
 source_argument = click.argument("source", metavar="BOARD|FILE|paper")
 least_option = click.option(
     "--least", type=click.IntRange(min=2), default=5, show_default=True, help="Leave out who has fewer results."
 )
 BOTH = ("honest", "paper")
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
+Runs = dict[tuple[str, str, bool], list[Any]]  # by protocol, model, and whether methods are new; a result per seed
 
 
 def seeds_option(default: int) -> Callable[[F], F]:
@@ -38,27 +42,36 @@ def seeds_option(default: int) -> Callable[[F], F]:
 @click.option("--protocol", type=click.Choice([*BOTH, "both"]), default="both", show_default=True)
 @click.option("--cold-start/--no-cold-start", default=True, show_default=True, help="Methods with few results, too.")
 @seeds_option(1)
+@jobs_option
 @json_option
-def evaluate(source: str, least: int, models: str, protocol: str, cold_start: bool, seeds: int, as_json: bool) -> None:
+def evaluate(
+    source: str,
+    least: int,
+    models: str,
+    protocol: str,
+    cold_start: bool,
+    seeds: int,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
     """How well known scores are predicted from the others, ten at a time, by several models.
 
     Errors are squared gaps to a task's best score, in units of the distance of its best and worst. The paper's
     protocol computes gaps from the whole table, which tells a part of the answer; the honest one shows nothing but
     other scores. Then every method in turn is new, but for a few results.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
-
     from neuco_core.capabilities.models import model
     from neuco_core.cli.capabilities import open_table
+    from neuco_core.env import available_cores
 
     known = open_table(source, least)
     names = [name.strip() for name in models.split(",") if name.strip()]
     for name in names:
         model(name)  # a wrong name is told before minutes of work
     chosen: tuple[Any, ...] = BOTH if protocol == "both" else (protocol,)
-    with threadpool_limits(1):  # two threads on matrices of this size take longer than one
-        rows = [row for one in chosen for row in _cross_validated(known, names, one, seeds)]
-        few = [row for one in chosen for row in _new_methods(known, one, seeds)] if cold_start else []
+    runs = _runs(known, names, chosen, cold_start, seeds, jobs or available_cores())
+    rows = [row for one in chosen for row in _cross_validated(runs, names, one)]
+    few = [row for one in chosen for row in _new_methods(runs, one)] if cold_start else []
     if as_json:
         size = {"methods": len(known.methods), "tasks": len(known.tasks), "scores": int(known.known.sum())}
         echo_json({**size, "models": rows, "cold_start": few})
@@ -73,15 +86,31 @@ def evaluate(source: str, least: int, models: str, protocol: str, cold_start: bo
         _show_new(few)
 
 
-def _cross_validated(known: Table, names: Sequence[str], protocol: Protocol, seeds: int) -> list[dict[str, Any]]:
-    from neuco_core.capabilities.evaluate import cross_validate, difference
+def _runs(known: Table, names: Sequence[str], protocols: Sequence[Protocol], cold: bool, seeds: int, jobs: int) -> Runs:
+    from neuco_core.capabilities.evaluate import cold_start, cross_validate, side_by_side
 
-    runs = [[cross_validate(known, name, protocol, seed) for seed in range(seeds)] for name in names]
-    best = min(runs, key=lambda outcomes: _mean(outcomes, "mse") or 0.0)
+    calls: dict[Any, Callable[[], Any]] = {}
+    for protocol, seed in product(protocols, range(seeds)):
+        for name in names:
+            calls[protocol, name, False, seed] = partial(cross_validate, known, name, protocol, seed)
+        for name in NEW if cold else ():
+            calls[protocol, name, True, seed] = partial(cold_start, known, name, protocol, seed)
+        if cold and protocol == "honest":
+            calls[protocol, SUGGESTED, True, seed] = partial(cold_start, known, OURS, protocol, seed, suggested=True)
+    longest_first = sorted(calls, key=lambda key: (key[1] != SUGGESTED, key[1] != OURS, not key[2]))
+    found = side_by_side({key: calls[key] for key in longest_first}, jobs)
+    return {key[:3]: [found[*key[:3], seed] for seed in range(seeds)] for key in calls}
+
+
+def _cross_validated(runs: Runs, names: Sequence[str], protocol: Protocol) -> list[dict[str, Any]]:
+    from neuco_core.capabilities.evaluate import difference
+
+    own = [runs[protocol, name, False] for name in names]
+    best = min(own, key=lambda outcomes: _mean(outcomes, "mse") or 0.0)
     return [
         {"protocol": protocol, "model": name, "mse": _mean(one, "mse"), "spearman": _mean(one, "order")}
         | {"coverage": _mean(one, "coverage"), "worse": None if one is best else difference(one, best)}
-        for name, one in zip(names, runs, strict=True)
+        for name, one in zip(names, own, strict=True)
     ]
 
 
@@ -90,17 +119,12 @@ def _mean(outcomes: Sequence[Outcome], what: str) -> float | None:
     return None if None in found else sum(found) / len(found)
 
 
-def _new_methods(known: Table, protocol: Protocol, seeds: int) -> list[dict[str, Any]]:
+def _new_methods(runs: Runs, protocol: Protocol) -> list[dict[str, Any]]:
     """By number of known results, the error of each model; the last with results that ``suggest`` chose."""
-    from neuco_core.capabilities.evaluate import cold_start
-
-    runs = {name: [cold_start(known, name, protocol, seed) for seed in range(seeds)] for name in NEW}
-    if protocol == "honest":
-        chosen = [cold_start(known, OURS, protocol, seed, suggested=True) for seed in range(seeds)]
-        runs[f"{OURS}, suggested"] = chosen
+    own = {name: run for (of, name, new), run in runs.items() if new and of == protocol}
     rows = []
-    for count in runs[OURS][0]:
-        by_name = {name: [one[count] for one in run] for name, run in runs.items()}
+    for count in own[OURS][0]:
+        by_name = {name: [one[count] for one in run] for name, run in own.items()}
         row: dict[str, Any] = {"protocol": protocol, "known": count, "coverage": _mean(by_name[OURS], "coverage")}
         row["scores"] = sum(len(one.cells) for one in by_name[OURS])
         for what in ("mse", "by_method"):
@@ -137,14 +161,14 @@ def _show_new(rows: Sequence[dict[str, Any]]) -> None:
         f"MSE for {rows[0]['scores']} scores of methods that are new but for at most so many results, drawn at random; "
         "'suggested' ones in the order of `suggest`."
     )
-    if names[-1] != OURS:
-        say(_saved([row for row in rows if names[-1] in row["mse"]], names[-1]))
+    if SUGGESTED in names:
+        say(_saved([row for row in rows if SUGGESTED in row["mse"]]))
 
 
-def _saved(rows: Sequence[dict[str, Any]], suggested: str) -> str:
+def _saved(rows: Sequence[dict[str, Any]]) -> str:
     """How many results of ``suggest`` do what the most at random did."""
     most = rows[-1]
-    enough = [row["known"] for row in rows if row["mse"][suggested] <= most["mse"][OURS]]
+    enough = [row["known"] for row in rows if row["mse"][SUGGESTED] <= most["mse"][OURS]]
     if not enough or enough[0] == most["known"]:
         return f"`suggest` saved nothing: only {most['known']} results of it do what as many drawn at random do."
     return f"`suggest` reached the error of {most['known']} results drawn at random with {enough[0]}."
@@ -155,8 +179,9 @@ def _saved(rows: Sequence[dict[str, Any]], suggested: str) -> str:
 @least_option
 @seeds_option(10)
 @click.option("--protocol", type=click.Choice(BOTH), default="paper", show_default=True)
+@jobs_option
 @json_option
-def encoders(source: str, least: int, seeds: int, protocol: Protocol, as_json: bool) -> None:
+def encoders(source: str, least: int, seeds: int, protocol: Protocol, jobs: int | None, as_json: bool) -> None:
     """The encoders of the capabilities-encoding paper, and whether a table supports its choice among them.
 
     The paper chose Euclidean distance (l2) in five dimensions. It is supported against another encoder if the 95 %
@@ -164,8 +189,9 @@ def encoders(source: str, least: int, seeds: int, protocol: Protocol, as_json: b
     """
     from neuco_core.capabilities.claims import encoders as compared
     from neuco_core.cli.capabilities import open_table
+    from neuco_core.env import available_cores
 
-    found = compared(open_table(source, least), seeds, protocol)
+    found = compared(open_table(source, least), seeds, protocol, jobs=jobs or available_cores())
     if as_json:
         echo_json([asdict(one) | {"verdict": one.claim.verdict if one.claim else None} for one in found])
         return

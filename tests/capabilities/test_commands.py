@@ -94,7 +94,8 @@ def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
 
 def test_models_are_compared(table: Path) -> None:
     words = ("capabilities", "evaluate", str(table), "--least", "2", "--models", "mean,neuco", "--json")
-    told = json.loads(neuco(*words).out)
+    told = json.loads(neuco(*words, "--jobs", "2").out)
+    assert told == json.loads(neuco(*words, "--jobs", "1").out)
     rows = told["models"]
     assert [row["known"] for row in told["cold_start"]] == [0, 1, 2, 3] * 2
     assert all(row["mse"].keys() >= {"mean", "factors", "l2-5", "neuco"} for row in told["cold_start"])

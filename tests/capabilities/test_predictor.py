@@ -16,6 +16,7 @@ from neuco_core.capabilities.evaluate import _cold_folds, cold_start, cross_vali
 from neuco_core.capabilities.factor import factorise
 from neuco_core.capabilities.models import Fold, model
 from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.process import Process
 from neuco_core.capabilities.suggest import pick, suggest
 from neuco_core.capabilities.table import Table, gaps
 from neuco_core.errors import DataError, UsageError
@@ -87,6 +88,17 @@ def test_hidden_scores_change_nothing() -> None:
     other[rows, columns] += 1000.0
     first, second = (Predictor().fit(t.without(hidden)).predict() for t in (table, replace(table, values=other)))
     assert np.array_equal(first, second)
+
+
+def test_misses_are_those_of_scores_left_out() -> None:
+    """Each from all others, with the variances and spreads as they are."""
+    process = Process(made(8, 6)).fit()
+    z = process._rest / process.spreads[process.cells[1]]
+    covariance = np.linalg.inv(process._inverse)
+    for place in (0, 7, len(z) - 1):
+        others = np.arange(len(z)) != place
+        said = covariance[place, others] @ np.linalg.solve(covariance[np.ix_(others, others)], z[others])
+        assert process.misses[place] == pytest.approx(z[place] - said)
 
 
 def test_a_new_method_is_predicted_from_its_group() -> None:
@@ -186,6 +198,16 @@ def test_scores_of_shares_stay_shares() -> None:
     found, spread = Predictor().fit(shares).predict(return_std=True)
     low, high = Predictor().fit(shares).interval()
     assert ((low > 0) & (high < 1) & (spread >= 0) & np.isfinite(found)).all()
+
+
+def test_nothing_is_said_that_a_metric_cannot_give() -> None:
+    table = made(10, 6)
+    bounded = replace(table, allowed={"t0": (-np.inf, np.nanmax(table.values[:, 0])), "t1": (0.0, 1.0)})
+    (free, *ends), (kept, *cut) = ((one.scores, *one.interval()) for one in map(Predictor().fit, (table, bounded)))
+    top = np.nanmax(table.values[:, 0])
+    assert ends[1][:, 0].max() > top
+    assert cut[1][:, 0].max() == top >= kept[:, 0].max()
+    assert np.array_equal(kept[:, 1:], free[:, 1:]), "scores outside of what is allowed are in another unit"
 
 
 @pytest.mark.parametrize(

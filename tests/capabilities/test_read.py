@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.capabilities.read import from_board, read_table
+from neuco_core.capabilities.read import allowed_by, from_board, read_table
 from neuco_core.errors import DataError
 
 WIDE = 'model,EuroSAT,BigEarthNet\nA,97.5,\nB,"96,2",80\n'
@@ -69,3 +69,19 @@ def test_a_board_s_scores(root: Path) -> None:
     table = from_board(board)
     assert len(table.tasks) == len(board.tasks)
     assert table.known.sum() == sum(c.status == "ok" for row in board.rows for c in row.cells.values())
+    assert table.method_facts["averaging"]["n_parameters"] == 0.0
+    assert table.method_facts["pca"] == {
+        "pretraining": "the encoded samples",
+        "preprocessing": "averaged to 8 × 8",
+        "dim": pytest.approx(np.log(257)),
+    }
+    assert table.limits[1].tolist() == [1.0] * len(table.tasks), "no R² is above 1"
+
+
+def test_limits_are_turned_with_the_scores() -> None:
+    assert [allowed_by(name) for name in ("f1", "mae", "r2", "nobody's")] == [
+        (0.0, 1.0),
+        (-np.inf, 0.0),
+        (-np.inf, 1.0),
+        (-np.inf, np.inf),
+    ]
