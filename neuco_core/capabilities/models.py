@@ -37,7 +37,7 @@ Model = Callable[[Table, Sequence[Fold], int], Made]  # the number is a seed
 def model(name: str) -> Model:
     """One of ``MODELS``, or ``l2-5`` and the like: an encoder of the paper with its dimension."""
     kind, _, dimension = name.partition("-")
-    if kind in DISTANCES and dimension.isdigit():
+    if kind in DISTANCES and dimension.isascii() and dimension.isdigit():
         return lambda table, folds, seed: _by_distance(table, folds, seed, kind, int(dimension))
     if name not in MODELS:
         expected = f"one of {', '.join(MODELS)}, or {', '.join(DISTANCES)} with a dimension, such as l2-5"

@@ -5,24 +5,29 @@ Intervals are as wide as those misses ask for. Nothing of a cell that is to be p
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal, overload
+from typing import Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 from scipy.optimize import nnls
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from neuco_core.capabilities.factor import factorise
 from neuco_core.capabilities.large import Large
 from neuco_core.capabilities.process import Cells, Learnt, Process
+from neuco_core.capabilities.scale import Scale
 from neuco_core.capabilities.table import Table
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UsageError
 
 # Rank, ridge of the factors, and of the offsets. Tables with holes, and methods with few results, want offsets that are
 # drawn to 0; with many factors the ridge alone decides how many count.
 FACTORS = ((12, 1.0, 2.0), (12, 0.2, 0.1), (12, 0.5, 0.1), (12, 1.0, 0.1))
 OF_MISSES = (3, 1.0, 2.0)
 FOLDS = 8
+P = ParamSpec("P")
+T = TypeVar("T")
 LEVEL = 0.95
 NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard deviations
 # A prediction may leave the known range of its task by a fifth of it. Few results do, and those that a model would
@@ -33,26 +38,10 @@ LARGEST = 2000  # known scores; a process takes half a minute with so many, and 
 DENSE = 0.5  # share of known scores from which on they tell how alike tasks are; with a fifth that made errors larger
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Shares and percentages are predicted as log odds, in which a point near 100 % is more than one near 50 %."""
-
-    top: float | None
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Scale:
-        known = values[np.isfinite(values)]
-        within = known.size and known.min() >= 0
-        return cls(1.0 if within and known.max() <= 1 else 100.0 if within and known.max() <= 100 else None)
-
-    def to(self, values: np.ndarray) -> np.ndarray:
-        if self.top is None:
-            return values
-        share = np.clip(values / self.top, 0.005, 0.997)
-        return np.asarray(np.log(share / (1 - share)))
-
-    def back(self, values: np.ndarray) -> np.ndarray:
-        return values if self.top is None else np.asarray(self.top / (1 + np.exp(-values)))
+def _in_one_thread(method: Callable[P, T]) -> Callable[P, T]:
+    """Two threads on matrices of this size take several times as long as one."""
+    wrapped: Callable[P, T] = ThreadpoolController().wrap(limits=1)(method)
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -80,7 +69,14 @@ class Predictor:
     def __repr__(self) -> str:
         return f"Predictor(seed={self.seed})"
 
+    def get_params(self, deep: bool = True) -> dict[str, int]:
+        """For ``sklearn.clone``."""
+        return {"seed": self.seed}
+
+    @_in_one_thread
     def fit(self, table: Table) -> Predictor:
+        if not isinstance(table, Table):
+            raise UsageError("only a table can be fitted", expected="a Table", got=type(table).__name__)
         if len(table.cells[0]) < LEAST_CELLS:
             raise DataError("too few results to learn from", expected=f"at least {LEAST_CELLS}", got=repr(table))
         self._begin(table)
@@ -122,17 +118,20 @@ class Predictor:
     def scores(self) -> np.ndarray:
         return self._every[0]
 
+    @_in_one_thread
     def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores of some cells and both ends of their intervals."""
+        if not hasattr(self, "mix"):
+            raise UsageError("nothing has been learnt", hint="Call fit(table) first")
         parts, deviation = _parts(self.process, self._moved, cells, self.seed)
         mean, half = parts @ self.mix.shares, NORMAL * self.mix.widen * deviation
         low, high = (end[cells[1]] for end in self.table.ends)
         room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
         lowest, highest = np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room
-        scores, *ends = (self._scale.back(found) for found in (mean, mean - half, mean + half))
+        scores, *ends = (self._scale.back(found, cells[1]) for found in (mean, mean - half, mean + half))
         limits = [limit[cells[1]] for limit in self.table.limits]
         score, low, high = (np.clip(found, *limits) for found in (np.clip(scores, lowest, highest), *ends))
-        return score, low, high
+        return score, np.minimum(low, score), np.maximum(high, score)
 
     @cached_property
     def _every(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -165,7 +164,9 @@ class Predictor:
         width = np.where(high > low, high - low, spread)  # a task with a small spread must not decide
         shares = _shares(said / width[:, None], truth / width)
         misses = np.abs(truth - said @ shares)
-        widen = float(np.quantile(misses / deviations, LEVEL)) / NORMAL
+        # Of few misses the largest 5 % are not known well: the level is that of conformal prediction.
+        level = min(1.0, LEVEL * (1 + 1 / len(misses)))
+        widen = float(np.quantile(misses / deviations, level)) / NORMAL
         off = (float(np.median(error / spread)) for error in (misses, np.abs(truth - means)))
         return Mix(likeness, learnt, shares, widen, *off)
 

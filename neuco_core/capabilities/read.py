@@ -100,6 +100,8 @@ def _rows(path: Path) -> list[list[str]]:
         ]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot be read as CSV: {error}", where=path) from error
+    if rows and len(rows[0]) == 1 and ";" in rows[0][0]:
+        raise DataError("columns are separated by semicolons", where=path, expected="commas", got=rows[0][0])
     if len(rows) < 2:
         raise DataError("no results", where=path, expected="a header and at least one row", got=f"{len(rows)} rows")
     ragged = [number for number, row in enumerate(rows, 1) if len(row) != len(rows[0])]

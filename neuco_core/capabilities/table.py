@@ -11,6 +11,7 @@ import numpy as np
 from neuco_core.errors import DataError
 from neuco_core.text import join_names
 
+LARGEST = 1e50  # whose squares can still be added up
 LEAST = 5  # results of a method or of a task, below which the paper leaves it out
 Facts = Mapping[str, Mapping[str, str | float]]
 
@@ -38,8 +39,10 @@ class Table:
                 raise DataError(f"{noun} {join_names(twice)} is there twice", where="table of results")
         if self.values.shape != (len(self.methods), len(self.tasks)):
             raise DataError("values of the wrong shape", got=self.values.shape)
-        if np.isinf(self.values).any():
-            raise DataError("infinite scores", where="table of results", expected="numbers, or nothing")
+        if (np.abs(self.values) > LARGEST).any():
+            got = f"{self.values[np.abs(self.values) > LARGEST][0]:g}"
+            expected = f"numbers up to {LARGEST:g}, or nothing"
+            raise DataError("scores that are too large", where="table of results", expected=expected, got=got)
         if not self.known.any():
             raise DataError("no score is known", where="table of results")
 

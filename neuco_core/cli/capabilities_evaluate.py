@@ -66,7 +66,7 @@ def evaluate(
 
     known = open_table(source, least)
     names = [name.strip() for name in models.split(",") if name.strip()]
-    for name in names:
+    for name in names or [models]:
         model(name)  # a wrong name is told before minutes of work
     chosen: tuple[Any, ...] = BOTH if protocol == "both" else (protocol,)
     runs = _runs(known, names, chosen, cold_start, seeds, jobs or available_cores())
