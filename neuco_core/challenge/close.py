@@ -37,6 +37,7 @@ def close(host: Host, *, now: datetime | None = None) -> list[Path]:
     files = public_files(host)
     for path, data in files.items():
         write_atomic(path, data)
+    host.journal.checkpoint()  # a server may run on, and the folder is copied for auditors now
     return list(files)
 
 

@@ -9,6 +9,7 @@ import hashlib
 import hmac
 import json
 import secrets
+import stat
 import tomllib
 from collections.abc import Iterator
 from datetime import datetime
@@ -228,20 +229,28 @@ def read_ids(path: Path) -> tuple[str, ...]:
 
 def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -> str:
     """Enter a team into the rules; gives its token, which is shown once and stored nowhere."""
-    challenge, path = load_challenge(folder), Path(folder, RULES)
-    if name in challenge.teams:
-        raise UsageError(f"there is a team {name!r} already", where=path)
-    token = new_token()
-    team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
+    from neuco_core.fetch.cache import exclusive
+
+    path, token = Path(folder, RULES), new_token()
+    load_challenge(folder)
+    try:
+        msgspec.convert(name, TeamId)
+        team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"not a team: {error}", where=path, got=repr(name)) from error
     lines = [f"\n[teams.{name}]", f"title = {json.dumps(team.title, ensure_ascii=False)}", f'token = "{team.token}"']
     text = "\n".join([*lines, *(["host = true"] if host else [])]) + "\n"
-    before = path.read_bytes()
-    write_atomic(path, before.rstrip(b"\n") + b"\n" + text.encode())
-    try:
-        load_challenge(folder)
-    except NeucoError:
-        write_atomic(path, before)  # a name that is no id
-        raise
+    with exclusive(path.parent):  # two that add a team at once would lose one
+        if name in load_challenge(folder).teams:
+            raise UsageError(f"there is a team {name!r} already", where=path)
+        mode = stat.S_IMODE(path.stat().st_mode)  # hosts may have hidden the file from others
+        try:
+            whole = path.read_bytes().rstrip(b"\n") + b"\n" + text.encode()
+            tomllib.loads(whole.decode())
+        except ValueError as error:
+            raise SpecError(f"a title that TOML cannot hold: {error}", where=path) from error
+        write_atomic(path, whole)
+        path.chmod(mode)
     return token
 
 
