@@ -77,9 +77,18 @@ def audit(folder: Path, threads: int, as_json: bool) -> None:
         told = (lambda done, total: tell(done / total, "submissions")) if tell else None
         checks = prove(folder, threads=threads, told=told)
     if as_json:
-        echo_json([{"check": own.name, "ok": own.ok, "wrong": own.wrong, "about": own.about} for own in checks])
+        echo_json(
+            [
+                {"check": own.name, "ok": own.ok, "wrong": own.wrong, "about": own.about, "skipped": own.skipped}
+                for own in checks
+            ]
+        )
     else:
-        rows = [(own.name, "ok" if own.ok else "FAILED", clean(own.wrong or CHECKS[own.name])) for own in checks]
+        rows = [
+            (own.name, "FAILED" if own.wrong else "–" if own.skipped else "ok",
+             clean(own.wrong or own.skipped or CHECKS[own.name]))
+            for own in checks
+        ]  # fmt: skip
         click.echo(table(("check", "", "what"), rows))
     wrong = [own.name for own in checks if not own.ok]
     if wrong:

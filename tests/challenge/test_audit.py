@@ -58,6 +58,7 @@ BYTES = {
     "history": ("public/history-dev.json", b"alpha", b"alphb", "boards"),
     "reveal": ("public/reveal.json", b"rules", b"rulez", "boards"),
     "list": ("public/submissions.json", b"scored", b"scorec", "boards"),
+    "public rules": ("public/rules.json", b'"per_day": 3', b'"per_day": 9', "seal"),
 }  # fmt: skip
 
 
@@ -96,6 +97,39 @@ def test_an_edited_journal_is_seen(closed: Path, tmp_path: Path, edit: str, chec
     with sqlite3.connect(folder / "private/journal.sqlite3") as db:
         db.execute(edit)
     assert [own.name for own in audit(folder) if not own.ok][:1] == [check]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "check"),
+    [
+        ("public/reveal.json", "boards"),
+        ("public/board-dev.json", "boards"),
+        ("public/rules.json", "seal"),
+        ("public/seal.json", "seal"),
+        ("private/secrets.json", "seal"),
+        ("private/journal.sqlite3*", "boards"),
+        ("private/files/*/*", "files"),
+        ("private/registry/results/s000002/*.json", "records"),
+    ],
+)
+def test_a_file_that_is_gone_is_seen(closed: Path, tmp_path: Path, pattern: str, check: str) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(closed, folder)
+    for path in list(folder.glob(pattern))[: None if "sqlite" in pattern else 1]:
+        path.unlink()
+    assert [own.name for own in audit(folder) if not own.ok][:1] == [check]
+
+
+def test_boards_that_were_not_published_yet_are_not_said_to_be_right(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(closed, folder)
+    for path in [*folder.glob("public/board-*"), *folder.glob("public/history-*")]:
+        path.unlink()
+    (folder / "public/reveal.json").unlink()
+    assert [own.name for own in audit(folder) if not own.ok] == ["boards"]  # submissions.json is still there
+    (folder / "public/submissions.json").unlink()
+    last = audit(folder)[-1]
+    assert (last.name, last.ok, "not closed yet" in last.skipped) == ("boards", True, True)
 
 
 def test_a_challenge_closes_when_all_is_over(tmp_path: Path) -> None:
