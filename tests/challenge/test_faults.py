@@ -20,6 +20,7 @@ from neuco_core.challenge.rules import add_team, load_challenge
 from neuco_core.errors import DataError, NeucoError, SpecError, UsageError
 from neuco_core.fetch.transfer import TransientError
 from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
+from tests.command import neuco_here
 
 LEASE = """
 import os, sys
@@ -196,3 +197,14 @@ def test_what_is_no_team_changes_nothing(tmp_path: Path, name: str, title: str) 
     with pytest.raises(SpecError):
         add_team(folder, name, title)
     assert (folder / "challenge.toml").read_bytes() == before
+
+
+def test_a_host_at_the_terminal_is_told_when_a_phase_is_open(tmp_path: Path) -> None:
+    folder, file = make_challenge(tmp_path / "c"), embed(tmp_path / "x.npz", 1)
+    words = ("challenge", "submit", folder, file, "--team", "alpha", "--phase", "dev")
+    for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31")):
+        said = neuco_here(*words, *more)
+        assert said.code == 4
+        assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in said.err
+        assert "say when with --at" in said.err
+    assert neuco_here(*words, "--at", "2026-02-01T05:29:59+05:30").code == 0
