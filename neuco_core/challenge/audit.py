@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -54,14 +55,17 @@ class Check:
 def audit(folder: str | Path, *, threads: int | None = 1, told: Progress | None = None) -> list[Check]:
     """All checks, in their order; ``told`` hears how far it is.
 
-    If the seal is broken nothing else can be proved, and the list ends there.
+    If the seal is broken, or the journal, nothing else can be proved, and the list ends there.
     """
     try:
         host = Host(folder)
     except NeucoError as error:
         return [Check("seal", str(error))]
     with host:
-        found = host.journal.submissions()
+        try:
+            found = host.journal.submissions()
+        except (NeucoError, ValueError, sqlite3.Error) as error:
+            return [Check("seal"), Check("journal", f"it cannot be read: {error}")]
         about = counted(len(found), "submission")
         checks = [
             Check("seal", _public_rules(host)),

@@ -112,6 +112,8 @@ class Service:
         choice = CHOICES.get(request.query_params.get("public", ""))
         if choice is None:
             raise Problem(400, "public is true or false.")
+        if request.headers.get("content-type", "").lower().startswith("multipart/"):
+            raise Problem(400, "The body must be the file itself, not a form.")  # it could never be read
         length = request.headers.get("content-length", "")
         if length and int(length) > challenge.limits.bytes:  # h11 lets nothing but digits through
             raise Problem(413)
