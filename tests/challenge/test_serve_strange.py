@@ -23,7 +23,8 @@ from tests.challenge.conftest import LIMIT
 from tests.challenge.server import Server, open_challenge, read_all, serving
 
 TRICKS = ["..%2f..%2fprivate%2fsecrets.json", "..", "%2e%2e", "....//", "seal.json%00", "seal.json/", "Seal.json"]
-TRICKS += ["%00", "a" * 3000, quote("sëal.json"), "%ff%fe", "%u002e", "..\\private\\secrets.json", "link", "folder", ".half"]
+TRICKS += ["%00", "a" * 3000, quote("sëal.json"), "%ff%fe", "%u002e", "..\\private\\secrets.json", "link", "folder"]
+TRICKS += [".half"]
 
 
 @pytest.mark.parametrize("trick", TRICKS)
