@@ -22,8 +22,9 @@ from neuco_core.boards.kinds.challenge import BARRED, ranks
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
 from neuco_core.boards.replay import Snapshot, Standing, replay
 from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import Submission, is_visible
+from neuco_core.challenge.journal import Submission
 from neuco_core.challenge.rules import Challenge, Phase
+from neuco_core.challenge.ticks import is_visible
 from neuco_core.errors import DataError
 
 

@@ -14,10 +14,11 @@ from typing import Any
 from neuco_core.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import Upload, file_path
-from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, Submission, is_visible
+from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, Submission
 from neuco_core.challenge.outcome import MESSAGES, Outcome
 from neuco_core.challenge.rules import Challenge, load_challenge
 from neuco_core.challenge.seal import Secrets, check_seal, read_secrets
+from neuco_core.challenge.ticks import is_visible
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.records.model import Record

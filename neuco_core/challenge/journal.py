@@ -17,7 +17,7 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -313,29 +313,6 @@ def broken_link(submissions: list[Submission]) -> int | None:
             return place
         before = own.chain
     return None
-
-
-def whole_second(moment: datetime, tick: int) -> datetime:
-    """The first whole multiple of ``tick`` seconds after a moment."""
-    return datetime.fromtimestamp((moment.timestamp() // tick + 1) * tick, UTC)
-
-
-def is_visible(own: Submission, challenge: Challenge, now: datetime) -> bool:
-    """Whether a team may see the answer now. After the end of a phase no time can tell anything any more."""
-    at = visible_at(own, challenge.limits.tick)
-    return at is not None and (at <= now or challenge.phase(own.phase).end <= now)
-
-
-def visible_at(own: Submission, tick: int) -> datetime | None:
-    """When a team may see the answer: at the second tick after its receipt, or the next one after it was finished.
-
-    As long as evaluations take less than a tick this follows from the time of receipt alone, and tells nothing.
-    """
-    if own.finished is None:
-        return None
-    earliest = whole_second(datetime.fromisoformat(own.received), tick) + timedelta(seconds=tick)
-    finished = datetime.fromisoformat(own.finished)
-    return earliest if finished <= earliest else whole_second(finished, tick)
 
 
 def _submission(row: tuple[Any, ...]) -> Submission:
