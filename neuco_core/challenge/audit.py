@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import json
+import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from neuco_core.challenge.close import REVEAL, public_files
+from neuco_core.challenge.close import public_files
 from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import file_path
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import Submission, broken_link
+from neuco_core.challenge.seal import LARGEST, PUBLIC_RULES, public_rules
 from neuco_core.errors import NeucoError
+from neuco_core.files import read_limited
 from neuco_core.records.model import Record
 from neuco_core.text import counted, join_names
 
@@ -36,11 +40,12 @@ CHECKS = {
 
 @dataclass(frozen=True)
 class Check:
-    """A check by its name; what is wrong in words, or nothing."""
+    """A check by its name; what is wrong in words, or nothing; why it could not be made, or nothing."""
 
     name: str
     wrong: str = ""
     about: str = ""
+    skipped: str = ""
 
     @property
     def ok(self) -> bool:
@@ -50,17 +55,20 @@ class Check:
 def audit(folder: str | Path, *, threads: int | None = 1, told: Progress | None = None) -> list[Check]:
     """All checks, in their order; ``told`` hears how far it is.
 
-    If the seal is broken nothing else can be proved, and the list ends there.
+    If the seal is broken, or the journal, nothing else can be proved, and the list ends there.
     """
     try:
         host = Host(folder)
     except NeucoError as error:
         return [Check("seal", str(error))]
     with host:
-        found = host.journal.submissions()
+        try:
+            found = host.journal.submissions()
+        except (NeucoError, ValueError, sqlite3.Error) as error:
+            return [Check("seal"), Check("journal", f"it cannot be read: {error}")]
         about = counted(len(found), "submission")
         checks = [
-            Check("seal"),
+            Check("seal", _public_rules(host)),
             Check("journal", _journal(found), about),
             Check("quotas", _first(_quotas(host, found))),
         ]
@@ -69,8 +77,26 @@ def audit(folder: str | Path, *, threads: int | None = 1, told: Progress | None 
         checks.append(Check("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"))
         checks.append(Check("scores", _first(_scores(host, found, threads, told)), about))
         if all(check.ok for check in checks):
-            checks += [Check("answers", _first(_answers(host, scored))), Check("boards", _first(_boards(host)))]
+            checks += [Check("answers", _first(_answers(host, scored))), _boards(host)]
         return checks
+
+
+def _public_rules(host: Host) -> str:
+    path = host.challenge.published / PUBLIC_RULES
+    try:
+        published = json.loads(read_limited(path, LARGEST))
+    except (OSError, ValueError, NeucoError) as error:
+        return f"{path.name} cannot be read: {error}"
+    return "" if _is_of(published, public_rules(host.challenge)) else f"{path.name} is not what the rules say"
+
+
+def _is_of(published: Any, made: Any) -> bool:
+    """Whether all is the same, but for fields that neuco has learned since."""
+    if not (isinstance(published, dict) and isinstance(made, dict)):
+        return bool(published == made)
+    lacking = [made[name] for name in made.keys() - published.keys()]
+    known = all(name in made and _is_of(value, made[name]) for name, value in published.items())
+    return known and not any(isinstance(value, dict) for value in lacking)
 
 
 def _first(found: Iterator[str]) -> str:
@@ -86,6 +112,8 @@ def _quotas(host: Host, found: list[Submission]) -> Iterator[str]:
     counts: Counter[tuple[str, ...]] = Counter()
     for own in found:
         phase = host.challenge.phase(own.phase)
+        if own.team not in host.challenge.teams:
+            yield f"{own.name} is of {own.team!r}, which is no team of the rules"
         if not phase.open_at(datetime.fromisoformat(own.received)):
             yield f"{own.name} came while the phase was not open"
         if own.code not in ("format", "ids"):
@@ -154,9 +182,10 @@ def _answers(host: Host, scored: list[Submission]) -> Iterator[str]:
             rungs[place] = Rung(told["mean_q"], own.id, records)
 
 
-def _boards(host: Host) -> Iterator[str]:
-    if not (host.challenge.published / REVEAL).exists():
-        return  # not closed yet: nothing was published
-    for path, data in public_files(host).items():
-        if not path.exists() or path.read_bytes() != data:
-            yield f"{path.name} is not what follows from the submissions"
+def _boards(host: Host) -> Check:
+    files = public_files(host)
+    there = {path: path.read_bytes() for path in files if path.exists()}
+    if not there:
+        return Check("boards", skipped="the challenge is not closed yet, so nothing was published")
+    wrong = [path.name for path, data in files.items() if there.get(path) != data]
+    return Check("boards", _first(f"{name} is not what follows from the submissions" for name in wrong))

@@ -15,10 +15,10 @@ from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import Submission
 from neuco_core.challenge.rules import RULES, Challenge
 from neuco_core.challenge.seal import contents, read_secrets
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, UsageError
 from neuco_core.files import write_atomic
 from neuco_core.jsonio import dump
-from neuco_core.text import counted
+from neuco_core.text import counted, join_names
 
 REVEAL = "reveal.json"
 
@@ -35,8 +35,15 @@ def close(host: Host, *, now: datetime | None = None) -> list[Path]:
         hint = f"Run: neuco challenge evaluate {host.challenge.folder}"
         raise UsageError(f"{counted(len(waiting), 'submission')} not evaluated yet", hint=hint)
     files = public_files(host)
+    moved = [path.name for path, data in files.items() if path.exists() and path.read_bytes() != data]
+    if moved:
+        hint = "To publish what is true now, tell everybody why, remove them, and close again"
+        raise DataError(
+            f"published, and no longer true: {join_names(moved, 3)}", where=host.challenge.published, hint=hint
+        )
     for path, data in files.items():
         write_atomic(path, data)
+    host.journal.checkpoint()  # a server may run on, and the folder is copied for auditors now
     return list(files)
 
 

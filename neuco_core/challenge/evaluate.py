@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from neuco_core.challenge import memory
 from neuco_core.challenge.outcome import Code, Outcome
 from neuco_core.challenge.rules import Challenge, Limits
 from neuco_core.env import show_in_debug
@@ -103,7 +104,9 @@ def evaluate(
     Whatever the file is at fault for becomes an outcome; what is the hosts' fault is raised.
     """
     try:
-        embeddings = check(path, phase.ids, challenge.limits)
+        limits = challenge.limits
+        with memory.bounded(memory.most(limits.bytes, len(phase.ids), limits.dim)):
+            embeddings = check(path, phase.ids, limits)
     except FaultError as error:
         return Evaluation(Outcome(error.code, detail=str(error)))
     used = chosen(embeddings, phase.used)
@@ -159,6 +162,8 @@ def check(path: Path, ids: tuple[str, ...], limits: Limits) -> Embeddings:
     try:
         embeddings = read_embeddings(path, strict=True, dim=limits.dim)
     except (NeucoError, OSError, MemoryError, ValueError) as error:
+        if isinstance(error, MemoryError) or isinstance(error.__cause__, MemoryError):
+            raise FaultError("failed", "reading it takes too much memory") from error
         raise FaultError("format", f"not embeddings: {error}") from error
     largest = float(np.abs(embeddings.values).max())
     if largest > LARGEST_VALUE:

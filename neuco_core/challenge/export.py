@@ -22,7 +22,7 @@ from neuco_core.errors import UsageError
 from neuco_core.files import write_atomic
 
 METRIC = "mean_q"  # the one number that feedback has
-FILE_TYPES = ".csv, .parquet, .npz, .npy"
+FILE_TYPES = ".csv, .parquet, .npz"  # an NPY file has no ids
 LOGO = "logo.png"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,12 +14,13 @@ from typing import Any
 from neuco_core.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import Upload, file_path
-from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, RefusedError, Submission, is_visible
+from neuco_core.challenge.journal import JOURNAL, LEASE, Journal, RefusedError, Submission
 from neuco_core.challenge.outcome import MESSAGES, Outcome
 from neuco_core.challenge.rules import Challenge, load_challenge
 from neuco_core.challenge.seal import Secrets, check_seal, read_secrets
+from neuco_core.challenge.ticks import is_visible
 from neuco_core.env import show_in_debug
-from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_record, record_path, write_record
 
@@ -42,7 +44,8 @@ class Host:
         return Journal(self.challenge.private / JOURNAL)
 
     def close(self) -> None:
-        self.journal.close()
+        if "journal" in self.__dict__:  # who only evaluates opens none, and may not be able to
+            self.journal.close()
 
     def __enter__(self) -> Host:
         return self
@@ -104,14 +107,12 @@ class Host:
             raise PhaseError("the records do not say what they were made of", where=path)
         return found
 
-    def work(
-        self, *, only: int | None = None, seconds: float = LEASE, threads: int | None = 1, owner: str = ""
-    ) -> Submission | None:
+    def work(self, *, only: int | None = None, seconds: float = LEASE, threads: int | None = 1) -> Submission | None:
         """Evaluate the next submission that waits (or this one) to the end; None if there is nothing to do.
 
-        Workers may be killed at any time, and there may be any number of them. ``owner`` is for ``Journal.abandon``.
+        Workers may be killed at any time, and there may be any number of them.
         """
-        leased = self.journal.lease(self.challenge.limits.attempts, seconds=seconds, only=only, owner=owner)
+        leased = self.journal.lease(self.challenge.limits.attempts, seconds=seconds, only=only)
         if leased is None:
             return None
         try:
@@ -127,14 +128,14 @@ class Host:
     def settle(self, leased: Submission, found: Evaluation) -> Submission:
         """Keep what came of a leased submission: its records, the answer to the team, the state in the journal."""
         outcome, rung, records = found.outcome, None, found.records
-        if records:
-            rules, best = self.challenge.phase(leased.phase), self.rung(leased)
-            told, rung = feedback(rules, leased.id, records, best)
-            outcome = replace(outcome, feedback=told)
         try:
+            if records:
+                rules, best = self.challenge.phase(leased.phase), self.rung(leased)
+                told, rung = feedback(rules, leased.id, records, best)
+                outcome = replace(outcome, feedback=told)
             self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
-        except OSError:
-            self.journal.release(leased)  # a full disk is not the team's fault
+        except (NeucoError, OSError, sqlite3.Error):
+            self.journal.release(leased)  # a full disk, or a lost record, is not the team's fault
             raise
         return self.journal.get(leased.id)
 

@@ -4,9 +4,9 @@ WAL mode with ``synchronous=FULL``: what was committed survives kill -9 and a lo
 submission is entered in one transaction that locks out other writers, so no race can pass them. Each entry holds the
 hash of the one before (``chain``): none can be removed or changed later without being seen by whoever has a receipt.
 
-A worker *leases* a submission. A lease that ran out is taken over by the next worker; what the first one brings after
-that is not taken. The submissions of a team in a phase are leased one after the other, in their order, because the
-ladder's answer to one depends on those before.
+A worker *leases* a submission. A lease that ran out, or whose process is gone, is taken over by the next worker; what
+the first one brings after that is not taken. The submissions of a team in a phase are leased one after the other, in
+their order, because the ladder's answer to one depends on those before.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ import secrets
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from neuco_core.challenge.leases import Leases
 from neuco_core.challenge.outcome import MESSAGES, Code, Outcome
 from neuco_core.challenge.rules import Challenge
-from neuco_core.errors import NeucoError, UnknownIdError
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.jsonio import canonical
 
 JOURNAL = "journal.sqlite3"
@@ -114,15 +115,25 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        # isolation_level None: transactions begin and end where this file says so.
-        self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
-        self._db.execute("PRAGMA journal_mode=WAL")
-        self._db.execute("PRAGMA synchronous=FULL")
-        self._db.executescript(SCHEMA)
+        self._leases = Leases(self.path.parent / "leases")
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            # isolation_level None: transactions begin and end where this file says so.
+            self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=FULL")
+            self._db.executescript(SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            hint = "Its folder must be on a local disk and writable, also for those who only read"
+            raise DataError(f"the journal cannot be opened: {error}", where=self.path, hint=hint) from error
 
     def close(self) -> None:
+        self._leases.close()
         self._db.close()
+
+    def checkpoint(self) -> None:
+        """Bring all into the one file, so that a copy of it lacks nothing."""
+        self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def __enter__(self) -> Journal:
         return self
@@ -135,10 +146,11 @@ class Journal:
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield self._db
+            self._db.execute("COMMIT")
         except BaseException:
-            self._db.execute("ROLLBACK")
+            if self._db.in_transaction:  # SQLite has ended it by itself if the disk is full
+                self._db.execute("ROLLBACK")
             raise
-        self._db.execute("COMMIT")
 
     def enter(
         self,
@@ -196,7 +208,7 @@ class Journal:
         return found[0]
 
     def submissions(self, phase: str | None = None, team: str | None = None) -> list[Submission]:
-        """In the order of their receipt."""
+        """In the order in which they were entered; one that came by mail may have been received earlier."""
         where = "phase = coalesce(?, phase) AND team = coalesce(?, team) ORDER BY id"
         return self._select(where, phase, team)
 
@@ -205,17 +217,11 @@ class Journal:
         return [_submission(row) for row in rows]
 
     def lease(
-        self,
-        attempts: int,
-        *,
-        seconds: float = LEASE,
-        now: float | None = None,
-        only: int | None = None,
-        owner: str = "",
+        self, attempts: int, *, seconds: float = LEASE, now: float | None = None, only: int | None = None
     ) -> Submission | None:
         """The next submission to evaluate (or the one asked for), which is this worker's for some seconds.
 
-        One that as many workers as ``attempts`` died of has failed. ``owner`` is for ``abandon``.
+        One that as many workers as ``attempts`` died of has failed.
         """
         moment = now if now is not None else datetime.now(UTC).timestamp()
         free = """(state = 'received' OR (state = 'running' AND leased_until < ?)) AND id = coalesce(?, id)
@@ -223,17 +229,20 @@ class Journal:
                 AND earlier.phase = submissions.phase AND earlier.id < submissions.id
                 AND earlier.state IN ('received', 'running')) ORDER BY id LIMIT 1"""
         with self._transaction() as db:
+            dead = [(own.id,) for own in self._select("state = 'running'") if not self._leases.held(own.lease or "")]
+            db.executemany("UPDATE submissions SET leased_until = -1 WHERE id = ?", dead)
             while found := self._select(free, moment, only):
                 taken = found[0]
                 if taken.attempts >= attempts:
                     given_up = Outcome("failed", detail=f"given up after {taken.attempts} workers died of it")
                     self._finish(taken.id, given_up)
                     continue
-                own = (owner + secrets.token_hex(16), moment + seconds, taken.id)
+                lease = secrets.token_hex(16)
+                self._leases.take(lease)
                 db.execute(
                     "UPDATE submissions SET state = 'running', attempts = attempts + 1, lease = ?, leased_until = ? "
                     "WHERE id = ?",
-                    own,
+                    (lease, moment + seconds, taken.id),
                 )
                 return self.get(taken.id)
         return None
@@ -248,27 +257,26 @@ class Journal:
         """
         with self._transaction():
             now = self.get(leased.id)
-            if now.state != "running" or now.lease != leased.lease:
-                return False
-            self._finish(leased.id, outcome, keep() if keep else None, rung)
-            return True
+            ours = now.state == "running" and now.lease == leased.lease
+            if ours:
+                self._finish(leased.id, outcome, keep() if keep else None, rung)
+        self.abandon(leased)
+        return ours
 
     def release(self, leased: Submission) -> None:
         """Give a lease back without an outcome: the fault was the hosts', and the attempt does not count."""
-        self._db.execute(
-            "UPDATE submissions SET state = 'received', attempts = attempts - 1, lease = NULL, leased_until = NULL "
-            "WHERE id = ? AND lease = ? AND state = 'running'",
-            (leased.id, leased.lease),
-        )
+        try:
+            self._db.execute(
+                "UPDATE submissions SET state = 'received', attempts = attempts - 1, lease = NULL, leased_until = NULL "
+                "WHERE id = ? AND lease = ? AND state = 'running'",
+                (leased.id, leased.lease),
+            )
+        finally:
+            self.abandon(leased)
 
-    def abandon(self, owner: str) -> int:
-        """End the leases of a worker that is known to be dead: the next one may take over at once. Attempts count.
-
-        ``owner`` is what its leases begin with; a whole lease will do.
-        """
-        mine = "state = 'running' AND substr(lease, 1, ?) = ?"
-        ended = f"UPDATE submissions SET leased_until = 0 WHERE {mine}"  # noqa: S608
-        return self._db.execute(ended, (len(owner), owner)).rowcount
+    def abandon(self, leased: Submission) -> None:
+        """Hold a lease no longer. If there is no outcome, the next worker may take over at once; the attempt counts."""
+        self._leases.drop(leased.lease or "")
 
     def _finish(self, number: int, outcome: Outcome, records: str | None = None, rung: int | None = None) -> None:
         state = "scored" if outcome.finished else "failed"
@@ -282,11 +290,13 @@ class Journal:
 
     def retry(self, number: int) -> None:
         """Have a failed submission evaluated again: for hosts, when the fault was theirs."""
-        self._db.execute(
+        changed = self._db.execute(
             "UPDATE submissions SET state = 'received', attempts = 0, finished = NULL, place = NULL, code = NULL "
             "WHERE id = ? AND state = 'failed'",
             (number,),
         )
+        if not changed.rowcount:
+            raise UsageError("not to be tried again", expected="one that failed", got=self.get(number).state)
 
 
 def link(before: str, values: tuple[Any, ...]) -> str:
@@ -303,29 +313,6 @@ def broken_link(submissions: list[Submission]) -> int | None:
             return place
         before = own.chain
     return None
-
-
-def whole_second(moment: datetime, tick: int) -> datetime:
-    """The first whole multiple of ``tick`` seconds after a moment."""
-    return datetime.fromtimestamp((moment.timestamp() // tick + 1) * tick, UTC)
-
-
-def is_visible(own: Submission, challenge: Challenge, now: datetime) -> bool:
-    """Whether a team may see the answer now. After the end of a phase no time can tell anything any more."""
-    at = visible_at(own, challenge.limits.tick)
-    return at is not None and (at <= now or challenge.phase(own.phase).end <= now)
-
-
-def visible_at(own: Submission, tick: int) -> datetime | None:
-    """When a team may see the answer: at the second tick after its receipt, or the next one after it was finished.
-
-    As long as evaluations take less than a tick this follows from the time of receipt alone, and tells nothing.
-    """
-    if own.finished is None:
-        return None
-    earliest = whole_second(datetime.fromisoformat(own.received), tick) + timedelta(seconds=tick)
-    finished = datetime.fromisoformat(own.finished)
-    return earliest if finished <= earliest else whole_second(finished, tick)
 
 
 def _submission(row: tuple[Any, ...]) -> Submission:

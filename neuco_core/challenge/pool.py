@@ -56,16 +56,13 @@ def workers(engine: str, jobs: int) -> Iterator[Executor]:
             client.cluster.close()
 
 
-def work_on(host: Host, pool: Executor, jobs: int, *, seconds: float = LEASE, owner: str = "") -> Iterator[Submission]:
-    """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its outcome.
-
-    ``owner`` is for ``Journal.abandon``.
-    """
+def work_on(host: Host, pool: Executor, jobs: int, *, seconds: float = LEASE) -> Iterator[Submission]:
+    """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its outcome."""
     under_way: dict[Future[Evaluation], Submission] = {}
     most = host.challenge.limits.attempts
     try:
         while True:
-            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds, owner=owner)):
+            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds)):
                 under_way[pool.submit(evaluate_there, host.challenge.folder, leased)] = leased
             if not under_way:
                 return
@@ -86,5 +83,5 @@ def _found(host: Host, future: Future[Evaluation], leased: Submission) -> Evalua
         raise
     except Exception:
         # Whether the file killed the worker or something else did, nobody knows.
-        host.journal.abandon(str(leased.lease))
+        host.journal.abandon(leased)
         raise

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
-from neuco_core.challenge.journal import Submission, is_visible, stamp
+from neuco_core.challenge.journal import Submission, stamp
 from neuco_core.challenge.rules import Challenge
+from neuco_core.challenge.ticks import is_visible
 
 UNREAD = ("format", "ids")  # codes of files that cost no quota
 

@@ -22,6 +22,7 @@ from neuco_core.jsonio import canonical, dump, hashed
 
 SECRETS = "secrets.json"
 SEAL = "seal.json"
+PUBLIC_RULES = "rules.json"
 LARGEST = 10_000_000
 T = TypeVar("T")
 
@@ -73,10 +74,14 @@ def seal(challenge: Challenge) -> Seal:
     made = Seal(challenge.id, {name: commitment(own.salts[name], content) for name, content in found.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
     _write_private(path, dump(msgspec.to_builtins(own)))
-    public = {name: value for name, value in challenge.public().items() if name != "teams"}
-    write_atomic(challenge.published / "rules.json", dump(public))
+    write_atomic(challenge.published / PUBLIC_RULES, dump(public_rules(challenge)))
     write_atomic(challenge.published / SEAL, dump(msgspec.to_builtins(made)))
     return made
+
+
+def public_rules(challenge: Challenge) -> dict[str, Any]:
+    """What of the rules is published with the seal: teams may still join."""
+    return {name: value for name, value in challenge.public().items() if name != "teams"}
 
 
 def _write_private(path: Path, data: bytes) -> None:

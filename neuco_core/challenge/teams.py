@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 import secrets
+import stat
+import tomllib
 from pathlib import Path
 
 import msgspec
 
 from neuco_core.challenge.rules import RULES, TEAM_ID, Team, load_challenge, token_hash
-from neuco_core.errors import NeucoError, SpecError, UsageError
+from neuco_core.errors import SpecError, UsageError
 from neuco_core.fetch.cache import exclusive
 from neuco_core.files import write_atomic
 
@@ -34,13 +36,7 @@ def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -
             raise SpecError("bad title of a team", expected="1 to 200 characters", got=f"{len(title)}") from error
         shown = json.dumps(team.title, ensure_ascii=False)
         lines = [f"\n[teams.{name}]", f"title = {shown}", f'token = "{team.token}"', *(["host = true"] if host else [])]
-        before = path.read_bytes()
-        write_atomic(path, before.rstrip(b"\n") + b"\n" + "\n".join(lines).encode() + b"\n")
-        try:
-            load_challenge(folder)
-        except NeucoError:
-            write_atomic(path, before)  # a title that TOML cannot hold
-            raise
+        _write(path, path.read_bytes().rstrip(b"\n") + b"\n" + "\n".join(lines).encode() + b"\n")
     return token
 
 
@@ -50,8 +46,18 @@ def renew_token(folder: str | Path, name: str) -> str:
     load_challenge(folder)
     with exclusive(Path(folder)):
         old, token = load_challenge(folder).team(name).token, new_token()
-        write_atomic(path, path.read_bytes().replace(old.encode(), token_hash(token).encode()))
+        _write(path, path.read_bytes().replace(old.encode(), token_hash(token).encode()))
     return token
+
+
+def _write(path: Path, whole: bytes) -> None:
+    try:
+        tomllib.loads(whole.decode())
+    except ValueError as error:
+        raise SpecError(f"a title that TOML cannot hold: {error}", where=path) from error
+    mode = stat.S_IMODE(path.stat().st_mode)  # hosts may have hidden the file from others
+    write_atomic(path, whole)
+    path.chmod(mode)
 
 
 def new_token() -> str:

@@ -1,14 +1,13 @@
 """Processes that evaluate what waits, or have dask do it: started anew when they die, and gone when the server is.
 
-A worker that was killed leaves its submission leased. Its keeper knows that it is dead and ends the lease, so that the
-next worker takes the submission at once; the attempt counts, for the file may be what killed it.
+The submission of a worker that was killed is taken by the next one at once (``journal``); the attempt counts, for the
+file may be what killed it.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import secrets
 import signal
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from pathlib import Path
 from types import FrameType
 
 from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import JOURNAL, Journal
 from neuco_core.challenge.pool import work_on, workers
 from neuco_core.errors import NeucoError
 
@@ -35,10 +33,10 @@ class Worker:
     def __init__(self, folder: Path, engine: str, jobs: int) -> None:
         self._folder, self._engine, self._jobs = folder, engine, jobs
         self._process: subprocess.Popen[bytes] | None = None
-        self._owner, self._begun, self._next, self._pause = "", 0.0, 0.0, 1.0
+        self._begun, self._next, self._pause = 0.0, 0.0, 1.0
 
     def look(self, now: float) -> None:
-        """Start the process if it is time, and see to what a dead one left."""
+        """Start the process if it is time."""
         if self._process is None:
             if now >= self._next:
                 self._start(now)
@@ -47,19 +45,13 @@ class Worker:
             self._pause = 1.0 if now - self._begun > GOOD_LIFE else min(2 * self._pause, LONGEST_PAUSE)
             self._next = now + self._pause
             log.error("a worker ended with %d; the next one starts in %.0f s", code, self._pause)
-            self._free()
 
     def _start(self, now: float) -> None:
-        self._owner, self._begun = secrets.token_hex(8), now
-        own = (str(self._folder), self._owner, str(os.getpid()), self._engine, str(self._jobs))
+        self._begun = now
+        own = (str(self._folder), str(os.getpid()), self._engine, str(self._jobs))
         # In a group of its own: Ctrl-C is for the server, which then ends its workers.
         command = [sys.executable, "-m", __name__, *own]
         self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
-
-    def _free(self) -> None:
-        with Journal(self._folder / "private" / JOURNAL) as journal:
-            if count := journal.abandon(self._owner):
-                log.error("%d submission of the dead worker waits again", count)
 
     def stop(self) -> None:
         if self._process is not None:
@@ -73,7 +65,6 @@ class Worker:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._free()
 
 
 class Workers:
@@ -90,7 +81,7 @@ class Workers:
             for worker in self._own:
                 try:
                     worker.look(time.monotonic())
-                except Exception:  # a journal that is locked, no memory for a process: it is tried again
+                except Exception:  # no memory for a process: it is tried again
                     log.exception("a worker could not be looked after")
             self._stop.wait(POLL)
 
@@ -108,15 +99,15 @@ class Workers:
             worker.wait(end - time.monotonic())
 
 
-def work(folder: Path, owner: str, parent: int, engine: str, jobs: int) -> None:
+def work(folder: Path, parent: int, engine: str, jobs: int) -> None:
     """Evaluate what comes until the server is gone. A fault of the hosts' ends the process: it is started anew."""
     with Host(folder) as host, ExitStack() as stack:
         pool = None if engine == "local" else stack.enter_context(workers(engine, jobs))
         while os.getppid() == parent:
             if pool is not None:
-                for _ in work_on(host, pool, jobs, owner=owner):
+                for _ in work_on(host, pool, jobs):
                     pass
-            elif host.work(owner=owner) is not None:
+            elif host.work() is not None:
                 continue
             time.sleep(POLL)
 
@@ -131,12 +122,12 @@ def _first_to_die() -> None:
         Path("/proc/self/oom_score_adj").write_text("1000")
 
 
-def main(folder: str, owner: str, parent: str, engine: str, jobs: str) -> None:
+def main(folder: str, parent: str, engine: str, jobs: str) -> None:
     signal.signal(signal.SIGTERM, _end)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _first_to_die()
     try:
-        work(Path(folder), owner, int(parent), engine, int(jobs))
+        work(Path(folder), int(parent), engine, int(jobs))
     except (NeucoError, OSError) as error:
         sys.exit(f"neuco: a worker stopped: {error}")
 

@@ -80,9 +80,11 @@ def audit(folder: Path, threads: int, as_json: bool) -> None:
         told = (lambda done, total: tell(done / total, "submissions")) if tell else None
         checks = prove(folder, threads=threads, told=told)
     if as_json:
-        echo_json([{"check": own.name, "ok": own.ok, "wrong": own.wrong, "about": own.about} for own in checks])
+        named = ("wrong", "about", "skipped")
+        echo_json([{"check": own.name, "ok": own.ok} | {name: getattr(own, name) for name in named} for own in checks])
     else:
-        rows = [(own.name, "ok" if own.ok else "FAILED", clean(own.wrong or CHECKS[own.name])) for own in checks]
+        marks = {own.name: "FAILED" if own.wrong else "–" if own.skipped else "ok" for own in checks}
+        rows = [(own.name, marks[own.name], clean(own.wrong or own.skipped or CHECKS[own.name])) for own in checks]
         click.echo(table(("check", "", "what"), rows))
     wrong = [own.name for own in checks if not own.ok]
     if wrong:

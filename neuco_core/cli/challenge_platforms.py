@@ -46,7 +46,7 @@ def worker(
 ) -> None:
     """Evaluate what teams submit on EvalAI. The token of a host is read from the variable EVALAI_TOKEN.
 
-    Each submission is answered once, also if workers are killed or several of them run. They share DIR.
+    Each submission is answered once, also if workers are killed or several run on this machine. They share DIR.
     """
     from neuco_core.challenge.evalai.account import FILES, Account
     from neuco_core.challenge.evalai.bridge import Bridge

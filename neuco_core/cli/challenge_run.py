@@ -51,9 +51,20 @@ def check(file: Path, ids: Path, dim: int, size: int) -> None:
 def submit(folder: Path, file: Path, team: str, phase: str, at: str | None, private: bool) -> None:
     """Enter FILE as a submission. It is stored and in the journal when this ends; `evaluate` scores it."""
     from neuco_core.challenge.host import Host
+    from neuco_core.challenge.journal import RefusedError
+    from neuco_core.errors import DataError
 
+    moment = _moment(at)
     with Host(folder) as host:
-        own = host.submit(team, phase, file, public=not private, now=_moment(at))
+        try:
+            own = host.submit(team, phase, file, public=not private, now=moment)
+        except RefusedError as error:
+            if error.code != "closed":
+                raise
+            rules = host.challenge.phase(phase)  # a host at a terminal may know more than a team
+            expected, got = f"a time from {rules.start} to before {rules.end}", moment or datetime.now(UTC)
+            hint = "If the file was received in that time, say when with --at"
+            raise DataError(f"phase {phase} is not open", expected=expected, got=f"{got:%F %T%z}", hint=hint) from error
         click.echo(f"submission {own.id}, {own.state}; receipt {own.chain}")
 
 

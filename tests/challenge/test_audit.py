@@ -11,7 +11,7 @@ import pytest
 from neuco_core.challenge.audit import CHECKS, audit
 from neuco_core.challenge.close import close
 from neuco_core.challenge.host import Host
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, UsageError
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.simulation import bad_file, simulate
 
@@ -58,6 +58,7 @@ BYTES = {
     "history": ("public/history-dev.json", b"alpha", b"alphb", "boards"),
     "reveal": ("public/reveal.json", b"rules", b"rulez", "boards"),
     "list": ("public/submissions.json", b"scored", b"scorec", "boards"),
+    "public rules": ("public/rules.json", b'"per_day": 3', b'"per_day": 9', "seal"),
 }  # fmt: skip
 
 
@@ -88,6 +89,7 @@ def test_one_changed_byte_is_seen(closed: Path, tmp_path: Path, what: str) -> No
         ("""UPDATE submissions SET feedback = '{"mean_q": 99.0}' WHERE id = 2""", "answers"),
         ("UPDATE submissions SET rung = 1 WHERE id = 3", "answers"),
         ("UPDATE submissions SET state = 'failed', code = 'format' WHERE id = 2", "scores"),
+        ("UPDATE submissions SET feedback = '{' WHERE id = 2", "journal"),
     ],
 )
 def test_an_edited_journal_is_seen(closed: Path, tmp_path: Path, edit: str, check: str) -> None:
@@ -95,7 +97,49 @@ def test_an_edited_journal_is_seen(closed: Path, tmp_path: Path, edit: str, chec
     shutil.copytree(closed, folder)
     with sqlite3.connect(folder / "private/journal.sqlite3") as db:
         db.execute(edit)
+    db.close()
     assert [own.name for own in audit(folder) if not own.ok][:1] == [check]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "check"),
+    [
+        ("public/reveal.json", "boards"),
+        ("public/board-dev.json", "boards"),
+        ("public/rules.json", "seal"),
+        ("public/seal.json", "seal"),
+        ("private/secrets.json", "seal"),
+        ("private/journal.sqlite3*", "boards"),
+        ("private/files/*/*", "files"),
+        ("private/registry/results/s000002/*.json", "records"),
+    ],
+)
+def test_a_file_that_is_gone_is_seen(closed: Path, tmp_path: Path, pattern: str, check: str) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(closed, folder)
+    for path in list(folder.glob(pattern))[: None if "sqlite" in pattern else 1]:
+        path.unlink()
+    assert [own.name for own in audit(folder) if not own.ok][:1] == [check]
+
+
+def test_a_journal_that_was_cut_is_seen(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(closed, folder)
+    path = folder / "private/journal.sqlite3"
+    path.write_bytes(path.read_bytes()[:6000])
+    assert [own.name for own in audit(folder) if not own.ok] == ["journal"]
+
+
+def test_boards_that_were_not_published_yet_are_not_said_to_be_right(closed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    shutil.copytree(closed, folder)
+    for path in [*folder.glob("public/board-*"), *folder.glob("public/history-*")]:
+        path.unlink()
+    (folder / "public/reveal.json").unlink()
+    assert [own.name for own in audit(folder) if not own.ok] == ["boards"]  # submissions.json is still there
+    (folder / "public/submissions.json").unlink()
+    last = audit(folder)[-1]
+    assert (last.name, last.ok, "not closed yet" in last.skipped) == ("boards", True, True)
 
 
 def test_a_challenge_closes_when_all_is_over(tmp_path: Path) -> None:
@@ -108,4 +152,10 @@ def test_a_challenge_closes_when_all_is_over(tmp_path: Path) -> None:
         host.work_all()
         files = close(host)
         before = [path.read_bytes() for path in files]
+        files[-1].unlink()  # as after a kill in the middle
         assert [path.read_bytes() for path in close(host)] == before
+        host.submit("beta", "dev", embed(tmp_path / "y.npz", 1, 1), now=DEV)  # "received" long ago
+        host.work_all()
+        with pytest.raises(DataError, match="published, and no longer true: reveal"):
+            close(host)
+        assert [path.read_bytes() for path in files] == before

@@ -10,9 +10,11 @@ import pytest
 
 from neuco_core.boards.replay import Snapshot, Standing, replay
 from neuco_core.boards.stats.ranking import rank
+from neuco_core.challenge.audit import audit
 from neuco_core.challenge.board import final_board, history, live_board
 from neuco_core.challenge.feedback import mean_q, standard_error
 from neuco_core.challenge.host import Host
+from neuco_core.errors import DataError
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 
 TEAMS = ("alpha", "beta", "gamma", "base")
@@ -73,6 +75,56 @@ def test_the_open_board_shows_what_teams_were_told(host: Host) -> None:
         if own.public:
             told[own.team] = own.feedback["mean_q"]
     assert shown == told
+
+
+def test_the_open_board_ranks_by_what_was_told_alone(tmp_path: Path) -> None:
+    """Else two teams of one person could see which of two files is better, where both are told the same number."""
+    rounded = {"k = 4": 'k = 4\nfeedback = "rounded"\ndigits = 0\nfloor = 1000.0'}
+    with Host(make_challenge(tmp_path / "c", rounded)) as own:
+        own.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.50), now=DEV)
+        own.submit("beta", "dev", embed(tmp_path / "b.npz", 0.45), now=DEV)
+        own.work_all()
+        exact = [one.mean_q for one in own.journal.submissions()]
+        assert exact[0] != exact[1]
+        assert [(row.rank, row.values["mean_q"]) for row in live_board(own, "dev").rows] == [(1, 1000.0), (1, 1000.0)]
+        assert [version.ranks for version in history(own, "dev", final=False)][-1] == {"alpha": 1, "beta": 1}
+        assert {row.rank for row in final_board(own, "dev").rows} == {1, 2}
+
+
+def test_the_time_of_receipt_says_which_is_the_last(tmp_path: Path) -> None:
+    """What came by mail, or late from EvalAI's queue, is entered after what came later."""
+    with Host(make_challenge(tmp_path / "c")) as own:
+        own.submit("alpha", "dev", embed(tmp_path / "late.npz", 2.0), now=DEV + timedelta(hours=2))
+        own.submit("alpha", "dev", embed(tmp_path / "early.npz", 0.1), now=DEV)
+        own.work_all()
+        (row,) = final_board(own, "dev").rows
+        late, early = own.journal.submissions()
+        assert row.cells["height"].values["q"] == pytest.approx(late.scores["height"])
+        assert row.values["mean_q"] == pytest.approx(early.mean_q)
+        times = [version.at for version in history(own, "dev", final=True)]
+        assert times == sorted(times)
+
+
+def test_a_team_that_was_removed_is_named(tmp_path: Path) -> None:
+    folder = make_challenge(tmp_path / "c")
+    with Host(folder) as own:
+        own.submit("beta", "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
+        own.work_all()
+    rules = folder / "challenge.toml"
+    rules.write_text(rules.read_text().partition("\n[teams.beta]")[0])
+    with Host(folder) as own, pytest.raises(DataError, match="team 'beta' has submissions and is not in the rules"):
+        live_board(own, "dev")
+    assert [(one.name, "'beta'" in one.wrong) for one in audit(folder) if not one.ok] == [("quotas", True)]
+
+
+def test_a_board_without_feedback_has_no_history_before_the_end(tmp_path: Path) -> None:
+    hidden = {"k = 4": 'k = 4\nfeedback = "none"\nvisible = false'}
+    with Host(make_challenge(tmp_path / "c", hidden)) as own:
+        own.submit("alpha", "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
+        own.work_all()
+        with pytest.raises(DataError, match="not shown before its end"):
+            history(own, "dev", final=False)
+        assert history(own, "dev", final=True)[-1].ranks == {"alpha": 1}
 
 
 def test_a_standard_error_is_that_of_differences_over_seeds(host: Host) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from neuco_core.challenge.board import live_board
 from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import visible_at
 from neuco_core.challenge.outcome import MESSAGES
+from neuco_core.challenge.ticks import visible_at
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from tests.challenge.parts import DEV, IDS, embed, labelled, make_challenge, truth

@@ -95,6 +95,8 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert (answer.status, answer.json) == (403, {"error": MESSAGES["closed"]})
     assert [own for own in server.journal() if own.phase == "test"] == []
     assert server.put(b"").json == {"error": "The file is empty."}
+    form = server.put(b"--b\r\n", headers={"Content-Type": "multipart/form-data; boundary=b"})
+    assert (form.status, form.json) == (400, {"error": "The body must be the file itself, not a form."})
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
 
 

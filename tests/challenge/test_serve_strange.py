@@ -24,6 +24,7 @@ from tests.challenge.server import Server, open_challenge, read_all, serving
 
 TRICKS = ["..%2f..%2fprivate%2fsecrets.json", "..", "%2e%2e", "....//", "seal.json%00", "seal.json/", "Seal.json"]
 TRICKS += ["%00", "a" * 3000, quote("sëal.json"), "%ff%fe", "%u002e", "..\\private\\secrets.json", "link", "folder"]
+TRICKS += [".half"]
 
 
 @pytest.mark.parametrize("trick", TRICKS)
@@ -31,6 +32,7 @@ def test_names_are_no_paths(server: Server, trick: str) -> None:
     link, folder = server.folder / "public/link", server.folder / "public/folder"
     if not folder.exists():
         folder.mkdir()
+        (server.folder / "public/.half").write_text("{")  # as while a file is written
         link.symlink_to(server.folder / "private/secrets.json")
     for path in (f"/files/{trick}", f"/api/phases/{trick}/board", f"/assets/{trick}", f"/{trick}"):
         answer = server.ask("GET", path)

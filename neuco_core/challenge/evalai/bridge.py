@@ -6,20 +6,18 @@ is thrown away: such a team submits on EvalAI only.
 
 from __future__ import annotations
 
+import sqlite3
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import cast
 
 from neuco_core.challenge.evalai.worker import Job
-from neuco_core.challenge.evaluate import PhaseError
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import RefusedError
 from neuco_core.challenge.outcome import Code, Outcome
-from neuco_core.challenge.rules import load_challenge
 from neuco_core.challenge.teams import add_team
-from neuco_core.errors import SpecError, UnknownIdError
-from neuco_core.fetch.cache import exclusive
+from neuco_core.errors import NeucoError, SpecError, UsageError
 from neuco_core.fetch.transfer import TransientError
 
 PAUSE = 0.5  # seconds between two looks at a submission that another worker has
@@ -40,7 +38,7 @@ class Bridge:
             return self._evaluate(job, path)
         except RefusedError as error:
             return Outcome(error.code)
-        except (PhaseError, OSError, UnknownIdError) as error:
+        except (NeucoError, OSError, sqlite3.Error) as error:  # what is wrong with a file is an outcome, not an error
             what = f"it cannot be evaluated here ({type(error).__name__})"
             raise TransientError(what, hint=f"See why with: neuco challenge evaluate {self.folder}") from error
 
@@ -62,9 +60,8 @@ class Bridge:
     def _team(self, job: Job) -> str:
         name = f"evalai-{job.team}"
         if name not in self.host.challenge.teams:
-            with exclusive(self.host.challenge.private / "evalai"):
-                if name not in load_challenge(self.folder).teams:
-                    self._add(name, job.team_name)
+            with suppress(UsageError):  # another worker was first
+                self._add(name, job.team_name)
             with closing(self.host):
                 self.host = Host(self.folder)
         return name

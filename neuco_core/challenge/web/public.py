@@ -43,10 +43,11 @@ def facts(challenge: Challenge) -> dict[str, Any]:
 
 
 def _files(challenge: Challenge) -> dict[str, str]:
-    """Name → path of each published file: regular ones, neither links nor folders."""
+    """Name → path of each published file: regular ones, neither links nor folders, nor hidden ones, half written."""
     try:
         with os.scandir(challenge.published) as entries:
-            return {own.name: own.path for own in entries if own.is_file(follow_symlinks=False)}
+            seen = [own for own in entries if not own.name.startswith(".") and own.is_file(follow_symlinks=False)]
+            return {own.name: own.path for own in seen}
     except FileNotFoundError:
         return {}
 
