@@ -93,7 +93,7 @@ def open_table(source: str, least: int) -> Table:
 def _unfiltered(source: str) -> Table:
     from neuco_core.capabilities.paper import NAME, fetch_paper
     from neuco_core.capabilities.read import from_board, read_table
-    from neuco_core.cli.leaderboard import one_board
+    from neuco_core.cli.leaderboard_show import one_board
 
     path = Path(source)
     if path.is_file() or path.suffix.lower() == ".csv":
