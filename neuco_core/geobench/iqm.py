@@ -37,11 +37,6 @@ def iqm(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def sem(values: np.ndarray) -> float:
-    """The standard error of a mean."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-
-
 def official_replicates(values: Values, replicates: int = REPLICATES) -> dict[str, np.ndarray]:
     """By row, the pooled IQM of each resample, with the very draws of the leaderboard.
 
