@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_core.files import read_limited
+from neuco_core.jsonio import read_strictly
 from neuco_core.paths import PACKAGE, layers, registry_dir
 
 GEOBENCH = "geobench-2-v1"
@@ -56,10 +56,7 @@ def folders(registry: Path | None = None) -> list[Path]:
 
 
 def read_normaliser(path: Path) -> Normaliser:
-    try:
-        found = msgspec.json.decode(read_limited(path, LARGEST), type=Normaliser)
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
-        raise DataError(f"not a normaliser: {error}", where=path) from error
+    found = read_strictly(path, Normaliser, "a normaliser", most=LARGEST)
     if found.id != path.stem:
         raise DataError("bad id", where=path, expected="the name of the file", got=repr(found.id))
     return found
