@@ -50,9 +50,9 @@ def made_of(name: str, scores: Mapping[str, Sequence[float]], base: Sequence[str
     return Normaliser(name, ends, tuple(base), source)
 
 
-def folders(registry: Path | None = None) -> list[Path]:
+def folders() -> list[Path]:
     """Where normalisers are: in the registry, and those that came with neuco."""
-    return [*(layer / "normalisers" for layer in layers(registry or registry_dir())), SHIPPED]
+    return [*(layer / "normalisers" for layer in layers(registry_dir())), SHIPPED]
 
 
 def read_normaliser(path: Path) -> Normaliser:
@@ -62,8 +62,8 @@ def read_normaliser(path: Path) -> Normaliser:
     return found
 
 
-def load_normaliser(name: str, registry: Path | None = None) -> Normaliser:
-    known = {path.stem: path for folder in reversed(folders(registry)) for path in folder.glob("*.json")}
+def load_normaliser(name: str) -> Normaliser:
+    known = {path.stem: path for folder in reversed(folders()) for path in folder.glob("*.json")}
     if name not in known:
         raise UnknownIdError("normaliser", name, known)
     return read_normaliser(known[name])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.geobench.facts import CAPABILITIES
-from neuco_core.geobench.iqm import OURS, Score, official_replicates, score
+from neuco_core.geobench.iqm import Score, official_replicates, score
 from neuco_core.geobench.normaliser import Normaliser
 from neuco_core.geobench.submission import Submission
 
@@ -26,7 +26,6 @@ def capability_table(
     submission: Submission,
     normaliser: Normaliser,
     capabilities: Mapping[str, tuple[str, ...]] = CAPABILITIES,
-    replicates: int = OURS,
 ) -> dict[str, dict[str, Pair]]:
     """By backbone and capability; a backbone that lacks a dataset of a capability has no score for it."""
     values = {key: normaliser(key[1], scores) for key, scores in submission.scores().items()}
@@ -37,7 +36,7 @@ def capability_table(
         for backbone in submission.backbones:
             keys = [(backbone, dataset) for dataset in datasets]
             if all(key in inside for key in keys):
-                ours = score([inside[key].tolist() for key in keys], names=datasets, replicates=replicates)
+                ours = score([inside[key].tolist() for key in keys], names=datasets)
                 own = theirs[backbone]
                 error = float(own.std(ddof=1) / np.sqrt(len(own)))
                 table[backbone][capability] = Pair(float(own.mean()), error, ours)
