@@ -27,7 +27,7 @@ from neuco_core.capabilities.predictor import Predictor
 from neuco_core.capabilities.read import from_board
 from neuco_core.capabilities.suggest import pick
 from neuco_core.capabilities.table import Table
-from neuco_core.cli.leaderboard import one_board
+from neuco_core.cli.leaderboard_show import one_board
 from neuco_core.figures import blank, save
 
 AGREED = 0.9

@@ -13,7 +13,7 @@ from neuco_core.errors import NeucoError
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.specs import Suite
-from neuco_core.text import counted, one_line
+from neuco_core.text import counted, join_names, one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
@@ -45,9 +45,9 @@ def render(report: Report, records: Sequence[Record], registry: Path, judges: Se
     judges = judges or report.core
     parts = [MARK, _headline(report, bool(judges))]
     if judges:
-        shown = ", ".join(map(text, judges[:5])) + (f" and {len(judges) - 5} more" if len(judges) > 5 else "")
+        names = join_names([*map(text, judges)])
         claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
-        parts.append(f"{claim}It changes {shown}. No record is published after such a merge.")
+        parts.append(f"{claim}It changes {names}. No record is published after such a merge.")
     known = read_all(registry) if records else []
     parts += _ranks(report, records, known, registry)  # what people look for, above the long tables
     parts += [_plugin(plugin, records, known) for plugin in report.plugins]

@@ -6,7 +6,13 @@ import hashlib
 import json
 import math
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
+
+from neuco_core.errors import DataError
+from neuco_core.files import read_limited
+
+T = TypeVar("T")
 
 
 def jsonable(value: Any) -> Any:
@@ -50,3 +56,14 @@ def _line(value: object) -> str:
 
 def digest(value: object) -> str:
     return hashlib.sha256(dump(value)).hexdigest()
+
+
+def read_strictly(path: Path, kind: type[T], what: str, *, most: int, hint: str = "") -> T:
+    """Read a JSON file of at most so many bytes: every field must be known and of its type."""
+    import msgspec  # which listing plugins does not need
+
+    try:
+        return msgspec.json.decode(read_limited(path, most), type=kind)
+    except (OSError, ValueError, RecursionError) as error:
+        said = str(error).replace(" - at `$", ", at `")
+        raise DataError(f"not {what}: {said}", where=path, hint=hint) from error

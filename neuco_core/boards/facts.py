@@ -67,7 +67,9 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
     for record in records:
         with suppress(msgspec.ValidationError, KeyError):  # provenance is free text, and anybody's
             costs.setdefault(record.method, []).append(msgspec.convert(record.provenance["encoding"], Encoding))
-    datasets = {name: found for name in sorted({t.dataset for t in board.tasks}) if (found := _try(load_dataset, name))}
+    datasets = {
+        name: found for name in sorted({t.dataset for t in board.tasks}) if (found := or_none(load_dataset, name))
+    }
     rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
     # A kind of somebody else's may have a column of the same name; then that one is shown.
     known = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
@@ -91,7 +93,7 @@ def _without(notes: Iterable[str]) -> Iterable[str]:
 
 
 def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encoding]) -> BoardRow:
-    method: Method | None = _try(load_method, f"{row.method}@{row.version}")
+    method: Method | None = or_none(load_method, f"{row.method}@{row.version}")
     facts: dict[str, str | Number] = dict(declared(method)) if method else {}
     measured = [cost for cost in costs if cost.samples > 0]
     if measured:
@@ -140,8 +142,8 @@ def _plain(name: str) -> str:
     return re.sub(r"[\W_]+", "-", name.casefold()).strip("-")
 
 
-def _try(load: Any, name: str) -> Any:
-    """What is not registered here, or is broken, has no facts."""
+def or_none(load: Any, name: str) -> Any:
+    """What ``load`` gives, or None: what is not registered here, or is broken, is shown by its id alone."""
     with suppress(NeucoError):
         return load(name)
     return None

@@ -15,6 +15,7 @@ from msgspec import Meta, Struct
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError
+from neuco_core.jsonio import read_strictly
 
 SCHEMA = 2
 LARGEST_FILE = 64_000_000
@@ -286,11 +287,5 @@ def rounded(value: Any, digits: int = EXACT) -> Any:
 
 
 def read_part(path: Path, kind: type[T], what: str, hint: str = "") -> T:
-    """Read a JSON file strictly: every field must be known and of its type."""
-    try:
-        if path.stat().st_size > LARGEST_FILE:
-            raise DataError(f"too large for {what}", where=path, expected=f"at most {LARGEST_FILE} bytes")
-        return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (OSError, ValueError, RecursionError, msgspec.MsgspecError) as error:
-        said = str(error).replace(" - at `$", ", at `")
-        raise DataError(f"not {what}: {said}", where=path, hint=hint) from error
+    """Read a file of boards strictly."""
+    return read_strictly(path, kind, what, most=LARGEST_FILE, hint=hint)

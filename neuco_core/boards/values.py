@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from neuco_core.boards.model import BoardRow, Column, Interval, Value
+from neuco_core.boards.model import BoardRow, BoardTask, Column, Interval, Value
 
 NONE = "–"
 MANY = 100_000
 LOWER = "lower is better"
 MARK = "≈"  # before a value that never ranks, such as a predicted one
 RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
+
+
+def higher_is_better(column: Column, task: BoardTask) -> bool:
+    """Of the cells under a task: as the column says, and where it says nothing, as the task does."""
+    return column.direction == "higher" if column.direction else task.greater_is_better
 
 
 def nobody(suite: str) -> str:

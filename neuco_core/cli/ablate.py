@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
+from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.text import counted
 
@@ -24,14 +24,9 @@ DEFAULT = click.core.ParameterSource.DEFAULT
 WIDE = 4  # with more tasks the table is too wide for a terminal
 
 
-def _words(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    """Values separated by commas."""
-    return tuple(item.strip() for item in value.split(",") if item.strip())
-
-
 def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
     try:
-        return tuple(int(item) for item in _words(ctx, param, value))
+        return tuple(int(item) for item in split_commas(ctx, param, value))
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a list of whole numbers separated by commas") from None
 
@@ -39,7 +34,7 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
 def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...]:
     """Shares such as 0.1, or 10%."""
     try:
-        words = _words(ctx, param, value)
+        words = split_commas(ctx, param, value)
         return tuple(float(word.removesuffix("%")) / (100 if word.endswith("%") else 1) for word in words)
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a list of shares such as 1%,10%,100%") from None
@@ -52,11 +47,16 @@ def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[flo
 @protocol_options
 @click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
 @click.option(
-    "--reduce", "reductions", callback=_words, default="truncate,pca,random", show_default=True, help="Ways to reduce."
+    "--reduce",
+    "reductions",
+    callback=split_commas,
+    default="truncate,pca,random",
+    show_default=True,
+    help="Ways to reduce.",
 )
 @click.option(
     "--rates",
-    callback=_words,
+    callback=split_commas,
     default="float32,float16,int8,binary,entropy",
     show_default=True,
     help="How values are coded; entropy=STEP for one step in standard deviations.",

@@ -103,7 +103,7 @@ def _unfiltered(source: str) -> tuple[Table, frozenset[str]]:
     """A file if there is one of that name, the table of the paper, else a board. Of the first two higher is better."""
     from neuco_core.capabilities.paper import NAME, fetch_paper
     from neuco_core.capabilities.read import from_board, read_table
-    from neuco_core.cli.leaderboard import one_board
+    from neuco_core.cli.leaderboard_show import one_board
 
     path = Path(source)
     if path.is_file() or path.suffix.lower() == ".csv":

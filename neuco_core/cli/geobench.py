@@ -213,7 +213,7 @@ def normaliser(suite: str, name: str) -> None:
     scores: dict[str, list[float]] = {}
     for (_, task), cell in cells.cells.items():
         scores.setdefault(task, []).extend(value for value in cell.splits if cell.scored and value is not None)
-    path = folders(registry_dir())[0] / f"{name}.json"
+    path = folders()[0] / f"{name}.json"
     if path.exists():
         raise DataError("there is a normaliser of that name", where=path, hint="Raise the version in its --id")
     if missing := sorted(task for task in chosen.tasks if len(set(scores.get(task, ()))) < 2):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import together
+from neuco_core.cli.options import split_commas, together
 from neuco_core.specs import KINDS
 from neuco_core.text import counted, join_names
 
@@ -33,17 +33,15 @@ def new() -> None:
     """Start a dataset, a task or a method: a directory that keeps the contract from the start."""
 
 
-def _list(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, ...]:
-    return tuple(item.strip() for item in value.split(",") if item.strip())
-
-
 @new.command()
 @click.argument("name")
 @click.option("--images", required=True, metavar="FOLDER|FILE|URL", help="A folder of images, or a set of them.")
 @words
 @click.option("--citation", default="", help="A DOI, an arXiv number or a BibTeX entry, if there is one.")
-@click.option("--bands", callback=_list, default="", help="Names such as s2l2a/B02,s2l2a/B03.  [default: the files']")
-@click.option("--seasons", callback=_list, default="", help="Names of the first axis of arrays with four.")
+@click.option(
+    "--bands", callback=split_commas, default="", help="Names such as s2l2a/B02,s2l2a/B03.  [default: the files']"
+)
+@click.option("--seasons", callback=split_commas, default="", help="Names of the first axis of arrays with four.")
 @click.option("--protocol", default="ridge", show_default=True, help="How its tasks are scored.")
 @click.option("--leave-out-damaged", is_flag=True, help="Pack without damaged images; each is named.")
 def dataset(name: str, images: str, **given: Any) -> None:

@@ -34,9 +34,10 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
     return add
 
 
-def split_commas(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> tuple[str, ...]:
+def split_commas(ctx: click.Context, param: click.Parameter, value: str | Sequence[str]) -> tuple[str, ...]:
     """``--task a,b`` is ``--task a --task b``: no id has a comma."""
-    return tuple(name.strip() for text in value for name in text.split(",") if name.strip())
+    texts = [value] if isinstance(value, str) else value
+    return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
 task_options = together(

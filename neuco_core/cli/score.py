@@ -26,7 +26,7 @@ from neuco_core.cli.options import (
 from neuco_core.cli.score_answer import Answer, answer_options, choose_form
 from neuco_core.cli.score_show import describe, describe_plans, tell_columns
 from neuco_core.cli.score_suggested import cut_to_suggested, suggested_option
-from neuco_core.text import counted
+from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
@@ -285,12 +285,11 @@ def _end(results: Sequence[Outcome], given: Given) -> None:
     kinds = [o.record.failure if o.record else o.reason for o in lost]
     failed = [(o.cell.method.label, o.cell.task.label, str(kind)) for o, kind in zip(lost, kinds, strict=True)]
     if failed:
-        names = [f"{method} on {task} ({kind})" for method, task, kind in failed]
-        shown = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
+        names = join_names([f"{method} on {task} ({kind})" for method, task, kind in failed], NAMED)
         crashed = any(kind == "method" for _, _, kind in failed)
         hint = "`neuco --debug …` shows a method's own traceback. " * crashed
         hint += "" if all(o.cell.file for o in lost) else f"Try again: {_again('--retry')}"
-        raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {shown}", hint=hint)
+        raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {names}", hint=hint)
     problem = verdict(results, () if given["everything"] or given["suggested"] else exact_ids(given["tasks"]))
     if problem:
         reasons = {outcome.reason for outcome in results if outcome.status != "ok"}

@@ -130,8 +130,9 @@ def _odd(labels: Labels) -> Iterator[str]:
             yield f"{len(both)} of {counted(len(groups), 'group')} are on both sides of the fixed split"
 
 
-def _shorten(path: Path, rows: int = 20) -> None:
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[: rows + 1]
+def _shorten(path: Path) -> None:
+    """The header and 20 rows."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[:21]
     path.write_text("".join(lines), encoding="utf-8")
 
 

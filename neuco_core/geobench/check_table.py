@@ -24,7 +24,7 @@ from neuco_core.geobench.facts import (
     TUNING,
 )
 from neuco_core.geobench.faults import Fault
-from neuco_core.geobench.folder import Folder, Row
+from neuco_core.geobench.folder import Folder, Row, grouped
 
 official = partial(Fault, file=TABLE, official=True)
 ours = partial(Fault, file=TABLE)
@@ -58,10 +58,7 @@ def table_faults(folder: Folder) -> Iterator[Fault]:
 def _missing(folder: Folder) -> Iterator[Fault]:
     for column in COLUMNS:
         if column not in folder.columns:
-            plain = re.sub(r"[\W_]+", "", column).lower()
-            further = [name for name in folder.columns if name not in COLUMNS]
-            close = [name for name in further if re.sub(r"[\W_]+", "", name).lower() == plain]
-            close += get_close_matches(column, further, n=1, cutoff=0.8)
+            close = _alike(column, folder.further, 0.8)
             # ascii() tells a letter of another script, which may look the same.
             cure = f"Rename {close[0]!a} to {column!r}" if close else f"Add it: {COLUMNS[column]} in every row"
             yield official("columns", "the column is missing", cure, rows=(1,), column=column)
@@ -157,10 +154,18 @@ def _tuning(rows: Sequence[Row]) -> Iterator[Fault]:
 
 @lru_cache(maxsize=256)
 def _close(name: str, known: tuple[str, ...]) -> str:
-    plain = re.sub(r"[\W_]+", "", name).lower()
-    same = [other for other in known if re.sub(r"[\W_]+", "", other).lower() == plain]
-    close = same or get_close_matches(name, known, n=1, cutoff=0.75)
+    close = _alike(name, known, 0.75)
     return f"Write {close[0]}" if close else f"Known are {', '.join(known)}"
+
+
+def _alike(name: str, others: Sequence[str], cutoff: float) -> list[str]:
+    """Those that differ from a name by capitals and signs only, else the closest one."""
+    same = [other for other in others if _letters(other) == _letters(name)]
+    return same or get_close_matches(name, others, n=1, cutoff=cutoff)
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).lower()
 
 
 def _scores(rows: Sequence[Row], present: Sequence[str]) -> Iterator[Fault]:
@@ -179,16 +184,8 @@ def _scores(rows: Sequence[Row], present: Sequence[str]) -> Iterator[Fault]:
             yield ours("score", "not a score", cure, rows=(row.line,), column=SCORE, value=row.text(SCORE))
 
 
-def _grouped(rows: Sequence[Row]) -> dict[tuple[str, str], list[Row]]:
-    cells: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        if row.text("backbone") and row.text("dataset"):
-            cells.setdefault((row.text("backbone"), row.text("dataset")), []).append(row)
-    return cells
-
-
 def _cells(rows: Sequence[Row], present: Sequence[str]) -> Iterator[Fault]:
-    for (backbone, dataset), own in _grouped(rows).items():
+    for (backbone, dataset), own in grouped(rows).items():
         lines, name = tuple(row.line for row in own), f"{backbone} on {dataset}"
         scored = [row for row in own if row.text(SCORE)]
         if SCORE in present and len(scored) != SEEDS:
@@ -225,7 +222,7 @@ def _repeated(name: str, own: Sequence[Row]) -> Iterator[Fault]:
 
 def _coverage(rows: Sequence[Row]) -> Iterator[Fault]:
     datasets: dict[str, set[str]] = {}
-    for backbone, dataset in _grouped(rows):
+    for backbone, dataset in grouped(rows):
         datasets.setdefault(backbone, set()).add(dataset)
     everything = set().union(*datasets.values())
     if not any(set(own) <= everything for own in CAPABILITIES.values()):

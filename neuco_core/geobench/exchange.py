@@ -11,7 +11,7 @@ from pathlib import Path
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 from neuco_core.geobench.facts import COLUMNS, INFO, MODELS, TABLE
-from neuco_core.geobench.folder import Folder, Row, read_folder
+from neuco_core.geobench.folder import Folder, Row, grouped, read_folder
 from neuco_core.geobench.submission import About, Model, Runs, Submission
 from neuco_core.geobench.validate import faults_of
 from neuco_core.text import counted
@@ -55,10 +55,7 @@ def _about(folder: Folder, name: str, title: str, source: str) -> About:
 
 
 def _all_runs(rows: Sequence[Row]) -> Iterable[Runs]:
-    cells: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        cells.setdefault((row.text("backbone"), row.text("dataset")), []).append(row)
-    for (backbone, dataset), own in cells.items():
+    for (backbone, dataset), own in grouped(rows).items():
         first = own[0]
         patience = first.text("early_stop_patience")
         yield Runs(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from neuco_core.text import shorten
+from neuco_core.text import join_names, shorten
 
 MOST_SHOWN = 3
 
@@ -51,5 +51,4 @@ def _lines(rows: Sequence[int]) -> str:
         return f"line {rows[0]}"
     if len(rows) > 2 and rows[-1] - rows[0] == len(rows) - 1:
         return f"lines {rows[0]}–{rows[-1]}"
-    shown = ", ".join(map(str, rows[:MOST_SHOWN]))
-    return f"lines {shown}" + (f" and {len(rows) - MOST_SHOWN} more" if len(rows) > MOST_SHOWN else "")
+    return f"lines {join_names([*map(str, rows)], MOST_SHOWN)}"

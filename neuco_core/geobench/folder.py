@@ -11,7 +11,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,15 @@ class Folder:
     def further(self) -> tuple[str, ...]:
         """Columns that the leaderboard allows and does not read."""
         return tuple(column for column in self.columns if column not in COLUMNS)
+
+
+def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+    """The rows of each backbone and dataset; those that lack one of the two are left out."""
+    cells: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        if row.text("backbone") and row.text("dataset"):
+            cells.setdefault((row.text("backbone"), row.text("dataset")), []).append(row)
+    return cells
 
 
 def read_folder(path: Path) -> Folder:

@@ -37,12 +37,7 @@ def iqm(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def sem(values: np.ndarray) -> float:
-    """The standard error of a mean."""
-    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-
-
-def official_replicates(values: Values, replicates: int = REPLICATES) -> dict[str, np.ndarray]:
+def official_replicates(values: Values) -> dict[str, np.ndarray]:
     """By row, the pooled IQM of each resample, with the very draws of the leaderboard.
 
     Replicate i draws from one stream with seed 100 + i through all (row, dataset) in their order, as pandas'
@@ -52,7 +47,7 @@ def official_replicates(values: Values, replicates: int = REPLICATES) -> dict[st
     order = sorted(values)
     cells = [np.asarray(values[key], dtype=np.float64) for key in order]
     found: dict[str, list[float]] = {row: [] for row, _ in order}
-    for i in range(replicates):
+    for i in range(REPLICATES):
         stream = np.random.RandomState(FIRST_SEED + i)
         drawn: dict[str, list[np.ndarray]] = {row: [] for row in found}
         for (row, _), own in zip(order, cells, strict=True):

@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_core.files import read_limited
+from neuco_core.jsonio import read_strictly
 from neuco_core.paths import PACKAGE, layers, registry_dir
 
 GEOBENCH = "geobench-2-v1"
@@ -50,23 +50,20 @@ def made_of(name: str, scores: Mapping[str, Sequence[float]], base: Sequence[str
     return Normaliser(name, ends, tuple(base), source)
 
 
-def folders(registry: Path | None = None) -> list[Path]:
+def folders() -> list[Path]:
     """Where normalisers are: in the registry, and those that came with neuco."""
-    return [*(layer / "normalisers" for layer in layers(registry or registry_dir())), SHIPPED]
+    return [*(layer / "normalisers" for layer in layers(registry_dir())), SHIPPED]
 
 
 def read_normaliser(path: Path) -> Normaliser:
-    try:
-        found = msgspec.json.decode(read_limited(path, LARGEST), type=Normaliser)
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
-        raise DataError(f"not a normaliser: {error}", where=path) from error
+    found = read_strictly(path, Normaliser, "a normaliser", most=LARGEST)
     if found.id != path.stem:
         raise DataError("bad id", where=path, expected="the name of the file", got=repr(found.id))
     return found
 
 
-def load_normaliser(name: str, registry: Path | None = None) -> Normaliser:
-    known = {path.stem: path for folder in reversed(folders(registry)) for path in folder.glob("*.json")}
+def load_normaliser(name: str) -> Normaliser:
+    known = {path.stem: path for folder in reversed(folders()) for path in folder.glob("*.json")}
     if name not in known:
         raise UnknownIdError("normaliser", name, known)
     return read_normaliser(known[name])

@@ -1,4 +1,4 @@
-"""The leaderboard's tables of a submission: by dataset raw and normalised, and by capability, theirs and ours."""
+"""The leaderboard's table of a submission by capability, theirs and ours."""
 
 from __future__ import annotations
 
@@ -8,29 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.geobench.facts import CAPABILITIES
-from neuco_core.geobench.iqm import OURS, Score, iqm, kept, official_replicates, score, sem
+from neuco_core.geobench.iqm import Score, official_replicates, score
 from neuco_core.geobench.normaliser import Normaliser
 from neuco_core.geobench.submission import Submission
-
-Table = dict[str, dict[str, tuple[float, float]]]  # by backbone and column: a value and its error
-
-
-def raw_table(submission: Submission) -> Table:
-    """Mean ± standard error over the seeds."""
-    table: Table = {}
-    for (backbone, dataset), scores in sorted(submission.scores().items()):
-        values = np.array(scores)
-        table.setdefault(backbone, {})[dataset] = float(values.mean()), sem(values)
-    return table
-
-
-def normalised_table(submission: Submission, normaliser: Normaliser) -> Table:
-    """IQM ± standard error of the values that are left."""
-    table: Table = {}
-    for (backbone, dataset), scores in sorted(submission.scores().items()):
-        values = normaliser(dataset, scores)
-        table.setdefault(backbone, {})[dataset] = float(iqm(values)), sem(kept(values))
-    return table
 
 
 @dataclass(frozen=True)
@@ -46,7 +26,6 @@ def capability_table(
     submission: Submission,
     normaliser: Normaliser,
     capabilities: Mapping[str, tuple[str, ...]] = CAPABILITIES,
-    replicates: int = OURS,
 ) -> dict[str, dict[str, Pair]]:
     """By backbone and capability; a backbone that lacks a dataset of a capability has no score for it."""
     values = {key: normaliser(key[1], scores) for key, scores in submission.scores().items()}
@@ -57,7 +36,7 @@ def capability_table(
         for backbone in submission.backbones:
             keys = [(backbone, dataset) for dataset in datasets]
             if all(key in inside for key in keys):
-                ours = score([inside[key].tolist() for key in keys], names=datasets, replicates=replicates)
+                ours = score([inside[key].tolist() for key in keys], names=datasets)
                 own = theirs[backbone]
                 error = float(own.std(ddof=1) / np.sqrt(len(own)))
                 table[backbone][capability] = Pair(float(own.mean()), error, ours)

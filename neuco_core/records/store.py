@@ -274,14 +274,14 @@ def pack_records(registry: Path, new: Iterable[Record], gone: Iterable[Key] = ()
         path.unlink(missing_ok=True)  # a loose record would hide what was packed
 
 
-def pack_all(registry: Path, urls: Iterable[str] = ()) -> int:
+def pack_all(registry: Path) -> int:
     """Pack every record that is a file of its own, as it is; gives how many."""
     content: dict[str, dict[str, bytes]] = {}
     paths = [path for path in record_files(registry) if path.is_file()]
     for path in paths:
         read_record(path)
         content.setdefault(path.parent.name, {})[path.name] = path.read_bytes()
-    change_packs(registry, content, urls=urls)
+    change_packs(registry, content)
     for path in paths:
         path.unlink()
         if not any(path.parent.iterdir()):

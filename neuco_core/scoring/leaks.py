@@ -17,6 +17,7 @@ NAMES = frozenset(
     ("label", "labels", "target", "targets", "class", "classes", "y", "truth", "ground_truth", "split", "fold")
 )
 ALIKE = 0.999
+NAMED = 4  # columns
 LEAST = 20  # samples; of fewer, columns are alike by chance
 
 
@@ -24,14 +25,14 @@ class LeakWarning(UserWarning):
     """The embeddings seem to hold the labels."""
 
 
-def columns_used(embeddings: Embeddings, most: int = 4) -> str:
+def columns_used(embeddings: Embeddings) -> str:
     """Which columns of a file are taken for values, in words: ``16 columns (0 to 15); not used: name``."""
     names = embeddings.columns
     if not names:
         return f"{counted(embeddings.dim, 'value')} per sample"
-    listed = f"{names[0]} to {names[-1]}" if all(name.isdigit() for name in names) else join_names(names, most)
+    listed = f"{names[0]} to {names[-1]}" if all(name.isdigit() for name in names) else join_names(names, NAMED)
     others = [name or "one without a name" for name in embeddings.ignored]
-    unused = f"; not used: {join_names(others, most)}" if others else ""
+    unused = f"; not used: {join_names(others, NAMED)}" if others else ""
     return f"{counted(len(names), 'column')} ({listed}){unused}"
 
 

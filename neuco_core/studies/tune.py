@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from neuco_core.errors import DataError, ScoreError
-from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import dump, hashed
+from neuco_core.files import write_atomic
+from neuco_core.jsonio import dump, hashed, read_strictly
 from neuco_core.plugins import catalog
 from neuco_core.runs.steps import EngineLike, Group, Step, StepLimits
 from neuco_core.scoring.search import (
@@ -130,10 +130,7 @@ def _begin(method: str, task: Task, plan: Plan, key: str, sizes: tuple[int, int]
 
 
 def read_tuned(path: Path) -> Tuned:
-    try:
-        return msgspec.json.decode(read_limited(path, LARGEST), type=Tuned)
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
-        raise DataError(f"not a file of `neuco tune`: {error}", where=path) from error
+    return read_strictly(path, Tuned, "a file of `neuco tune`", most=LARGEST)
 
 
 def tune_on(

@@ -35,27 +35,25 @@ class PinReport:
     file: str = ""
 
 
-def pin_task(task: Task, *, replace: bool = False, progress: bool | None = None) -> PinReport:
+def pin_task(task: Task, *, replace: bool = False) -> PinReport:
     """Fetch, read and pin the labels of a task. A pin that disagrees is an error unless ``replace`` is set."""
-    return _pin(task.source, replace, progress, lambda *found: _report(task, *found))
+    return _pin(task.source, replace, lambda *found: _report(task, *found))
 
 
-def pin_weights(method: Method, *, replace: bool = False, progress: bool | None = None) -> list[PinReport]:
+def pin_weights(method: Method, *, replace: bool) -> list[PinReport]:
     """The same for the weights of a method, of which only hash and size are known."""
     return [
-        _pin(remote, replace, progress, partial(_plain_report, f"{method.id}/{name}", remote))
+        _pin(remote, replace, partial(_plain_report, f"{method.id}/{name}", remote))
         for name, remote in method.weights.items()
     ]
 
 
-def _pin(
-    source: Remote, replace: bool, progress: bool | None, look: Callable[[str, Path, str], PinReport]
-) -> PinReport:
+def _pin(source: Remote, replace: bool, look: Callable[[str, Path, str], PinReport]) -> PinReport:
     if source.sha256 is not None:
-        return look("declared", fetch(source, progress=progress), "")
+        return look("declared", fetch(source), "")
     known = find_pin(source)
     with cache.scratch() as folder:
-        path = fetch_unverified(source, folder, progress=progress)
+        path = fetch_unverified(source, folder)
         if known is not None and not replace:
             verify(path, known, source.url)
         report = look(_state(known, path), path, str(pins_file()))

@@ -10,6 +10,7 @@ from typing import IO
 
 from neuco_core.errors import DataError
 from neuco_core.tables.limits import check_columns
+from neuco_core.text import join_names
 
 # What a file is not, by its first bytes; each has been handed in as a "CSV" somewhere.
 _MAGIC = {
@@ -132,5 +133,4 @@ def first_double(items: Iterable[str]) -> tuple[int, int] | None:
 
 def shown(names: Sequence[str], most: int = 6) -> str:
     """A list of names, cut to a length that fits in one line."""
-    short = [name if len(name) <= 40 else name[:37] + "…" for name in names[:most]]
-    return ", ".join(map(repr, short)) + (f" and {len(names) - most} more" if len(names) > most else "")
+    return join_names([repr(name if len(name) <= 40 else name[:37] + "…") for name in names], most)

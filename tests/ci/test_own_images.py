@@ -18,7 +18,7 @@ from ci.publish import publish
 from ci.report import Report, parse
 from ci.sandbox import Limits
 from neuco_core.contract.scaffold import CAVEATS
-from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.helpers import ROOT, Upstream, ci, git, take_kernels
 from tests.ci.hugging_face import HuggingFace
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.command import Said, neuco_here, python
@@ -62,6 +62,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     folder = tmp_path_factory.mktemp("own")
     upstream = Upstream(folder / "upstream")
     fork = upstream.clone("mine")
+    take_kernels(fork)
     images = {"tif": write_tiffs(folder / "tif"), "png": write_pngs(folder / "png", count=120)}
     for name, suffix in (("tif", ".tif"), ("png", "")):
         (folder / f"{name}.csv").write_text(labels(images[name], suffix))

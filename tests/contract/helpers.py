@@ -107,7 +107,8 @@ def neuco(folder: Path, *args: object) -> Said:
 def run_pytest(folder: Path, *args: object) -> Said:
     """``pytest`` as in a project of its own, with the plugins of a folder."""
     environment = {**os.environ, "PYTHONPATH": str(folder), "NEUCO_CACHE": str(folder / "cache")}
-    options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", *UNUSED]
+    # In a folder of its own: else pytest removes, when it ends, what earlier runs of all tests have left.
+    options = ["-q", "-p", "no:cacheprovider", "-c", "/dev/null", "--basetemp", str(folder / "own"), *UNUSED]
     line = [sys.executable, "-m", "pytest", *options, *map(str, args)]
     done = subprocess.run(line, capture_output=True, text=True, env=environment)
     return Said(done.returncode, done.stdout, done.stderr)

@@ -16,15 +16,18 @@ def test_cubes_are_read_with_the_oldest_codecs(tmp_path: Path, root: Path) -> No
     (named,) = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]["cubes"]
     package, _, version = named.partition(">=")
     # Without dependencies, so that NumPy stays the one that is tested.
-    installed = python("-m", "pip", "install", "--quiet", "--no-deps", "--target", tmp_path, f"{package}=={version}")
+    place = tmp_path / "packages"
+    installed = python("-m", "pip", "install", "--quiet", "--no-deps", "--target", place, f"{package}=={version}")
     if installed.code:
         missing("package index", f"{package} {version} cannot be installed", installed.err)
     # Plugins of pytest that import zarr would meet codecs that are too old for it.
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    found = python("-c", f"import {package}; print({package}.__version__)", env=env, path=tmp_path).out
+    found = python("-c", f"import {package}; print({package}.__version__)", env=env, path=place).out
     assert found.strip() == version
-    tests = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/cubes/test_cubes.py")
-    done = python(*tests, env=env, path=tmp_path, cwd=root)
+    # In a folder of its own: else pytest removes, when it ends, what earlier runs of all tests have left, for a minute.
+    own = ("-p", "no:cacheprovider", "--basetemp", tmp_path / "own")
+    tests = ("-m", "pytest", "-q", *own, "tests/cubes/test_cubes.py")
+    done = python(*tests, env=env, path=place, cwd=root)
     assert done.code == 0, done.out[-3000:]
     assert " passed" in done.out
     assert "skipped" not in done.out

@@ -120,10 +120,10 @@ def judged(
     return shown, again, judge_pairs(-(scale[:, None] * q).sum(axis=1), again.weighted, LEVEL)
 
 
-def assess_tasks(ranking: Ranking, *, seed: int = SEED, replicates: int = REPLICATES) -> Intervals:
+def assess_tasks(ranking: Ranking) -> Intervals:
     """The range of final ranks if other tasks of this kind had been chosen: tasks resampled, scores as they are."""
     count = len(ranking.weights)
-    drawn = np.random.RandomState(seed).multinomial(count, np.full(count, 1 / count), size=replicates)
+    drawn = np.random.RandomState(SEED).multinomial(count, np.full(count, 1 / count), size=REPLICATES)
     final = positions(np.round((drawn * ranking.weights) @ ranking.ranks, DIGITS))
     low, high = percentiles(final, LEVEL, "inverted_cdf")
     return Intervals(np.minimum(low, ranking.final), np.maximum(high, ranking.final))

@@ -8,7 +8,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
-from neuco_core.boards.values import LOWER, MARK, RANK, in_cell, in_row, nobody, show, why_unranked, with_values
+from neuco_core.boards.values import (
+    LOWER,
+    MARK,
+    RANK,
+    higher_is_better,
+    in_cell,
+    in_row,
+    nobody,
+    show,
+    why_unranked,
+    with_values,
+)
 from neuco_core.errors import UsageError
 from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
 
@@ -69,8 +80,7 @@ def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> 
             if row.rank and task.id in row.cells
         }
         known = {r: value for r, value in values.items() if value is not None}
-        higher = under.direction == "higher" or (not under.direction and task.greater_is_better)
-        top = (max if higher else min)(known.values(), default=None)
+        top = (max if higher_is_better(under, task) else min)(known.values(), default=None)
         yield from ((r, first + t) for r, value in known.items() if value == top)
 
 
@@ -97,13 +107,7 @@ def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
 
 def brief(board: Board, under: Column | None = None) -> Iterable[str]:
     """What is said below a table in a terminal; ``details`` have the rest."""
-    if board.published:
-        yield f"{board.published.description} Source: {board.published.source}"
-    yield f"Ranking: {board.rule}."
-    if not board.ranked and board.suite:
-        yield nobody(board.suite.id)
-    yield from _of_tasks(board, under, common_prefix([task.id for task in board.tasks]))
-    yield from board.notes
+    yield from _first(board, under, common_prefix([task.id for task in board.tasks]))
     if board.uncertainty:
         yield f"Intervals: {board.uncertainty.level:.0%}; {HOW_MADE}."
     yield from _marked(board)
@@ -125,13 +129,7 @@ def _under(board: Board, values: str) -> Column | None:
 
 def notes(board: Board, under: Column | None = None) -> Iterable[str]:
     """The rule, what the kind has to say, and who is not ranked with the reason."""
-    if board.published:
-        yield f"{board.published.description} Source: {board.published.source}"
-    yield f"Ranking: {board.rule}."
-    if not board.ranked and board.suite:
-        yield nobody(board.suite.id)
-    yield from _of_tasks(board, under)
-    yield from board.notes
+    yield from _first(board, under)
     if board.uncertainty:
         yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
     yield from _marked(board)
@@ -142,7 +140,18 @@ def notes(board: Board, under: Column | None = None) -> Iterable[str]:
             yield f"Not ranked: {row.method}: {why_unranked(row)}"
 
 
-def _of_tasks(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
+def _first(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
+    """What is said first, at any length: the source, the rule, the tasks, and what the kind has to say."""
+    if board.published:
+        yield f"{board.published.description} Source: {board.published.source}"
+    yield f"Ranking: {board.rule}."
+    if not board.ranked and board.suite:
+        yield nobody(board.suite.id)
+    yield from _of_tasks(board, under, prefix)
+    yield from board.notes
+
+
+def _of_tasks(board: Board, under: Column | None, prefix: str) -> Iterable[str]:
     """What stands beside the names of tasks, and under them; ``prefix`` is taken off the names."""
     names, told = {task.id: task.id.removeprefix(prefix) for task in board.tasks}, f" ({prefix}…)" if prefix else ""
     for column in board.task_columns[:1] if board.ranked else ():

@@ -62,7 +62,7 @@ class _Inputs:
     notes: list[str] = field(default_factory=list)
 
 
-def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress | None = None) -> BenchResult:
+def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     """Score all tasks; each task's files are written when it is done, the summary when all are."""
     check_name(job.method_name, "--method_name")
     check_name(job.phase, "--phase")
@@ -73,7 +73,7 @@ def run_bench(job: BenchJob, *, now: datetime | None = None, progress: Progress 
     annotations = find_annotations(job.annotation_path)
     chosen = select(annotations, job.config.task_filter)
     inputs = _read(job, annotations)
-    folder = make_run_folder(job.output_dir, job.phase, job.method_name, now or datetime.now())
+    folder = make_run_folder(job.output_dir, job.phase, job.method_name, datetime.now())
     scores, failed = _score_all(job, chosen, inputs, folder, progress)
     summary = _summary(folder.name, scores, job.config)
     if scores:

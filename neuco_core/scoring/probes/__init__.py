@@ -18,14 +18,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Event
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import ScoreError, UsageError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from neuco_core.protocol import Protocol as Rules
+    from neuco_core.protocol import Protocol
 
 
 @dataclass(frozen=True)
@@ -67,13 +67,7 @@ class Fit:
     settings: Mapping[str, float] = field(default_factory=dict)
 
 
-class ProbeLike(Protocol):
-    """The part of the contract that every probe must fulfil."""
-
-    def fit(self, split: Split) -> Fit: ...
-
-
-def parameters(protocol: Rules, **defaults: Any) -> dict[str, Any]:
+def parameters(protocol: Protocol, **defaults: Any) -> dict[str, Any]:
     """The probe's parameters: the defaults, and what the protocol says instead; unknown ones are errors."""
     for name, value in protocol.params.items():
         if name not in defaults:

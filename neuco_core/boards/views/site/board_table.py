@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
-from neuco_core.boards.values import LOWER, MARK, NONE, RANK, show, with_values
+from neuco_core.boards.values import LOWER, MARK, NONE, RANK, higher_is_better, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
 from neuco_core.boards.views.site.board_predicted import predicted_cell
@@ -90,8 +90,7 @@ def heat(board: Board, column: Column, task: BoardTask) -> Heat | None:
     The bad end is cut, so that one very bad method does not bleach the rest.
     """
     cells = [row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells]
-    higher = column.direction == "higher" or (not column.direction and task.greater_is_better)
-    return _levels([value for value in cells if value is not None], higher)
+    return _levels([value for value in cells if value is not None], higher_is_better(column, task))
 
 
 def _levels(values: Sequence[float], higher: bool) -> Heat | None:

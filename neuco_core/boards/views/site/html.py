@@ -133,6 +133,6 @@ def _cell(name: str, cell: object, **attributes: object) -> Safe:
     return tag(name, value, class_=class_, **attributes)
 
 
-def num(value: float | int | None, digits: int = 3, sign: str = "−") -> str:
+def num(value: float | int | None, digits: int = 3) -> str:
     """A number for people: a real minus sign, a dash where there is none."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", sign)
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
-from neuco_core.boards.values import LOWER, RANK, in_row, with_values
+from neuco_core.boards.values import LOWER, RANK, higher_is_better, in_row, with_values
 from neuco_core.boards.views.site import details
 from neuco_core.boards.views.site.board_predicted import predicted_of_method, predicted_of_task
 from neuco_core.boards.views.site.cards import render
@@ -140,9 +140,9 @@ def _task_scores(source: BoardSource, task: BoardTask, on: Scale) -> Safe:
     board = source.board
     # By the column that is drawn over the tasks, such as the rank, or else by the score.
     column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
-    lower = column.direction == "lower" or not (column.direction or task.greater_is_better)
+    sign = -1 if higher_is_better(column, task) else 1
     values = {row.method: row.cells[task.id].values.get(column.key) for row in board.ranked if task.id in row.cells}
-    order = {method: value * (1 if lower else -1) for method, value in values.items() if value is not None}
+    order = {method: sign * value for method, value in values.items() if value is not None}
     rows = []
     for row in sorted((r for r in board.ranked if r.method in order), key=lambda r: (order[r.method], r.method)):
         link = tag("a", source.method_title(row.method), href=f"../method/{row.method}.html")

@@ -5,16 +5,16 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from neuco_core.boards.ablations import Ablation, read_ablations
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
+from neuco_core.boards.facts import or_none
 from neuco_core.boards.history import Version
 from neuco_core.boards.model import Board, BoardCell
 from neuco_core.boards.published import Published, list_published
@@ -124,9 +124,9 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
 
     cells = from_records(now.records, suite, now.why_stale)
     methods = {
-        method.id: spec for method in cells.methods if (spec := _try(load_method, f"{method.id}@{method.version}"))
+        method.id: spec for method in cells.methods if (spec := or_none(load_method, f"{method.id}@{method.version}"))
     }
-    tasks = {task.id: spec for task in cells.tasks if (spec := _try(load_task, f"{task.id}@{task.version}"))}
+    tasks = {task.id: spec for task in cells.tasks if (spec := or_none(load_task, f"{task.id}@{task.version}"))}
     return BoardSource(
         id=suite.id,
         title=suite.title or suite.id,
@@ -168,13 +168,6 @@ def from_published(item: Published, past: Past | None = None) -> BoardSource:
         past=past.versions() if past else {},
         past_source=past.source if past else "",
     )
-
-
-def _try(load: Any, name: str) -> Any:
-    """A method or task that is not installed here, or is broken, is shown by its id alone."""
-    with suppress(NeucoError):
-        return load(name)
-    return None
 
 
 def _method_words(method: Method) -> Words:

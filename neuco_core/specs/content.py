@@ -1,19 +1,13 @@
-"""The nouns, as frozen values that are checked when they are made.
-
-Standard library only: plugins are imported to list them, and listing must stay quick. Whatever needs
-numpy or the network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
-"""
+"""What plugins bring: datasets, tasks with their labels, and methods that make embeddings."""
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any
 
 from neuco_core import _validate as v
-from neuco_core.text import Brief
+from neuco_core.specs.base import SCALARS, Content, Remote
 
 if TYPE_CHECKING:
     import xarray
@@ -23,119 +17,13 @@ if TYPE_CHECKING:
     from neuco_core.tables.labels import Labels
 
 KINDS = ("regression", "classification", "multilabel")
-ONE_LABEL = KINDS[:2]  # what a metric or probe is for that does not say
 PARTS = ("train", "test")  # what a task's split column says
-SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
 FITTED = "self"  # in Method.pretraining: it learns from the samples that it encodes, without their labels
-LARGEST_TOLERANCE = (
-    0.02  # of Method.tolerance: half-precision networks need up to a hundredth; more is another embedding
-)
+# Of Method.tolerance: half-precision networks need up to a hundredth; more is another embedding.
+LARGEST_TOLERANCE = 0.02
+LARGEST_SPREAD = 0.1  # of a mean score between machines; numbers that move farther are worth nothing
+LONGEST_DATASET = 60  # of the 64 characters of an id
 DEFAULT_METRIC = {"regression": "r2", "classification": "f1", "multilabel": "average_precision"}
-SCALARS = (str, int, float, bool)
-
-T = TypeVar("T", bound="Spec")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where a spec came from; stamped by the plugin manager, never by the plugin."""
-
-    plugin: str
-    source: str
-    distribution: str = ""
-    version: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.distribution} {self.version} ({self.source})" if self.distribution else self.source
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spec(Brief):
-    """What every registered noun has: an id, words for people, and where it came from."""
-
-    id: str
-    title: str = ""
-    description: str = ""
-    origin: Origin | None = field(default=None, compare=False, repr=False)
-
-    def __post_init__(self) -> None:
-        v.check_id(self, "id")
-        v.check_text(self, "title", "description")
-        v.check_instance(self, "origin", Origin, optional=True)
-
-    def stamped(self: T, origin: Origin) -> T:
-        """The same spec with its origin."""
-        return dataclasses.replace(self, origin=origin)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Content(Spec):
-    """A spec that brings content of its own: it has a version, rights, tags."""
-
-    version: int = 1
-    license: str = ""
-    citation: str = ""
-    tags: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_int(self, "version", 1)
-        v.check_text(self, "license", "citation")
-        v.freeze_strings(self, "tags")
-
-    @property
-    def label(self) -> str:
-        """The name in keys and tables: ``x@2``, and of version 1 the id alone."""
-        return versioned_id(self.id, self.version)
-
-
-def versioned_id(spec_id: str, version: int) -> str:
-    return spec_id if version == 1 else f"{spec_id}@{version}"
-
-
-def exact(label: str) -> str:
-    """A label for a look-up: of version 1, too, since the id alone would give the newest."""
-    return label if "@" in label else f"{label}@1"
-
-
-def _scheme(url: str) -> str:
-    try:
-        return urlsplit(url).scheme
-    except ValueError:
-        return ""
-
-
-@dataclass(frozen=True)
-class Remote(Brief):
-    """A file somewhere, and the sha256 that says which file it is.
-
-    ``sha256=None`` means that nobody has verified it yet ("unpinned"): it can be listed, not loaded.
-    Schemes: ``https://``, ``http://``, ``hf://datasets/owner/name@revision/path``, ``s3://bucket/key``
-    (with ``?versionId=…``), ``file:///path``, and ``pkg://package/path`` for a file inside a Python package.
-    """
-
-    url: str
-    sha256: str | None = None
-    size: int | None = None
-    mirrors: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        v.freeze_strings(self, "mirrors")
-        for url in (self.url, *self.mirrors):
-            if not v.is_text(url) or _scheme(url) not in SCHEMES or not url.partition("://")[2]:
-                raise v.fail(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
-        if self.sha256 is not None and not (v.is_text(self.sha256) and v.SHA256.fullmatch(self.sha256)):
-            raise v.fail(self, "sha256", self.sha256, "64 lower-case hexadecimal digits, or None while unverified")
-        v.check_int(self, "size", 0, optional=True)
-
-    @property
-    def pinned(self) -> bool:
-        return self.sha256 is not None
-
-    @property
-    def urls(self) -> tuple[str, ...]:
-        """The address and its mirrors, in the order they are tried."""
-        return (self.url, *self.mirrors)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,10 +41,6 @@ class Baseline:
         v.check_number(self, "score")
         v.check_number(self, "tolerance", least=0)
         v.check_text(self, "protocol", "source")
-
-
-LARGEST_SPREAD = 0.1  # of a mean score between machines; numbers that move farther are worth nothing
-LONGEST_DATASET = 60  # of the 64 characters of an id
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -344,138 +228,3 @@ class Method(Content):
         from neuco_core.encode.run import method_embeddings
 
         return method_embeddings(self, dataset, params)
-
-
-def _check_kinds(spec: Metric | Probe) -> None:
-    for kind in spec.kinds:
-        if kind not in KINDS:
-            raise v.fail(spec, "kinds", kind, "some of " + ", ".join(KINDS))
-
-
-@dataclass(frozen=True, kw_only=True)
-class Metric(Spec):
-    """``function(truth, prediction) -> float``; predictions of a classification are probabilities by class.
-
-    For ``multilabel``, truth is 0 and 1, (n, labels), and a prediction above one half says that a label is there.
-    """
-
-    function: Callable[..., float]
-    kinds: tuple[str, ...] = ONE_LABEL
-    greater_is_better: bool = True
-    lower: float | None = None
-    upper: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_callable(self, "function", optional=False)
-        v.freeze_strings(self, "kinds")
-        _check_kinds(self)
-        v.check_bool(self, "greater_is_better")
-        for name in ("lower", "upper"):
-            if getattr(self, name) is not None:
-                v.check_number(self, name)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Probe(Spec):
-    """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
-
-    factory: Callable[..., Any]
-    kinds: tuple[str, ...] = ONE_LABEL
-    requires: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_callable(self, "factory", optional=False)
-        v.freeze_strings(self, "kinds")
-        _check_kinds(self)
-        v.freeze_strings(self, "requires")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Splitter(Spec):
-    """``function(n, protocol, groups) -> list of (train, test)`` index arrays.
-
-    One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample.
-    """
-
-    function: Callable[..., Any]
-    needs_groups: bool = False
-    needs_split: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_callable(self, "function", optional=False)
-        v.check_bool(self, "needs_groups", "needs_split")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Engine(Spec):
-    """``factory(address, jobs) -> engine``; what an engine must offer is ``EngineLike`` in ``neuco_core.runs.steps``.
-
-    ``--engine ID`` gives no address (None), ``--engine ID://ADDRESS`` what stands behind the slashes.
-    """
-
-    factory: Callable[..., Any]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_callable(self, "factory", optional=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class BoardKind(Spec):
-    """``rank(cells, **options) -> Ranked``: how the cells of a suite become a ranking (see ``neuco_core.boards``).
-
-    ``options`` are the kind's options with their defaults; a suite, or whoever shows its board, may set others.
-    """
-
-    rank: Callable[..., Any]
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_callable(self, "rank", optional=False)
-        v.freeze_mapping(self, "options", SCALARS)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Suite(Spec):
-    """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``.
-
-    A ``living`` suite is not frozen: publishing writes it anew from what is registered.
-    """
-
-    tasks: Mapping[str, int]
-    protocol: str = "neuco-2025"
-    version: int = 1
-    kind: str = "neuco"
-    options: Mapping[str, Any] = field(default_factory=dict)
-    living: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.freeze_mapping(self, "tasks", int)
-        if not self.tasks:
-            raise v.fail(self, "tasks", {}, "at least one task")
-        for name, version in self.tasks.items():
-            if not v.ID.fullmatch(name) or version < 1 or version is True:
-                raise v.fail(self, "tasks", {name: version}, "task ids mapped to versions of at least 1")
-        v.check_text(self, "protocol")
-        v.check_int(self, "version", 1)
-        v.check_id(self, "kind")
-        v.freeze_mapping(self, "options", SCALARS)
-        v.check_bool(self, "living")
-
-
-def to_json(value: object) -> Any:
-    """A spec as plain JSON values; a function is shown by its name."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: to_json(getattr(value, f.name)) for f in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {key: to_json(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [to_json(item) for item in value]
-    if callable(value):
-        return f"{getattr(value, '__module__', '?')}:{getattr(value, '__qualname__', type(value).__name__)}"
-    return value

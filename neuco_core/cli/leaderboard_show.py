@@ -1,0 +1,151 @@
+"""``neuco leaderboard show``: a board in a terminal or as a document, with files and predictions beside it if asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.output import clean, echo_json, json_option
+from neuco_core.errors import UnknownIdError, UsageError
+from neuco_core.paths import registry_dir
+
+if TYPE_CHECKING:
+    from neuco_core.boards.model import Board, Section
+    from neuco_core.boards.standing import Standing
+
+
+@click.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
+@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
+@click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board, e.g. capabilities.")
+@click.option(
+    "--with",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
+)
+@click.option("--predicted", is_flag=True, help="Predict the empty cells, marked and with intervals; they never rank.")
+@click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
+@json_option
+def show(
+    words: Sequence[str],
+    form: str,
+    values: str,
+    only: Sequence[str],
+    kind: str,
+    files: Sequence[Path],
+    predicted: bool,
+    details: bool,
+    as_json: bool,
+) -> None:
+    """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`).
+
+    Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
+    """
+    from neuco_core.boards.model import plain
+    from neuco_core.boards.views import report
+    from neuco_core.boards.views.markup import to_latex, to_markdown
+    from neuco_core.cli.board_show import print_board, print_section
+
+    form = "json" if as_json else form
+    if details and form != "table":
+        raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
+    if predicted and form == "csv":
+        hint = "Use --format json, whose cells have a status, or `neuco capabilities predict`"
+        raise UsageError("CSV cannot mark a prediction as one", got="--predicted", hint=hint)
+    name, options = _parse(words)
+    if kind and files:
+        raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
+    standing = _with(name, options, only, files) if files else None
+    board = standing.board if standing else one_board(name, options, only, kind)
+    board, guesses = _predicted(board) if predicted else (board, None)
+    if form == "json":
+        echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
+        return
+    grid = report.grid(board, values, standing.notes if standing else ())
+    if form == "table":
+        print_board(board, grid, details=details)
+        if guesses:
+            print_section(board, guesses)
+        return
+    write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
+    click.echo(write(grid), nl=False)
+
+
+def _predicted(board: Board) -> tuple[Board, Section | None]:
+    """The board with predictions in its empty cells, and a list of them with their intervals."""
+    from neuco_core.capabilities.fill import as_section, filled, predictions, why_not
+
+    if reason := why_not(board):
+        click.echo(f"nothing is predicted: {reason}", err=True)
+        return board, None
+    found = predictions(board)
+    return filled(board, found), as_section(board, found)
+
+
+def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The board's name, and options of its kind: --name value or --name=value."""
+    names, options, rest = [], {}, iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            names.append(word)
+            continue
+        key, given, value = word[2:].partition("=")
+        options[key] = value if given else next(rest, "")
+        if not options[key]:
+            raise UsageError(f"--{key} needs a value")
+    if len(names) != 1:
+        raise UsageError("name one board", got=" ".join(names) or "none", hint="See `neuco leaderboard list`")
+    return names[0], options
+
+
+def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
+    """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
+    from neuco_core.boards.current import current
+    from neuco_core.boards.published import list_published
+    from neuco_core.boards.store import stored_board
+    from neuco_core.plugins.catalog import Catalog
+    from neuco_core.records.packs import PacksAwayError
+
+    published = {item.id: item for item in list_published(registry_dir())}
+    if name not in published:
+        suites, bad = Catalog(registry=registry_dir()).survey_suites()
+        if name in bad:
+            raise bad[name]
+        if name not in suites:
+            raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
+        suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
+        try:
+            return current(registry_dir()).board(suite, options, only)
+        except PacksAwayError as error:
+            if options or only or kind:
+                raise
+            words = f"{error}. This is the board as it was published; records of your own are not in it"
+            click.echo(clean(words), err=True)
+            return stored_board(registry_dir(), name)
+    if only or kind:
+        raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
+    return published[name].board(options)
+
+
+def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Sequence[Path]) -> Standing:
+    """The board of a suite with files among its methods; each score is told when it is there."""
+    from neuco_core.boards.published import list_published
+    from neuco_core.boards.standing import rank_on
+    from neuco_core.cli.score_show import describe
+
+    if suite in {item.id for item in list_published(registry_dir())}:
+        hint = "Name the board of a suite; see `neuco leaderboard list`"
+        raise UsageError("a published board has no labels to score a file with", where=suite, hint=hint)
+
+    return rank_on(
+        suite, *files, options=options, only=only, told=lambda record: click.echo(describe(record), err=True)
+    )

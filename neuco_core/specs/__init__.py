@@ -1,0 +1,46 @@
+"""The nouns, as frozen values that are checked when they are made.
+
+Standard library only: plugins are imported to list them, and listing must stay quick. Whatever needs
+numpy or the network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
+"""
+
+from neuco_core.specs.base import SCALARS, Content, Origin, Remote, Spec, exact, to_json, versioned_id
+from neuco_core.specs.content import (
+    DEFAULT_METRIC,
+    FITTED,
+    KINDS,
+    LONGEST_DATASET,
+    PARTS,
+    Baseline,
+    Dataset,
+    Method,
+    Task,
+)
+from neuco_core.specs.scoring import ONE_LABEL, BoardKind, Engine, Metric, Probe, Splitter, Suite
+
+__all__ = [
+    "DEFAULT_METRIC",
+    "FITTED",
+    "KINDS",
+    "LONGEST_DATASET",
+    "ONE_LABEL",
+    "PARTS",
+    "SCALARS",
+    "Baseline",
+    "BoardKind",
+    "Content",
+    "Dataset",
+    "Engine",
+    "Method",
+    "Metric",
+    "Origin",
+    "Probe",
+    "Remote",
+    "Spec",
+    "Splitter",
+    "Suite",
+    "Task",
+    "exact",
+    "to_json",
+    "versioned_id",
+]
