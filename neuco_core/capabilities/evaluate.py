@@ -77,21 +77,29 @@ class Outcome:
         return replace(self, covered=covered, **{name: getattr(self, name)[there] for name in named})
 
 
-def folds(table: Table, seed: int = 0, size: int = FOLD) -> list[Fold]:
-    """All known cells, ``size`` at a time; what is left over joins some of them."""
+def folds(table: Table, seed: int = 0, equal: bool = False) -> list[Fold]:
+    """All known cells, ten at a time; what is left over joins some of them.
+
+    With ``equal``, scores of a task that equal one of the ten are hidden, too: of a copy the original tells all.
+    """
     count = len(table.cells[0])
     if count > MOST:
         hint = "Evaluate a part of the table, for example with a larger --least"
         raise DataError("too many scores for a cross-validation", expected=f"at most {MOST}", got=count, hint=hint)
     order = np.random.default_rng(seed).permutation(count)
-    parts = np.array_split(order, max(2, count // size))
-    return [Fold(part, part, number % GROUPS) for number, part in enumerate(parts)]
+    parts = np.array_split(order, max(2, count // FOLD))
+    kinds = np.stack([table.cells[1], table.values[table.cells]])
+    same = np.unique(kinds, axis=1, return_inverse=True)[1].ravel() if equal else np.arange(count)
+    hidden = [np.flatnonzero(np.isin(same, same[part])) for part in parts]
+    return [Fold(*both, number % GROUPS) for number, both in enumerate(zip(hidden, parts, strict=True))]
 
 
-def cross_validate(table: Table, name: str, protocol: Protocol = "honest", seed: int = 0) -> Outcome:
-    """A model that ``model`` knows, in folds of ten cells. The seed is of the folds, and of where a model begins."""
+def cross_validate(
+    table: Table, name: str, protocol: Protocol = "honest", seed: int = 0, equal: bool = False
+) -> Outcome:
+    """A model that ``model`` knows, in ``folds``. The seed is of the folds, and of where a model begins."""
     shown = _shown(table, protocol)
-    parts = folds(table, seed)
+    parts = folds(table, seed, equal)
     return _outcome(name, shown, parts, model(name)(shown, parts, seed))
 
 

@@ -121,8 +121,6 @@ class Predictor:
     @_in_one_thread
     def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores of some cells and both ends of their intervals."""
-        if not hasattr(self, "mix"):
-            raise UsageError("nothing has been learnt", hint="Call fit(table) first")
         parts, deviation = _parts(self.process, self._moved, cells, self.seed)
         mean, half = parts @ self.mix.shares, NORMAL * self.mix.widen * deviation
         low, high = (end[cells[1]] for end in self.table.ends)
@@ -135,6 +133,8 @@ class Predictor:
 
     @cached_property
     def _every(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not hasattr(self, "mix"):
+            raise UsageError("nothing has been learnt", hint="Call fit(table) first")
         shape = self.table.values.shape
         cells: Cells = np.nonzero(np.ones(shape, bool))  # type: ignore[assignment]
         scores, low, high = (found.reshape(shape) for found in self.at(cells))
@@ -162,8 +162,13 @@ class Predictor:
         truth, spread = table.values[rows, columns], self.process.spreads[columns]
         low, high = (end[columns] for end in table.ends)
         width = np.where(high > low, high - low, spread)  # a task with a small spread must not decide
-        shares = _shares(said / width[:, None], truth / width)
-        misses = np.abs(truth - said @ shares)
+        parts, known = said / width[:, None], truth / width
+        fold = np.repeat(np.arange(len(held)), [len(hidden) for hidden in held])
+        shares = _shares(parts, known)
+        # Shares that were learnt on the very same misses make them too small, above all where there are few.
+        others = [fold != one for one in range(len(held))]
+        apart = [_shares(parts[rest], known[rest]) if rest.any() else shares for rest in others]
+        misses = np.abs(truth - (said * np.stack(apart)[fold]).sum(1))
         # Of few misses the largest 5 % are not known well: the level is that of conformal prediction.
         level = min(1.0, LEVEL * (1 + 1 / len(misses)))
         widen = float(np.quantile(misses / deviations, level)) / NORMAL

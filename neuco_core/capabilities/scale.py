@@ -17,7 +17,7 @@ TAIL = 0.05
 
 @dataclass(frozen=True)
 class Scale:
-    """``tops`` is by task: 1 for shares, 100 for percentages, NaN for what is neither and stays as it is."""
+    """``tops`` is by task: 1 for shares, 100 for percentages; NaN in a table that has others, which stays as it is."""
 
     tops: np.ndarray
     ends: tuple[float, float]
@@ -25,13 +25,12 @@ class Scale:
     @classmethod
     def of(cls, values: np.ndarray) -> Scale:
         low, high = ranges(values)
-        untold = np.isnan(low)  # a task without scores: as all others together
-        tops = _top(np.where(untold, np.nanmin(low), low), np.where(untold, np.nanmax(high), high))
-        shares = (values / tops)[np.isfinite(values / tops)]
-        if not shares.size:
-            return cls(tops, (LEAST, MOST))
-        low, high = np.quantile(shares, (TAIL, 1 - TAIL))
-        return cls(tops, (float(np.clip(low / 2, 1e-6, LEAST)), float(np.clip((1 + high) / 2, MOST, 1 - 1e-6))))
+        if np.nanmin(low) < 0 or np.nanmax(high) > 100:  # few results of a task may be shares by chance: all or none
+            return cls(np.full(len(low), np.nan), (LEAST, MOST))
+        tops = np.where(np.where(np.isnan(high), np.nanmax(high), high) <= 1, 1.0, 100.0)
+        shares = values / tops
+        least, most = np.quantile(shares[np.isfinite(shares)], (TAIL, 1 - TAIL))
+        return cls(tops, (float(np.clip(least / 2, 1e-6, LEAST)), float(np.clip((1 + most) / 2, MOST, 1 - 1e-6))))
 
     def to(self, values: np.ndarray) -> np.ndarray:
         """Scores whose last axis is tasks."""
@@ -42,7 +41,3 @@ class Scale:
         """Scores of some cells, by the numbers of their tasks."""
         tops = self.tops[tasks]
         return np.asarray(np.where(np.isnan(tops), values, tops * expit(values)))
-
-
-def _top(low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    return np.where(low < 0, np.nan, np.where(high <= 1, 1.0, np.where(high <= 100, 100.0, np.nan)))

@@ -41,6 +41,7 @@ def seeds_option(default: int) -> Callable[[F], F]:
 @click.option("--models", default=",".join(NAMES), show_default=True, help="Also l2-3, cosine-5, poincare-5 and so on.")
 @click.option("--protocol", type=click.Choice([*BOTH, "both"]), default="both", show_default=True)
 @click.option("--cold-start/--no-cold-start", default=True, show_default=True, help="Methods with few results, too.")
+@click.option("--hide-equal", is_flag=True, help="Hide scores of a task that are equal together: they may be copies.")
 @seeds_option(1)
 @jobs_option
 @json_option
@@ -50,6 +51,7 @@ def evaluate(
     models: str,
     protocol: str,
     cold_start: bool,
+    hide_equal: bool,
     seeds: int,
     jobs: int | None,
     as_json: bool,
@@ -69,7 +71,7 @@ def evaluate(
     for name in names or [models]:
         model(name)  # a wrong name is told before minutes of work
     chosen: tuple[Any, ...] = BOTH if protocol == "both" else (protocol,)
-    runs = _runs(known, names, chosen, cold_start, seeds, jobs or available_cores())
+    runs = _runs(known, names, chosen, cold_start, hide_equal, seeds, jobs or available_cores())
     rows = [row for one in chosen for row in _cross_validated(runs, names, one)]
     few = [row for one in chosen for row in _new_methods(runs, one)] if cold_start else []
     if as_json:
@@ -86,13 +88,21 @@ def evaluate(
         _show_new(few)
 
 
-def _runs(known: Table, names: Sequence[str], protocols: Sequence[Protocol], cold: bool, seeds: int, jobs: int) -> Runs:
+def _runs(
+    known: Table,
+    names: Sequence[str],
+    protocols: Sequence[Protocol],
+    cold: bool,
+    equal: bool,
+    seeds: int,
+    jobs: int,
+) -> Runs:
     from neuco_core.capabilities.evaluate import cold_start, cross_validate, side_by_side
 
     calls: dict[Any, Callable[[], Any]] = {}
     for protocol, seed in product(protocols, range(seeds)):
         for name in names:
-            calls[protocol, name, False, seed] = partial(cross_validate, known, name, protocol, seed)
+            calls[protocol, name, False, seed] = partial(cross_validate, known, name, protocol, seed, equal)
         for name in NEW if cold else ():
             calls[protocol, name, True, seed] = partial(cold_start, known, name, protocol, seed)
         if cold and protocol == "honest":
