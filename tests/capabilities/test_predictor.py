@@ -214,7 +214,7 @@ def test_nothing_is_said_that_a_metric_cannot_give() -> None:
     ("values", "words"),
     [
         (np.full((3, 3), np.nan), "no score is known"),
-        (np.array([[1.0, np.inf]]), "infinite"),
+        (np.array([[1.0, np.inf]]), "too large"),
         (np.array([[1.0, 2.0, np.nan]]), "too few results"),
     ],
 )
