@@ -20,9 +20,10 @@ score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=ave
 	@mkdir -p build/registry && cp -R registry/suites build/registry/
 	@NEUCO_REGISTRY=build/registry $(BIN)/neuco score --method $(METHOD) --suite embedded $(ARGS)
 
-# Files in their order: by default those with few tests come last, and some of these take minutes on one core.
+# Files in their order: by default those with few tests come last, and some of these take minutes on one core. Three at
+# a time even on two cores: a third of the time tests wait for servers, browsers and sandboxes.
 test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
-	@$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
 	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)
