@@ -56,7 +56,7 @@ class NeucoError(Exception):
         if self.got is not None:
             text += f", got {self.got}" if self.expected is not None else f"; got {self.got}"
         if self.hint:
-            text += f". {self.hint}"
+            text += f" {self.hint}" if text.endswith((".", "?", "!")) else f". {self.hint}"
         return " ".join(text.split())
 
     def __reduce__(self) -> tuple[object, ...]:

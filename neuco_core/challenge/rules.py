@@ -235,6 +235,8 @@ def read_ids(path: Path) -> tuple[str, ...]:
     expected = "one id a line, each once"
     if not ids:
         raise DataError("no ids", where=path, expected=expected, got="an empty file")
+    if ids[0].lower() == "id":
+        raise DataError("a header", where=path, expected=expected, got=f"a first line {ids[0]!r}")
     if twice := [name for name, count in Counter(ids).items() if count > 1]:
         raise DataError("bad ids", where=path, expected=expected, got=f"{join_names(twice, 3)} more than once")
     return ids

@@ -36,7 +36,7 @@ def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -
             raise SpecError("bad title of a team", expected="1 to 200 characters", got=f"{len(title)}") from error
         shown = json.dumps(team.title, ensure_ascii=False)
         lines = [f"\n[teams.{name}]", f"title = {shown}", f'token = "{team.token}"', *(["host = true"] if host else [])]
-        _write(path, path.read_bytes().rstrip(b"\n") + b"\n" + "\n".join(lines).encode() + b"\n")
+        _write(path, path.read_bytes().rstrip(b"\n") + b"\n" + "\n".join(lines).encode(errors="surrogatepass") + b"\n")
     return token
 
 

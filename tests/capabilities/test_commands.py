@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.cli import leaderboard
+from neuco_core.cli import leaderboard_show
 from neuco_core.cli.capabilities import COMMANDS
 from neuco_core.cli.capabilities_suggest import _enough
 from tests import console
@@ -51,7 +51,7 @@ def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(mo
     lacking = plain.rows[0].method
     told = []
     for board in (plain, turned):
-        monkeypatch.setattr(leaderboard, "one_board", lambda *_, board=board: board)
+        monkeypatch.setattr(leaderboard_show, "one_board", lambda *_, board=board: board)
         (cell,) = neuco_here("capabilities", "predict", "made", "--method", lacking, "--json").json["cells"]
         (one,) = neuco_here("capabilities", "suggest", "made", "--method", lacking, "--json").json
         assert [cell[key] for key in ("task", *NUMBERS)] == [one[key] for key in ("task", *NUMBERS)]

@@ -154,8 +154,11 @@ def test_a_challenge_closes_when_all_is_over(tmp_path: Path) -> None:
         before = [path.read_bytes() for path in files]
         files[-1].unlink()  # as after a kill in the middle
         assert [path.read_bytes() for path in close(host)] == before
-        host.submit("beta", "dev", embed(tmp_path / "y.npz", 1, 1), now=DEV)  # "received" long ago
+        files[0].with_name("hidden").write_bytes(files[0].read_bytes())
+        files[0].unlink()  # so that one more is taken in, "received" long ago
+        host.submit("beta", "dev", embed(tmp_path / "y.npz", 1, 1), now=DEV)
         host.work_all()
+        files[0].with_name("hidden").rename(files[0])
         with pytest.raises(DataError, match="published, and no longer true: reveal"):
             close(host)
         assert [path.read_bytes() for path in files] == before

@@ -34,8 +34,8 @@ def test_a_bound_that_the_process_has_already_is_not_widened(monkeypatch: pytest
 def test_a_file_that_unpacks_to_more_fails_in_fixed_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same file gives the same answer in the audit, and the worker goes on with the next one."""
     monkeypatch.setattr(memory, "FREE", 48 << 20)
-    small = tmp_path / "bomb.npz"
-    np.savez_compressed(small, ids=np.array(IDS), values=np.zeros((4_000_000, 4), dtype=np.uint8))
+    small = tmp_path / "bomb.npz"  # 60 MB, which malloc never takes from memory that was used before
+    np.savez_compressed(small, ids=np.array(IDS), values=np.zeros((15_000_000, 4), dtype=np.uint8))
     with Host(make_challenge(tmp_path / "c")) as host:
         host.submit("alpha", "dev", small, now=DEV)
         host.submit("alpha", "dev", embed(tmp_path / "good.npz", 0.5), now=DEV)

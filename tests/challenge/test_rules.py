@@ -137,6 +137,7 @@ def test_a_hidden_task_without_labels_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
+        (b"id\na\nb\n", "ids.txt: a header; expected one id a line, each once, got a first line .id."),
         (b"a\nb\nc\nb\n", "ids.txt: bad ids; expected one id a line, each once, got b more than once"),
         (b" \n", "no ids"),
         ("a\nb\n".encode("utf-16"), "expected UTF-8"),

@@ -14,6 +14,7 @@ from neuco_core.challenge.example import write_example
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.outcome import MESSAGES
 from neuco_core.challenge.teams import add_team
+from neuco_core.challenge.web.app import FORM
 from neuco_core.challenge.web.guard import SENTENCES
 from neuco_core.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
@@ -96,7 +97,7 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert [own for own in server.journal() if own.phase == "test"] == []
     assert server.put(b"").json == {"error": "The file is empty."}
     form = server.put(b"--b\r\n", headers={"Content-Type": "multipart/form-data; boundary=b"})
-    assert (form.status, form.json) == (400, {"error": "The body must be the file itself, not a form."})
+    assert (form.status, form.json) == (400, {"error": FORM})
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
 
 
