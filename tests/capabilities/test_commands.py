@@ -92,7 +92,8 @@ def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
     assert all(one["after"] <= one["before"] for one in found)
 
 
-def test_models_are_compared(table: Path) -> None:
+def test_models_are_compared(tmp_path: Path) -> None:
+    table = written(tmp_path / "known.csv", made(6, 6, share=0.9))
     words = ("capabilities", "evaluate", str(table), "--least", "2", "--models", "mean,neuco", "--json")
     told = json.loads(neuco(*words, "--jobs", "2").out)
     assert told == json.loads(neuco(*words, "--jobs", "1").out)
