@@ -14,11 +14,10 @@ from multiprocessing import get_context
 from typing import Literal, TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from neuco_core.boards.stats.diagnostics import spearman
 from neuco_core.capabilities.models import Fold, Made, model
-from neuco_core.capabilities.predictor import Predictor
+from neuco_core.capabilities.predictor import Predictor, in_one_thread
 from neuco_core.capabilities.suggest import choose
 from neuco_core.capabilities.table import Table, gaps, ranges
 from neuco_core.errors import DataError
@@ -170,14 +169,13 @@ def _in_order(table: Table, fitted: Predictor, own: np.ndarray, others: np.ndarr
 def side_by_side(calls: Mapping[K, Callable[[], T]], jobs: int) -> dict[K, T]:
     """What each call gives, by its key. They begin in their order, in so many processes."""
     if min(jobs, len(calls)) < 2:
-        return {key: _in_one_thread(call) for key, call in calls.items()}
+        return {key: _called(call) for key, call in calls.items()}
     with ProcessPoolExecutor(min(jobs, len(calls)), mp_context=get_context("spawn")) as pool:
-        return dict(zip(calls, pool.map(_in_one_thread, calls.values()), strict=True))
+        return dict(zip(calls, pool.map(_called, calls.values()), strict=True))
 
 
-def _in_one_thread(call: Callable[[], T]) -> T:
-    with threadpool_limits(1):  # two threads on matrices of this size take longer than one
-        return call()
+def _called(call: Callable[[], T]) -> T:
+    return in_one_thread(call)()
 
 
 def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> tuple[float, float, float]:

@@ -38,7 +38,7 @@ LARGEST = 2000  # known scores; a process takes half a minute with so many, and 
 DENSE = 0.5  # share of known scores from which on they tell how alike tasks are; with a fifth that made errors larger
 
 
-def _in_one_thread(method: Callable[P, T]) -> Callable[P, T]:
+def in_one_thread(method: Callable[P, T]) -> Callable[P, T]:
     """Two threads on matrices of this size take several times as long as one."""
     wrapped: Callable[P, T] = ThreadpoolController().wrap(limits=1)(method)
     return wrapped
@@ -73,7 +73,7 @@ class Predictor:
         """For ``sklearn.clone``."""
         return {"seed": self.seed}
 
-    @_in_one_thread
+    @in_one_thread
     def fit(self, table: Table) -> Predictor:
         if not isinstance(table, Table):
             raise UsageError("only a table can be fitted", expected="a Table", got=type(table).__name__)
@@ -118,7 +118,7 @@ class Predictor:
     def scores(self) -> np.ndarray:
         return self._every[0]
 
-    @_in_one_thread
+    @in_one_thread
     def at(self, cells: Cells) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """The scores of some cells and both ends of their intervals."""
         parts, deviation = _parts(self.process, self._moved, cells, self.seed)

@@ -19,6 +19,7 @@ from neuco_core.challenge.feedback import Rung, feedback
 from neuco_core.challenge.files import file_path
 from neuco_core.challenge.host import Host
 from neuco_core.challenge.journal import Submission, broken_link
+from neuco_core.challenge.outcome import UNREAD
 from neuco_core.challenge.seal import LARGEST, PUBLIC_RULES, public_rules
 from neuco_core.errors import NeucoError
 from neuco_core.files import read_limited
@@ -116,7 +117,7 @@ def _quotas(host: Host, found: list[Submission]) -> Iterator[str]:
             yield f"{own.name} is of {own.team!r}, which is no team of the rules"
         if not phase.open_at(datetime.fromisoformat(own.received)):
             yield f"{own.name} came while the phase was not open"
-        if own.code not in ("format", "ids"):
+        if own.code not in UNREAD:
             counts[own.team, own.phase] += 1
             counts[own.team, own.phase, own.received[:10]] += 1
     for (team, name, *day), count in counts.items():

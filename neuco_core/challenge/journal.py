@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from neuco_core.challenge.leases import Leases
-from neuco_core.challenge.outcome import MESSAGES, Code, Outcome
+from neuco_core.challenge.outcome import MESSAGES, UNREAD, Code, Outcome
 from neuco_core.challenge.rules import Challenge
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.jsonio import canonical
@@ -42,9 +42,7 @@ CREATE TABLE IF NOT EXISTS submissions (
 ) STRICT;
 CREATE INDEX IF NOT EXISTS waiting ON submissions (state) WHERE state IN ('received', 'running');
 """
-# Files that are no embeddings of the right ids cost no quota. Whatever was scored, or failed at that, does: else a
-# failure that depends on labels could be asked for without end.
-UNREAD = "(coalesce(code, '') IN ('format', 'ids'))"
+COSTS_NOTHING = f"(coalesce(code, '') IN {UNREAD})"
 SEALED = ("id", "team", "phase", "sha256", "size", "public", "received", "source")
 
 
@@ -185,9 +183,9 @@ class Journal:
             day = stamp(moment)[:10]
             count = "SELECT count(*) FROM submissions WHERE team = ? AND phase = ? AND "
             for more, most in (
-                (f"NOT {UNREAD}", rules.in_all),
-                (f"NOT {UNREAD} AND substr(received, 1, 10) = '{day}'", rules.per_day),
-                (f"{UNREAD} AND substr(received, 1, 10) = '{day}'", challenge.limits.failed_per_day),
+                (f"NOT {COSTS_NOTHING}", rules.in_all),
+                (f"NOT {COSTS_NOTHING} AND substr(received, 1, 10) = '{day}'", rules.per_day),
+                (f"{COSTS_NOTHING} AND substr(received, 1, 10) = '{day}'", challenge.limits.failed_per_day),
             ):
                 if db.execute(count + more, (team, phase)).fetchone()[0] >= most:
                     raise RefusedError("quota")

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 Code: TypeAlias = Literal["scored", "format", "ids", "size", "quota", "closed", "failed"]
+# Files that are no embeddings of the right ids cost no quota. Whatever was scored, or failed at that, does: else a
+# failure that depends on labels could be asked for without end.
+UNREAD: tuple[Code, ...] = ("format", "ids")
 
 # All that a team is ever told beside the numbers: a sentence made anew could carry a label out.
 MESSAGES = {

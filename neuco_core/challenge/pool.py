@@ -16,7 +16,7 @@ from typing import Any
 
 from neuco_core.challenge.evaluate import Evaluation, PhaseError
 from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import LEASE, Submission
+from neuco_core.challenge.journal import Submission
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, NeucoError
 
@@ -56,13 +56,13 @@ def workers(engine: str, jobs: int) -> Iterator[Executor]:
             client.cluster.close()
 
 
-def work_on(host: Host, pool: Executor, jobs: int, *, seconds: float = LEASE) -> Iterator[Submission]:
+def work_on(host: Host, pool: Executor, jobs: int) -> Iterator[Submission]:
     """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its outcome."""
     under_way: dict[Future[Evaluation], Submission] = {}
     most = host.challenge.limits.attempts
     try:
         while True:
-            while len(under_way) < jobs and (leased := host.journal.lease(most, seconds=seconds)):
+            while len(under_way) < jobs and (leased := host.journal.lease(most)):
                 under_way[pool.submit(evaluate_there, host.challenge.folder, leased)] = leased
             if not under_way:
                 return

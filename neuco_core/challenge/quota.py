@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from neuco_core.challenge.journal import Submission, stamp
+from neuco_core.challenge.outcome import UNREAD
 from neuco_core.challenge.rules import Challenge
 from neuco_core.challenge.ticks import is_visible
-
-UNREAD = ("format", "ids")  # codes of files that cost no quota
 
 
 def left(challenge: Challenge, own: Iterable[Submission], *, now: datetime | None = None) -> dict[str, dict[str, int]]:

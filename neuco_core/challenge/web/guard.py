@@ -45,8 +45,8 @@ LARGEST_HEADERS = 16_384  # bytes
 RawHeaders = list[tuple[bytes, bytes]]
 
 
-def error_body(status: int, sentence: str = "") -> bytes:
-    return json.dumps({"error": sentence or SENTENCES[status]}).encode()
+def error_body(status: int) -> bytes:
+    return json.dumps({"error": SENTENCES[status]}).encode()
 
 
 def raw(headers: dict[str, str]) -> RawHeaders:

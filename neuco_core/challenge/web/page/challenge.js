@@ -159,8 +159,8 @@ async function begin() {
   setInterval(tickClocks, 1000);
   $("board-phase").addEventListener("change", showBoard);
   page.again.push(showBoard);
-  await showBoard();
-  document.dispatchEvent(new Event("facts"));
+  document.dispatchEvent(new Event("facts"));  // before the board: until then the form to sign in does nothing
+  try { await showBoard(); } catch (error) { /* at the next tick */ }
   schedule();
 }
 document.addEventListener("DOMContentLoaded", begin);
