@@ -111,6 +111,18 @@ def test_a_team_goes_through(browser: Any, server: Server, tmp_path: Path) -> No
     visit.context.close()
 
 
+def test_a_team_signs_in_although_the_board_cannot_be_had(browser: Any, server: Server) -> None:
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.route("**/board", lambda route: route.abort())
+        page.goto(server.address)
+        page.wait_for_selector(".phase")
+        page.get_by_label("Your team's token").fill("alpha")
+        page.get_by_role("button", name="Sign in").click()
+        page.wait_for_selector("#team:not([hidden])")
+        assert page.url == server.address.rstrip("/") + "/"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1440, 390])
 def test_the_page_fits_and_can_be_read(browser: Any, server: Server, root: Path, width: int, scheme: str) -> None:
