@@ -48,9 +48,9 @@ PARTS = (
     ("neuco_core.scoring.kernel", "warm", "loading the compiled kernels"),
     ("neuco_core.tables.csv_kernel", "warm", "loading the compiled kernels"),
     ("neuco_core.tables.embeddings", "read_embeddings", "reading the embeddings"),
-    ("neuco_core.compat.neuco_bench.run", "read_table", "reading the labels"),
+    ("neuco_extensions.bench.run", "read_table", "reading the labels"),
     ("neuco_core.scoring.scorer", "score", "training and judging"),
-    ("neuco_core.compat.neuco_bench.run", "_write_task", "writing the results"),
+    ("neuco_extensions.bench.run", "_write_task", "writing the results"),
 )
 
 
@@ -102,7 +102,7 @@ def stage_parts(folder: Path) -> dict[str, dict[str, float]]:
             modules = [import_module(name) for name, _, _ in PARTS]
         for module, (_, name, about) in zip(modules, PARTS, strict=True):
             setattr(module, name, timed(getattr(module, name), about, part))
-        import_module("neuco_core.compat.neuco_bench.run").ThreadPoolExecutor = InTurn  # type: ignore[attr-defined]
+        import_module("neuco_extensions.bench.run").ThreadPoolExecutor = InTurn  # type: ignore[attr-defined]
         sys.argv = ["neuco", "bench", *options(folder)]
         try:
             command()

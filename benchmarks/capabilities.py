@@ -16,9 +16,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.capabilities.evaluate import cross_validate, difference, side_by_side
-from neuco_core.cli.capabilities import open_table
 from neuco_core.env import available_cores
+from neuco_extensions.predict.command import open_table
+from neuco_extensions.predict.evaluate import cross_validate, difference, side_by_side
 
 LEAST = 3
 MODELS = ("mean", "additive", "factors", "l2-5", "neuco")

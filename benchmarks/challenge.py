@@ -15,12 +15,12 @@ from pathlib import Path
 
 import numpy as np
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.pool import work_on, workers
-from neuco_core.challenge.rules import load_challenge
-from neuco_core.challenge.seal import seal
-from neuco_core.challenge.teams import add_team
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.pool import work_on, workers
+from neuco_extensions.challenge.rules import load_challenge
+from neuco_extensions.challenge.seal import seal
+from neuco_extensions.challenge.teams import add_team
 
 # Labels by task, as docs/tasks.md has them.
 SIZES = {

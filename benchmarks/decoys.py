@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import ladder
 from benchmarks.ladder import PHASE, RULES, Team, World
-from neuco_core.challenge.feedback import Rung, feedback
+from neuco_extensions.challenge.feedback import Rung, feedback
 
 WILD = 1e4  # times the spread of an honest value
 LEVELS = (10, 20, 50)  # of quality, from poor to honest: with few a climb is sure, with many more decoys can be told

@@ -18,13 +18,13 @@ from pathlib import Path
 
 import numpy as np
 
-from neuco_core.boards.kinds.capability_scores import certainty
 from neuco_core.boards.stats.ranking import positions
-from neuco_core.geobench.facts import CAPABILITIES
-from neuco_core.geobench.iqm import REPLICATES, Score, score
-from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
-from neuco_core.geobench.submission import read_submission
-from neuco_core.geobench.tables import Pair, capability_table
+from neuco_extensions.geobench.board_scores import certainty
+from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.iqm import REPLICATES, Score, score
+from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_extensions.geobench.submission import read_submission
+from neuco_extensions.geobench.tables import Pair, capability_table
 
 REGISTRY = Path(__file__).parents[1] / "registry"
 BASE, SEEDS, RESAMPLES = "114be1f0", 5, 300

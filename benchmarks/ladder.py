@@ -37,13 +37,13 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.challenge.feedback import Rung, feedback
-from neuco_core.challenge.rules import Phase
 from neuco_core.figures import blank, save
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.scoring.scorer import score
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels, content_hash
+from neuco_extensions.challenge.feedback import Rung, feedback
+from neuco_extensions.challenge.rules import Phase
 
 SAMPLES, DIM, TASKS, K = 400, 8, 2, 20
 FRESH = 5  # sets of as many fresh samples, so that the truth is better known than what is compared with it

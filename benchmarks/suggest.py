@@ -1,7 +1,7 @@
 """How much of a board must be run until its ranking is known? ``python benchmarks/suggest.py embedded mini``.
 
 A board on which every method has a score on every task is run again, a few results at a time: in the order of
-``neuco capabilities suggest``, and by chance. What has not been run is predicted, methods are ranked by their mean
+``neuco predict suggest``, and by chance. What has not been run is predicted, methods are ranked by their mean
 rank over tasks, and Kendall's τ with the ranking of the whole board says how well they agree. The third curve is what
 chance gives without predictions: by the mean rank over what has been run.
 
@@ -23,12 +23,12 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.capabilities.predictor import Predictor
-from neuco_core.capabilities.read import from_board
-from neuco_core.capabilities.suggest import pick
-from neuco_core.capabilities.table import Table
 from neuco_core.cli.leaderboard_show import one_board
 from neuco_core.figures import blank, save
+from neuco_extensions.predict.predictor import Predictor
+from neuco_extensions.predict.read import from_board
+from neuco_extensions.predict.suggest import pick
+from neuco_extensions.predict.table import Table
 
 AGREED = 0.9
 STEPS = 16  # per board

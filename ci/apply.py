@@ -86,7 +86,7 @@ def rebuild(registry: Path, site: Path | None) -> list[str]:
         lines.append(f"board {suite.id}: {'; '.join(changes) if changes else 'unchanged'}")
     if site is not None:
         from neuco_core.boards.views.site.write import write_site
-        from neuco_core.capabilities.page import gather_with_estimates
+        from neuco_extensions.predict.page import gather_with_estimates
 
         lines.append(f"site: {write_site(gather_with_estimates(registry), site)} pages")
     return lines

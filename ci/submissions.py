@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from neuco_core.boards.model import Board
-from neuco_core.boards.submitted import of_submissions, row_id
 from neuco_core.boards.values import RANK, in_row, show
 from neuco_core.contract.contract import Finding, run_checks
-from neuco_core.contract.submission_checks import SubmissionSubject
 from neuco_core.errors import NeucoError
-from neuco_core.geobench.submission import Submission, list_submissions
+from neuco_extensions.geobench.checks import SubmissionSubject
+from neuco_extensions.geobench.published import of_submissions, row_id
+from neuco_extensions.geobench.submission import Submission, list_submissions
 
 CLAIM = "nothing here was run: the numbers are the submitter's"
 

@@ -1,11 +1,14 @@
 """The plugin manual: every hook that a plugin may implement.
 
-A plugin is a module: a directory in ``neuco_tasks/`` or ``neuco_methods/``, or what an installed package's entry point
-names. It implements hooks with ``@hookimpl``; each yields frozen specs. Heavy imports go inside functions. An id is the
-plugin's name, or begins with it and ``_`` or ``-``: ``load_task("soil_ph")`` imports only ``soil_ph`` and ``soil``.
+A plugin is a module: a directory in ``neuco_tasks/``, ``neuco_methods/`` or ``neuco_extensions/``, or what an
+installed package's entry point names. It implements hooks with ``@hookimpl``; each yields frozen specs. Heavy imports
+go inside functions. An id is the plugin's name, or begins with it and ``_`` or ``-``: ``load_task("soil_ph")`` imports
+only ``soil_ph`` and ``soil``. Directories of tasks and methods bring content, extensions bring uses of it: commands,
+checks, engines, kinds of boards and what their pages show.
 
 Entry-point groups: ``neuco.datasets``, ``neuco.tasks``, ``neuco.methods``, ``neuco.metrics``, ``neuco.probes``,
-``neuco.splitters``, ``neuco.engines``, ``neuco.boards``, ``neuco.commands``.
+``neuco.splitters``, ``neuco.engines``, ``neuco.boards``, ``neuco.commands``, ``neuco.checks``, ``neuco.panels``,
+``neuco.published``, ``neuco.cells``.
 """
 
 from __future__ import annotations
@@ -16,9 +19,21 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    import click
-
-    from neuco_core.specs import BoardKind, Dataset, Engine, Method, Metric, Probe, Splitter, Task
+    from neuco_core.specs import (
+        BoardKind,
+        CellSource,
+        Check,
+        Command,
+        Dataset,
+        Engine,
+        Method,
+        Metric,
+        Panel,
+        Probe,
+        PublishedSource,
+        Splitter,
+        Task,
+    )
 
 PROJECT = "neuco"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -123,10 +138,70 @@ def neuco_boards() -> Iterable[BoardKind]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_commands() -> Iterable[click.Command]:  # type: ignore[empty-body]
-    """Yield commands for the ``neuco`` command line; the entry point has the command's name.
+def neuco_commands() -> Iterable[Command]:  # type: ignore[empty-body]
+    """Yield commands for the ``neuco`` command line; one that is named by a string is imported when it is run.
 
     @hookimpl
     def neuco_commands():
-        yield click.Command("soil", callback=lambda: click.echo("soil!"))
+        hello = click.Command("soil", callback=lambda: click.echo("soil!"))
+        yield Command(id="soil", title="Say hello", command=hello)  # or command="soil.cli:hello"
+    """
+
+
+@hookspec
+def neuco_checks() -> Iterable[Check]:  # type: ignore[empty-body]
+    """Yield checks for ``neuco check``, for every plugin's ``test.py`` and for continuous integration.
+
+    @hookimpl
+    def neuco_checks():
+        def unit(subject):
+            from neuco_core.contract.contract import Warn
+            if not subject.spec.unit:
+                raise Warn("no unit")
+            return subject.spec.unit
+
+        yield Check(id="soil_unit", noun="task", asks="a unit", reason="numbers need one", cure="set unit=", run=unit)
+    """
+
+
+@hookspec
+def neuco_panels() -> Iterable[Panel]:  # type: ignore[empty-body]
+    """Yield tabs of a board's page, or sections of the pages of its methods and tasks.
+
+    @hookimpl
+    def neuco_panels():
+        def count(source):
+            from neuco_core.boards.views.site.html import section, tag
+            return section("Soil", tag("p", f"{len(source.board.tasks)} tasks"), id_="soil")
+
+        yield Panel(id="soil", title="Soil", make=count)
+    """
+
+
+@hookspec
+def neuco_published() -> Iterable[PublishedSource]:  # type: ignore[empty-body]
+    """Yield sources of boards that others have published; they are marked so and never mixed with ours.
+
+    @hookimpl
+    def neuco_published():
+        def boards(registry):
+            from neuco_core.boards.published import read_published
+            return [read_published(path) for path in sorted((registry / "soil").glob("*.json"))]
+
+        yield PublishedSource(id="soil", boards=boards)
+    """
+
+
+@hookspec
+def neuco_cells() -> Iterable[CellSource]:  # type: ignore[empty-body]
+    """Yield sources of values for the empty cells of a board: they are marked, shown on request and never ranked.
+
+    @hookimpl
+    def neuco_cells():
+        def half(board):
+            from neuco_core.boards.model import BoardCell, ExtraCells
+            empty = [(row.method, task.id) for row in board.shown for task in board.tasks if task.id not in row.cells]
+            return ExtraCells({place: BoardCell({"mean": 0.5}, {}, "estimated", "") for place in empty}, "A guess.")
+
+        yield CellSource(id="soil", fill=half)
     """

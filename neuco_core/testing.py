@@ -32,8 +32,9 @@ from neuco_core.plugins.code import StandIn
 from neuco_core.specs import Dataset, Method, Task
 
 if TYPE_CHECKING:
-    from neuco_core.contract.contract import Check, Finding
+    from neuco_core.contract.contract import Finding
     from neuco_core.contract.subjects import Subject
+    from neuco_core.specs import Check
 
 SSL4EO_BANDS = tuple(PUBLISHED_STATISTICS)
 LANDSAT_BANDS = tuple(f"etm/B{number}" for number in (1, 2, 3, 4, 5, 7))

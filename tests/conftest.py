@@ -16,7 +16,7 @@ from neuco_core.plugins import catalog as catalog_module
 from tests.parts import missing
 
 # Workers, and the processes that tests start, share the cores: threads of linear algebra would wait for each other
-# (`neuco capabilities suggest geobench-2 --number 1`: 19 s of processor time, and 3 s with one thread).
+# (`neuco predict suggest geobench-2 --number 1`: 19 s of processor time, and 3 s with one thread).
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 # How long an example takes says nothing where others use the machine, too.
 settings.register_profile("any machine", deadline=None)

@@ -18,7 +18,7 @@ from neuco_core.plugins.catalog import load_board
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
-    from neuco_core.specs import BoardKind, Suite
+    from neuco_core.specs import BoardKind, Suite, resolve
 
 
 LARGEST = 250_000  # cells of a board, methods × tasks: its file would come near the 64 MB that are read
@@ -58,7 +58,7 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     distinct, copies = fold(cells)
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a kind prints must not end up in our JSON
-            values = rounded(_plain(spec.rank(distinct, **chosen)))
+            values = rounded(_plain(resolve(spec.rank)(distinct, **chosen)))
         values["rows"] = [*values["rows"], *_folded(cells, copies, values["rows"])]
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
         more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})

@@ -55,9 +55,9 @@ class Cell:
         return self.status == "ok" and self.q is not None
 
     def shown(self, **more: Any) -> BoardCell:
-        """The cell as a board shows it; a predicted score is shown, an outdated one is not."""
+        """The cell as a board shows it; a estimated score is shown, an outdated one is not."""
         mark = self.fingerprint[:16]
-        if not self.scored and self.status != "predicted":
+        if not self.scored and self.status != "estimated":
             status = "failed" if self.status == "ok" else self.status
             return BoardCell(status=status, reason=self.reason or "no split has a score", fingerprint=mark)
         values = {SCORE.key: self.mean, STD.key: self.std, **more.pop("values", {})}

@@ -25,7 +25,7 @@ EXACT = 10
 RANDOM = 4
 Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
 Number = int | float | None
-Status = Literal["ok", "stale", "failed", "skipped", "not-applicable", "missing", "predicted"]
+Status = Literal["ok", "stale", "failed", "skipped", "not-applicable", "missing", "estimated"]
 T = TypeVar("T")
 
 
@@ -122,7 +122,7 @@ class Section(Part, frozen=True):
     """A small table beside the ranking; ``lead`` is a sentence on top of it, ``empty`` is said if it has no rows, a
     ``matrix`` is shaded and folded away.
 
-    One about a ``capability`` is a ranking by one column of the board, which is among its own. Such columns have one
+    One about a ``column`` is a ranking by that column of the board, which is among its own. Such columns have one
     scale: a method's profile is drawn over them."""
 
     title: str
@@ -130,8 +130,15 @@ class Section(Part, frozen=True):
     rows: tuple[tuple[Value, ...], ...]
     empty: str = ""
     lead: str = ""
-    about: Literal["ranking", "tasks", "robustness", "capability"] = "ranking"
+    about: Literal["ranking", "tasks", "robustness", "column"] = "ranking"
     matrix: bool = False
+
+
+class ExtraCells(Part, frozen=True):
+    """Values for empty cells, by method and task, all with the status ``estimated``, and a sentence about them."""
+
+    cells: dict[tuple[str, str], BoardCell]
+    about: str
 
 
 class Uncertainty(Part, frozen=True):

@@ -16,6 +16,8 @@ from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.model import Board, BoardTask, Column, Id, Number, Part, Publication, read_part, unique
 from neuco_core.errors import DataError
 from neuco_core.paths import layers
+from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import PublishedSource, resolve
 
 METRICS = {"r2": "R²"}
 Q = re.compile(r"\bQ\b")
@@ -135,9 +137,9 @@ def read_published(path: Path) -> Published:
 
 
 def list_published(registry: Path) -> list[Published]:
-    """Boards that were printed, and that of the submissions to GEO-Bench, if there are any."""
-    from neuco_core.boards.submitted import published_submissions
-
+    """Boards that were printed, and those that extensions make of what others have published."""
     files = {path.name: path for layer in reversed(layers(registry)) for path in (layer / "published").glob("*.json")}
-    submitted = published_submissions(registry)
-    return [*(read_published(files[name]) for name in sorted(files)), *([submitted] if submitted else [])]
+    boards = [read_published(files[name]) for name in sorted(files)]
+    for source in catalog().all(PublishedSource).values():
+        boards += resolve(source.boards)(registry)
+    return boards

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from neuco_core.boards.model import BoardRow, BoardTask, Column, Interval, Value
+from neuco_core.boards.model import Board, BoardRow, BoardTask, Column, Interval, Section, Value
 
 NONE = "–"
 MANY = 100_000
 LOWER = "lower is better"
-MARK = "≈"  # before a value that never ranks, such as a predicted one
+MARK = "≈"  # before a value that never ranks, such as an estimate
 RANK = Column("rank", "Rank", "Final rank, and the ranks that are plausible for it", "lower", 0, "integer")
 
 
@@ -74,3 +74,15 @@ def why_unranked(row: BoardRow) -> str:
     if row.same_as:
         return f"the same embeddings as {row.same_as}"
     return row.note or "; ".join(f"{tasks}: {status}, {reason}" for tasks, status, reason in reasons(row))
+
+
+def rankings_by_column(board: Board) -> dict[str, Section]:
+    """By key of a column of the board: the ranking by that column."""
+    keys = {column.label: column.key for column in board.columns}
+    return {keys[part.title]: part for part in board.sections if part.about == "column" and part.title in keys}
+
+
+def axes(board: Board) -> tuple[Column, ...]:
+    """The columns that have a ranking of their own: all of one scale, so that a profile can be drawn over them."""
+    known = rankings_by_column(board)
+    return tuple(column for column in board.columns if column.key in known)

@@ -22,16 +22,11 @@ except KeyboardInterrupt:
     sys.exit(130)
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from neuco_core.plugins.discovery import BrokenPlugin
+    from neuco_core.specs import Command
 
 # Command → where it is. The modules import nothing heavier than click before a command runs.
 COMMANDS = {
-    "ablate": "neuco_core.cli.ablate:ablate",
-    "bench": "neuco_core.cli.bench:bench",
-    "capabilities": "neuco_core.cli.capabilities:capabilities",
-    "challenge": "neuco_core.cli.challenge:challenge",
     "check": "neuco_core.cli.check:check",
     "compare": "neuco_core.cli.compare:compare",
     "data": "neuco_core.cli.data:data",
@@ -39,7 +34,6 @@ COMMANDS = {
     "doctor": "neuco_core.cli.doctor:doctor",
     "embed": "neuco_core.cli.embed:embed",
     "explain": "neuco_core.cli.verify:explain",
-    "geobench": "neuco_core.cli.geobench:geobench",
     "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
     "methods": "neuco_core.cli.listing:methods",
     "new": "neuco_core.cli.new:new",
@@ -49,13 +43,12 @@ COMMANDS = {
     "show": "neuco_core.cli.show:show",
     "suites": "neuco_core.cli.listing:suites",
     "tasks": "neuco_core.cli.listing:tasks",
-    "tune": "neuco_core.cli.tune:tune",
     "validate": "neuco_core.cli.embed:validate",
     "verify": "neuco_core.cli.verify:verify",
 }
 # How the help shows them; a test sees to it that none is missing.
 GROUPS = {
-    "Score": "score compare ablate tune leaderboard capabilities bench geobench challenge",
+    "Score": "score compare leaderboard",
     "Look up": "tasks methods datasets suites protocols show plugins",
     "Bring your own": "new check embed validate",
     "Data and records": "data verify explain doctor",
@@ -94,75 +87,64 @@ class CommandTable(click.Group):
 
 
 class Main(CommandTable):
-    """Neuco's own commands, and those of other packages by their entry points ``neuco.commands``."""
+    """Neuco's own commands, and those that extensions and other packages register."""
 
     table = COMMANDS
 
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted({*COMMANDS, *_registered()[0]})
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        entries = [] if name in COMMANDS else _other_commands().get(name, [])
-        return _plugin_command(name, entries) if entries else super().get_command(ctx, name)
+        if name in COMMANDS:
+            return super().get_command(ctx, name)
+        commands, broken = _registered()
+        if name in commands:
+            return _load(commands[name])
+        for plugin in broken:
+            if plugin.name == name:
+                text = f"the command {name!r} cannot be loaded: {plugin.error}"
+                raise PluginError(text, where=plugin.file or plugin.source, hint="Repair or remove that plugin")
+        return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, names in GROUPS.items():
             commands = {name: CommandTable.get_command(self, ctx, name) for name in names.split()}
             with formatter.section(title):
                 formatter.write_dl([(name, found.get_short_help_str(90)) for name, found in commands.items() if found])
-        # Named, not imported: a command of another package must not make the help slow or break it.
-        entries = [entry for name, entries in _other_commands().items() if name not in COMMANDS for entry in entries]
-        rows = [(entry.name, f"From {entry.dist.name}." if entry.dist else "") for entry in entries]
+        # Named, not imported: a command of an extension must not make the help slow or break it.
+        registered, _ = _registered()
+        rows = [(spec.id, spec.title or f"From {spec.origin}.") for spec in registered.values()]
         if rows:
-            with formatter.section("Commands of other packages"):
+            with formatter.section("Extensions"):
                 formatter.write_dl(rows)
 
 
-def _other_commands() -> dict[str, list[EntryPoint]]:
-    from neuco_core.plugins.discovery import installed_entry_points
+def _registered() -> tuple[dict[str, Command], list[BrokenPlugin]]:
+    """The commands of extensions and other packages by name, and the plugins that cannot be used."""
+    from neuco_core.plugins.catalog import catalog
+    from neuco_core.specs import Command
 
-    by_name: dict[str, list[EntryPoint]] = {}
-    for entry in sorted(installed_entry_points()[0].select(group="neuco.commands"), key=lambda entry: entry.name):
-        by_name.setdefault(entry.name, []).append(entry)
-    return by_name
-
-
-def _sources(entries: list[EntryPoint]) -> str:
-    return " and ".join(f"{entry.dist.name if entry.dist else '?'} ({entry.value})" for entry in entries)
+    specs, broken = catalog().plugins.collect("command")
+    commands = {name: spec for name, spec in specs.items() if isinstance(spec, Command) and name not in COMMANDS}
+    return commands, broken
 
 
-def survey_commands() -> tuple[dict[str, str], list[BrokenPlugin]]:
-    """The commands of other packages with the source of each, and those that cannot be used; all are imported."""
-    from neuco_core.plugins.discovery import BrokenPlugin
-
-    working, broken = {}, []
-    for name, entries in _other_commands().items():
-        try:
-            _plugin_command(name, entries)
-            working[name] = _sources(entries)
-        except PluginError as error:
-            broken.append(BrokenPlugin(name, _sources(entries), "command", error.what))
-    return working, broken
-
-
-def _plugin_command(name: str, entries: list[EntryPoint]) -> click.Command:
+def _load(spec: Command) -> click.Command:
     from neuco_core.plugins.guard import Interrupted, plugin_code
-    from neuco_core.plugins.loading import hooks_of, say
+    from neuco_core.plugins.loading import say
+    from neuco_core.specs import resolve
 
-    sources = _sources(entries)
-    if name in COMMANDS:
-        raise PluginError(f"neuco itself has a command {name!r}", where=sources, hint="Rename the other one")
-    if len(entries) > 1:
-        raise PluginError(f"two packages provide the command {name!r}", where=sources, hint="Remove one of them")
     try:
         with plugin_code():
-            results = hooks_of(entries[0].load())["neuco_commands"][0]()
-            commands: dict[str | None, click.Command] = {item.name: item for result in results for item in result}
+            command = resolve(spec.command)
     except Interrupted:
         raise
     except BaseException as error:
-        text = f"the command {name!r} cannot be loaded: {say(error)}"
-        raise PluginError(text, where=sources, hint="Repair or remove that package") from error
-    if not isinstance(commands.get(name), click.Command):
-        raise PluginError(f"provides no click command named {name!r}", where=sources, got=sorted(map(str, commands)))
-    return commands[name]
+        text = f"the command {spec.id!r} cannot be loaded: {say(error)}"
+        raise PluginError(text, where=spec.origin, hint="Repair or remove that plugin") from error
+    if not isinstance(command, click.Command):
+        raise PluginError(f"{spec.id!r} is no click command", where=spec.origin, got=type(command).__name__)
+    return command
 
 
 @click.group(cls=Main, epilog=f"Exit codes: {CODES}.", context_settings={"help_option_names": ["-h", "--help"]})

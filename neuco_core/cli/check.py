@@ -37,8 +37,6 @@ class ContractHelp(click.Command):
 def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unpinned: bool, as_json: bool) -> None:
     """Check tasks, methods and datasets against the contract. NAME is an id, PATH the directory of a plugin.
 
-    A submission to GEO-Bench is checked by its id or directory in the registry.
-
     A dataset is checked by its name if no task or method has that name: those are checked with the dataset's images.
 
     A check that finds nothing to look at, such as labels that are not here, is skipped with the reason. Exits with 1 if
@@ -48,8 +46,7 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     import msgspec
 
     from neuco_core.contract.contract import run_checks
-    from neuco_core.contract.subjects import subject_of
-    from neuco_core.contract.submission_checks import SubmissionSubject, find_submission
+    from neuco_core.contract.subjects import Subject, find_other, subject_of
     from neuco_core.errors import UsageError
     from neuco_core.plugins.catalog import catalog
     from neuco_core.specs import Method, Task
@@ -58,13 +55,13 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
         raise UsageError("what should be checked?", expected="names, paths, or --all")
     _known(only)
     tasks, methods = catalog().all(Task), catalog().all(Method)
-    submissions = {name: found for name in names if name not in {*tasks, *methods} and (found := find_submission(name))}
-    plugins = [name for name in names or ("",) if name not in submissions]
-    specs = [*submissions.values(), *(item for name in plugins for item in _specs(name, tasks, methods))]
+    others = {name: other for name in names if name not in {*tasks, *methods} and (other := find_other(name))}
+    plugins = [name for name in names or ("",) if name not in others]
+    specs = [*others.values(), *(item for name in plugins for item in _specs(name, tasks, methods))]
     findings: list[Finding] = []
     for spec in specs:
         # Made here, so that its data is gone before the next one's is loaded.
-        subject = spec if isinstance(spec, SubmissionSubject) else subject_of(spec)
+        subject = spec if isinstance(spec, Subject) else subject_of(spec)
         own = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
         findings += own
         if not as_json:

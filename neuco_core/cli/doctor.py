@@ -133,12 +133,11 @@ def _satisfied(need: Requirement) -> bool:
 
 
 def _plugins() -> Iterator[Row]:
-    from neuco_core.cli import survey_commands
     from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
     yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} specs registered"
-    for problem in (*catalog().problems(), *survey_commands()[1]):
+    for problem in catalog().problems():
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 
 

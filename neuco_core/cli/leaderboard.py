@@ -170,10 +170,10 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
+    from neuco_core.boards.views.site.source import gather
     from neuco_core.boards.views.site.write import write_site
-    from neuco_core.capabilities.page import gather_with_estimates
 
-    pages = write_site(gather_with_estimates(registry_dir(), suites), out, address)
+    pages = write_site(gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 

@@ -1,4 +1,4 @@
-"""``neuco leaderboard show``: a board in a terminal or as a document, with files and predictions beside it if asked."""
+"""``neuco leaderboard show``: a board in a terminal or as a document, with files and estimates beside it if asked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
-@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board, e.g. capabilities.")
+@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board.")
 @click.option(
     "--with",
     "files",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
 )
-@click.option("--predicted", is_flag=True, help="Predict the empty cells, marked and with intervals; they never rank.")
+@click.option("--estimated", is_flag=True, help="Fill empty cells with estimates, which are marked and never rank.")
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
 def show(
@@ -42,7 +42,7 @@ def show(
     only: Sequence[str],
     kind: str,
     files: Sequence[Path],
-    predicted: bool,
+    estimated: bool,
     details: bool,
     as_json: bool,
 ) -> None:
@@ -58,37 +58,37 @@ def show(
     form = "json" if as_json else form
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
-    if predicted and form == "csv":
-        hint = "Use --format json, whose cells have a status, or `neuco capabilities predict`"
-        raise UsageError("CSV cannot mark a prediction as one", got="--predicted", hint=hint)
+    if estimated and form == "csv":
+        hint = "Use --format json, whose cells have a status"
+        raise UsageError("CSV cannot mark an estimate as one", got="--estimated", hint=hint)
     name, options = _parse(words)
     if kind and files:
         raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
     standing = _with(name, options, only, files) if files else None
     board = standing.board if standing else one_board(name, options, only, kind)
-    board, guesses = _predicted(board) if predicted else (board, None)
+    board, estimates = _estimated(board) if estimated else (board, None)
     if form == "json":
         echo_json(plain(board) | ({"yours": [place.to_json() for place in standing.places]} if standing else {}))
         return
     grid = report.grid(board, values, standing.notes if standing else ())
     if form == "table":
         print_board(board, grid, details=details)
-        if guesses:
-            print_section(board, guesses)
+        if estimates:
+            print_section(board, estimates)
         return
     write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
     click.echo(write(grid), nl=False)
 
 
-def _predicted(board: Board) -> tuple[Board, Section | None]:
-    """The board with predictions in its empty cells, and a list of them with their intervals."""
-    from neuco_core.capabilities.fill import as_section, filled, predictions, why_not
+def _estimated(board: Board) -> tuple[Board, Section | None]:
+    """The board with estimates in its empty cells, and a list of them with their intervals."""
+    from neuco_core.boards.extra import as_section, extra_cells, filled
 
-    if reason := why_not(board):
-        click.echo(f"nothing is predicted: {reason}", err=True)
+    extra = extra_cells(board)
+    if extra is None:
+        click.echo("no estimates: no cell is empty, or too few scores are known", err=True)
         return board, None
-    found = predictions(board)
-    return filled(board, found), as_section(board, found)
+    return filled(board, extra), as_section(board, extra)
 
 
 def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:

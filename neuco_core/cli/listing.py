@@ -99,12 +99,10 @@ def protocols(as_json: bool) -> None:
 @json_option
 def plugins(as_json: bool) -> None:
     """List plugins; for a broken one, say where it fails and why."""
-    from neuco_core.cli import survey_commands
     from neuco_core.plugins.catalog import catalog
 
     working, _ = catalog().plugins.survey()
-    commands, broken_commands = survey_commands()
-    problems = [*catalog().problems(), *broken_commands]
+    problems = catalog().problems()
     rows = [
         {
             "name": plugin.candidate.name,
@@ -113,10 +111,6 @@ def plugins(as_json: bool) -> None:
             "registers": [f"{noun} {spec.id}" for noun, spec in plugin.specs],
         }
         for plugin in working
-    ]
-    rows += [
-        {"name": name, "status": "ok", "source": source, "registers": [f"command {name}"]}
-        for name, source in commands.items()
     ]
     rows += [
         {"name": p.name, "status": "broken", "source": p.source, "file": p.file, "stage": p.stage, "error": p.error}

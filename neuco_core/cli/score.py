@@ -25,7 +25,6 @@ from neuco_core.cli.options import (
 )
 from neuco_core.cli.score_answer import Answer, answer_options, choose_form
 from neuco_core.cli.score_show import describe, describe_plans, tell_columns
-from neuco_core.cli.score_suggested import cut_to_suggested, suggested_option
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
@@ -119,7 +118,6 @@ def run_options(command: F) -> F:
     metavar="N",
     help="A quick look at N samples of each task: no scores to compare, never recorded.",
 )
-@suggested_option
 @run_options
 @answer_options
 def score(**given: Any) -> None:
@@ -192,8 +190,6 @@ def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: 
         plans = plan_look(look, methods, files, chosen, shared)
     else:
         plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
-    if given["suggested"]:
-        plans = cut_to_suggested(plans, methods, given)
     if given["dry_run"]:
         describe_plans(plans, as_json=given["form"] == "json")
         return
@@ -290,7 +286,7 @@ def _end(results: Sequence[Outcome], given: Given) -> None:
         hint = "`neuco --debug …` shows a method's own traceback. " * crashed
         hint += "" if all(o.cell.file for o in lost) else f"Try again: {_again('--retry')}"
         raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {names}", hint=hint)
-    problem = verdict(results, () if given["everything"] or given["suggested"] else exact_ids(given["tasks"]))
+    problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
     if problem:
         reasons = {outcome.reason for outcome in results if outcome.status != "ok"}
         why = reasons.pop() if len(reasons) == 1 else "the lines above say why"

@@ -9,14 +9,15 @@ found nothing to look at: no evidence is not ok.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
+from neuco_core.plugins.catalog import catalog
 from neuco_core.plugins.loading import say
+from neuco_core.specs import Check, resolve
 from neuco_core.text import one_line
 
 Status: TypeAlias = Literal["ok", "warning", "failed", "skipped"]
@@ -43,19 +44,6 @@ class NoEvidence(NeucoError):
     """What the check needs is not here, for the reason given; elsewhere, or later, it could be run."""
 
 
-@dataclass(frozen=True)
-class Check:
-    """One point of the contract: what it asks, why, and what to do if it is broken."""
-
-    id: str
-    noun: str
-    asks: str
-    reason: str
-    cure: str
-    run: Callable[[Any], str]
-    essential: bool = True
-
-
 class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a check found on a subject: printable text, one line each. CI sends findings through a stranger's hands.
 
@@ -75,7 +63,7 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 CHECKS: dict[str, Check] = {}
-NOUNS = ("task", "method", "dataset", "submission")
+NOUNS = ("task", "method", "dataset")
 
 
 def check(
@@ -84,7 +72,9 @@ def check(
     """Add a function to the contract; checks run in the order they are defined. If not essential, ``asks`` says so."""
 
     def add(function: Callable[[Any], str]) -> Callable[[Any], str]:
-        CHECKS[check_id] = Check(check_id, noun, asks, reason, cure, function, essential)
+        CHECKS[check_id] = Check(
+            id=check_id, noun=noun, asks=asks, reason=reason, cure=cure, run=function, essential=essential
+        )
         return function
 
     return add
@@ -96,7 +86,7 @@ def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Fin
     missing = (NoEvidence, OfflineError, DependencyError, *((UnpinnedError,) if allow_unpinned else ()))
     status, lacking, cure = OK, False, item.cure
     try:
-        detail = item.run(subject)
+        detail = resolve(item.run)(subject)
     except Warn as warning:
         status, detail = WARNING, str(warning)
     except Inapplicable as reason:
@@ -122,17 +112,14 @@ def run_checks(
 
 def all_checks(noun: str | None = None) -> list[Check]:
     """The contract, for one noun or as a whole."""
-    from neuco_core.contract import (  # noqa: F401 - importing fills the list
-        dataset_checks,
-        headroom_check,
-        honest_check,
-        method_checks,
-        submission_checks,
-        task_checks,
-    )
+    items = list(catalog().all(Check).values())
+    defined = list(CHECKS)  # ours, in this order and by noun; then those of extensions
 
-    items = sorted(CHECKS.values(), key=lambda item: NOUNS.index(item.noun))  # otherwise as defined
-    return [item for item in items if noun in (None, item.noun)]
+    def order(item: Check) -> tuple[int, int]:
+        place = defined.index(item.id) if item.id in CHECKS else len(CHECKS)
+        return NOUNS.index(item.noun) if item.noun in NOUNS else len(NOUNS), place
+
+    return [item for item in sorted(items, key=order) if noun in (None, item.noun)]
 
 
 def passed(findings: Sequence[Finding]) -> bool:

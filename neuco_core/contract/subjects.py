@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from neuco_core.contract.contract import NoEvidence
+from neuco_core.contract.contract import NoEvidence, all_checks
 from neuco_core.errors import DataError, DependencyError, FetchError
 from neuco_core.plugins import catalog as catalogs
 from neuco_core.plugins.catalog import Catalog
-from neuco_core.specs import Dataset, Method, Metric, Task
+from neuco_core.specs import Dataset, Method, Metric, Task, resolve
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,6 +40,14 @@ class Subject:
         """The plugin's directory, if it is one of ours and not a package of its own."""
         path = Path(self.spec.origin.source) if self.spec.origin else None
         return path if path and path.is_dir() else None
+
+
+def find_other(name: str) -> Subject | None:
+    """What an extension's check looks at, by the name that a user gave."""
+    for find in dict.fromkeys(item.find for item in all_checks() if item.find is not None):
+        if (subject := resolve(find)(name)) is not None:
+            return cast(Subject, subject)
+    return None
 
 
 def subject_of(spec: Task | Method | Dataset) -> Subject:

@@ -13,9 +13,25 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core._validate import ID
-from neuco_core.specs import BoardKind, Dataset, Engine, Method, Metric, Origin, Probe, Spec, Splitter, Task
+from neuco_core.specs import (
+    BoardKind,
+    CellSource,
+    Check,
+    Command,
+    Dataset,
+    Engine,
+    Method,
+    Metric,
+    Origin,
+    Panel,
+    Probe,
+    PublishedSource,
+    Spec,
+    Splitter,
+    Task,
+)
 
-# The nouns that plugins bring. The hook is neuco_<noun>s and the entry-point group neuco.<noun>s.
+# The nouns that plugins bring. Their hook is neuco_<plural> and their entry-point group neuco.<plural>.
 NOUNS: dict[str, type[Spec]] = {
     "dataset": Dataset,
     "task": Task,
@@ -25,10 +41,28 @@ NOUNS: dict[str, type[Spec]] = {
     "splitter": Splitter,
     "engine": Engine,
     "board": BoardKind,
+    "command": Command,
+    "check": Check,
+    "panel": Panel,
+    "published": PublishedSource,
+    "cells": CellSource,
 }
-IN_TREE = ("neuco_tasks", "neuco_methods")
-BUILTIN = ("neuco_core.scoring.builtin", "neuco_core.runs.builtin", "neuco_core.boards.builtin")
-BUILTIN_NOUNS = frozenset(("metric", "probe", "splitter", "engine", "board"))
+PLURAL = {noun: noun if noun in ("published", "cells") else f"{noun}s" for noun in NOUNS}
+CONTENT = frozenset(("dataset", "task", "method"))
+USES = frozenset(("command", "check", "panel", "published", "cells"))
+# Our own packages of plugins. Content brings no uses, so that a contributed task cannot judge or draw others;
+# extensions bring no content, so that their names take no id from anybody's.
+IN_TREE = {
+    "neuco_tasks": frozenset(NOUNS) - USES,
+    "neuco_methods": frozenset(NOUNS) - USES,
+    "neuco_extensions": frozenset(NOUNS) - CONTENT,
+}
+BUILTIN = {
+    "neuco_core.scoring.builtin": frozenset(("metric", "probe", "splitter")),
+    "neuco_core.runs.builtin": frozenset(("engine",)),
+    "neuco_core.boards.builtin": frozenset(("board",)),
+    "neuco_core.contract.builtin": frozenset(("check",)),
+}
 
 
 @dataclass(frozen=True)
@@ -147,7 +181,8 @@ def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
                 if reason:
                     yield BrokenPlugin(path.name, str(path), "find", reason, str(path))
                 else:
-                    yield Candidate((path.name,), f"{package}.{path.name}", frozenset(NOUNS), str(path))
+                    nouns = IN_TREE.get(package, frozenset(NOUNS))
+                    yield Candidate((path.name,), f"{package}.{path.name}", nouns, str(path))
 
 
 def _unusable(path: Path) -> str:
@@ -184,7 +219,7 @@ def find_installed(entry_points: Any) -> Iterator[Candidate | BrokenPlugin]:
     """One candidate per distribution and module, whatever the number of its entry points."""
     by_module: dict[tuple[object, str], list[tuple[str, importlib.metadata.EntryPoint]]] = {}
     for noun in NOUNS:
-        for entry in entry_points.select(group=f"neuco.{noun}s"):
+        for entry in entry_points.select(group=f"neuco.{PLURAL[noun]}"):
             by_module.setdefault((_folder(entry), entry.value), []).append((noun, entry))
     for (folder, value), entries in sorted(by_module.items(), key=str):
         names = tuple(dict.fromkeys(entry.name for _, entry in entries))

@@ -24,9 +24,9 @@ from neuco_core import hookspecs
 from neuco_core.errors import DuplicateIdError, PluginError
 from neuco_core.plugins.discovery import (
     BUILTIN,
-    BUILTIN_NOUNS,
     IN_TREE,
     NOUNS,
+    PLURAL,
     BrokenPlugin,
     Candidate,
     alike,
@@ -41,6 +41,7 @@ from neuco_core.plugins.source import compiled_apart, run_from_source
 from neuco_core.specs import Spec
 
 MOST_SPECS = 10_000  # of one plugin
+HOOKS = {f"neuco_{plural}": noun for noun, plural in PLURAL.items()}
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,8 @@ class Plugins:
 
     def __init__(
         self,
-        packages: Sequence[str] = IN_TREE,
-        builtin: Sequence[str] = BUILTIN,
+        packages: Iterable[str] = IN_TREE,
+        builtin: Iterable[str] = BUILTIN,
         entry_points: importlib.metadata.EntryPoints | None = None,
     ) -> None:
         self._packages = packages
@@ -70,7 +71,7 @@ class Plugins:
     def _discovered(self) -> tuple[tuple[Candidate, ...], tuple[BrokenPlugin, ...]]:
         entries, unread = (self._entry_points, []) if self._entry_points is not None else installed_entry_points()
         everything = [*find_in_tree(self._packages), *find_installed(entries), *unread]
-        builtin = [Candidate((name,), name, BUILTIN_NOUNS, name, builtin=True) for name in self._builtin]
+        builtin = [Candidate((name,), name, BUILTIN[name], name, builtin=True) for name in self._builtin]
         candidates = [item for item in everything if isinstance(item, Candidate)]
         self._loaded.update(overlaps(candidates))  # decided before any import, so that no order of loading matters
         run_from_source(item.module for item in candidates)
@@ -256,11 +257,11 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
 def _collect(candidate: Candidate, hooks: dict[str, tuple[pluggy.HookCaller, str]]) -> Iterator[tuple[str, Spec]]:
     seen: set[tuple[str, str, int]] = set()
     for hook, (caller, place) in hooks.items():
-        noun = hook.removeprefix("neuco_").removesuffix("s")
-        if noun not in NOUNS:  # commands are collected by the command line
-            continue
+        noun = HOOKS[hook]
         if noun not in candidate.nouns:
-            raise _Misfit(f"implements {hook} without an entry point in the group neuco.{noun}s", place)
+            if candidate.entry_point is None:
+                raise _Misfit(f"implements {hook}, which a plugin in this folder may not; see hookspecs", place)
+            raise _Misfit(f"implements {hook} without an entry point in the group neuco.{PLURAL[noun]}", place)
         for spec in _yielded(hook, caller(), place):
             _check(candidate, noun, spec, place)
             if len(seen) == MOST_SPECS:
@@ -282,7 +283,7 @@ def _check(candidate: Candidate, noun: str, spec: object, place: str) -> None:
     wanted = NOUNS[noun]
     # A subclass could leave out the checks that every spec goes through when it is made.
     if type(spec) is not wanted:
-        raise _Misfit(f"neuco_{noun}s must yield {wanted.__name__}, not {type(spec).__name__}", place)
+        raise _Misfit(f"neuco_{PLURAL[noun]} must yield {wanted.__name__}, not {type(spec).__name__}", place)
     if not candidate.builtin and not any(inside(spec.id, name) for name in candidate.names):
         names = " or ".join(repr(name) for name in candidate.names)
         text = (

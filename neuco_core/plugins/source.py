@@ -15,11 +15,13 @@ from contextlib import contextmanager
 from functools import cache
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader, SourcelessFileLoader
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from types import CodeType, ModuleType
 from typing import Any
 
-OWN = "neuco_core"  # trusted as the interpreter is, and its kernel takes 12 s to compile
+# Trusted as the interpreter is, if they lie beside this one: the kernel takes 12 s to compile.
+OWN = ("neuco_core", "neuco_extensions")
+FOLDER = Path(__file__).resolve().parents[2]
 NUMBA = "NUMBA_CACHE_DIR"
 INSTALLED = {"site-packages", "dist-packages"}  # only pip writes there, and compiles what it wrote
 
@@ -47,7 +49,7 @@ class SourceFinder(MetaPathFinder):
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         root = name.partition(".")[0]
-        if root == OWN or root in sys.stdlib_module_names:
+        if root == OWN[0] or root in sys.stdlib_module_names:
             return None
         others: Iterable[Any] = (item for item in sys.meta_path if item is not self and hasattr(item, "find_spec"))
         specs: Iterator[ModuleSpec | None] = (item.find_spec(name, path, target) for item in others)
@@ -65,6 +67,8 @@ class SourceFinder(MetaPathFinder):
 
     def _is_plugins(self, root: str, spec: ModuleSpec) -> bool:
         origin = str(spec.origin)
+        if root in OWN and FOLDER / root in PurePath(origin).parents:
+            return False
         if root in self.roots:
             return True
         if "." not in spec.name and spec.submodule_search_locations is None and PurePath(origin).parent in self.folders:

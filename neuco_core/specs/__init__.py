@@ -4,7 +4,7 @@ Standard library only: plugins are imported to list them, and listing must stay 
 numpy or the network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
 """
 
-from neuco_core.specs.base import SCALARS, Content, Origin, Remote, Spec, exact, to_json, versioned_id
+from neuco_core.specs.base import SCALARS, Content, Origin, Remote, Spec, exact, resolve, to_json, versioned_id
 from neuco_core.specs.content import (
     DEFAULT_METRIC,
     FITTED,
@@ -17,6 +17,7 @@ from neuco_core.specs.content import (
     Task,
 )
 from neuco_core.specs.scoring import ONE_LABEL, BoardKind, Engine, Metric, Probe, Splitter, Suite
+from neuco_core.specs.uses import CellSource, Check, Command, Panel, PublishedSource
 
 __all__ = [
     "DEFAULT_METRIC",
@@ -28,19 +29,25 @@ __all__ = [
     "SCALARS",
     "Baseline",
     "BoardKind",
+    "CellSource",
+    "Check",
+    "Command",
     "Content",
     "Dataset",
     "Engine",
     "Method",
     "Metric",
     "Origin",
+    "Panel",
     "Probe",
+    "PublishedSource",
     "Remote",
     "Spec",
     "Splitter",
     "Suite",
     "Task",
     "exact",
+    "resolve",
     "to_json",
     "versioned_id",
 ]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -117,6 +118,21 @@ class Remote(Brief):
     def urls(self) -> tuple[str, ...]:
         """The address and its mirrors, in the order they are tried."""
         return (self.url, *self.mirrors)
+
+
+def resolve(target: Callable[..., Any] | str) -> Any:
+    """What a name such as ``"package.module:function"`` stands for; a function stands for itself."""
+    if not isinstance(target, str):
+        return target
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+def check_target(spec: Spec, field: str) -> None:
+    value = getattr(spec, field)
+    named = v.is_text(value) and all(value.partition(":"))
+    if not named and not callable(value):
+        raise v.fail(spec, field, value, "a function, or its name as 'package.module:function'")
 
 
 def to_json(value: object) -> Any:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from neuco_core import _validate as v
-from neuco_core.specs.base import SCALARS, Spec
+from neuco_core.specs.base import SCALARS, Spec, check_target
 from neuco_core.specs.content import KINDS
 
 ONE_LABEL = KINDS[:2]  # what a metric or probe is for that does not say
@@ -83,11 +83,11 @@ class Engine(Spec):
     ``--engine ID`` gives no address (None), ``--engine ID://ADDRESS`` what stands behind the slashes.
     """
 
-    factory: Callable[..., Any]
+    factory: Callable[..., Any] | str
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_callable(self, "factory", optional=False)
+        check_target(self, "factory")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,12 +97,12 @@ class BoardKind(Spec):
     ``options`` are the kind's options with their defaults; a suite, or whoever shows its board, may set others.
     """
 
-    rank: Callable[..., Any]
+    rank: Callable[..., Any] | str
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_callable(self, "rank", optional=False)
+        check_target(self, "rank")
         v.freeze_mapping(self, "options", SCALARS)
 
 

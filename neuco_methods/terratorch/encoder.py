@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from neuco_core.adapters.images import Images, numbers, words
-from neuco_core.adapters.libraries import terratorch_network, terratorch_prefix
-from neuco_core.adapters.network import NetworkEncoder
 from neuco_core.errors import UsageError
+from neuco_extensions.models.images import Images, numbers, words
+from neuco_extensions.models.libraries import terratorch_network, terratorch_prefix
+from neuco_extensions.models.network import NetworkEncoder
 
 INPUTS = {"s2l2a": "S2L2A", "s2l1c": "S2L1C", "s1": "S1GRD"}  # of TerraMind, by modality of a cube
 

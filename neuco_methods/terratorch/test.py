@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from neuco_core.adapters.images import numbers, words
 from neuco_core.encode.encoder import make_encoder as make
 from neuco_core.errors import UnpinnedError, UsageError
+from neuco_extensions.models.images import numbers, words
 from neuco_methods.terratorch import neuco_methods
 from neuco_methods.terratorch.encoder import inputs
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from neuco_core.adapters.torchgeo import torchgeo_method
 from neuco_core.hookspecs import hookimpl
 from neuco_core.specs import Method
+from neuco_extensions.models.torchgeo import torchgeo_method
 
 DESCRIPTION = "Features of a network trained on Sentinel-2, their mean over the whole image, "
 SEASONS = {"post": "averaged over the seasons.", "pre": "of the seasons' mean image."}

@@ -15,12 +15,12 @@ import pytest
 import torch
 from torch import nn
 
-from neuco_core.adapters.torchgeo import find_row, table, torchgeo_encoder, torchgeo_method
 from neuco_core.encode.encoder import check_bands, full_params
 from neuco_core.encode.encoder import make_encoder as make
 from neuco_core.errors import ChecksumError, DataError, PluginError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
+from neuco_extensions.models.torchgeo import find_row, table, torchgeo_encoder, torchgeo_method
 from neuco_methods.torchgeo import NETWORKS, neuco_methods
 
 RESNET = NETWORKS["torchgeo_resnet18_moco"][0]
@@ -56,7 +56,7 @@ def checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setitem(sys.modules, "torchgeo", ModuleType("torchgeo"))
     monkeypatch.setitem(sys.modules, "torchgeo.models", models)
     monkeypatch.setattr("neuco_core.encoders.import_torchvision", lambda: None)
-    monkeypatch.setattr("neuco_core.adapters.torchgeo.check_digits", lambda row, path: None)
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
     return path
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from neuco_core.boards.views.site.write import write_site
-from neuco_core.capabilities.page import gather_with_estimates
 from neuco_core.paths import registry_dir
+from neuco_extensions.predict.page import gather_with_estimates
 from tests.boards.site_source import made_source
 
 MINI, GEO = "boards/mini/index.html", "boards/geobench-2/index.html"

@@ -13,8 +13,8 @@ from datetime import datetime
 from functools import partial
 from pathlib import Path
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import RefusedError
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV
 
 SYNC, RENAME = os.fsync, Path.replace

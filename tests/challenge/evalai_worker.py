@@ -15,12 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuco_core.challenge.evalai import worker as module
-from neuco_core.challenge.evalai.account import Account
-from neuco_core.challenge.evalai.api import Api
-from neuco_core.challenge.evalai.deliveries import Deliveries
-from neuco_core.challenge.evalai.worker import Job, Worker
-from neuco_core.challenge.outcome import Outcome
+from neuco_extensions.challenge.evalai import worker as module
+from neuco_extensions.challenge.evalai.account import Account
+from neuco_extensions.challenge.evalai.api import Api
+from neuco_extensions.challenge.evalai.deliveries import Deliveries
+from neuco_extensions.challenge.evalai.worker import Job, Worker
+from neuco_extensions.challenge.outcome import Outcome
 
 SECRET = "label-of-sample-42-is-3.14159"
 STEPS = [

@@ -8,9 +8,9 @@ from unittest import mock
 
 import numpy as np
 
-from neuco_core.challenge.rules import load_challenge, token_hash
-from neuco_core.challenge.seal import seal
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from neuco_extensions.challenge.rules import load_challenge, token_hash
+from neuco_extensions.challenge.seal import seal
 
 SAMPLES, DECOYS, DIM = 60, 20, 6
 IDS = tuple(f"p{number:03d}" for number in range(SAMPLES + DECOYS))
@@ -84,7 +84,7 @@ def make_challenge(folder: Path, changes: dict[str, str] | None = None, *, teams
         host = "\nhost = true" if team.startswith("base") else ""
         text += f'\n[teams.{team}]\ntitle = "Team {team}"\ntoken = "{token_hash(team)}"{host}\n'
     (folder / "challenge.toml").write_text(text)
-    with mock.patch("neuco_core.challenge.seal.secrets.randbelow", side_effect=(1, 567_856_785)):
+    with mock.patch("neuco_extensions.challenge.seal.secrets.randbelow", side_effect=(1, 567_856_785)):
         seal(load_challenge(folder))  # the same splits whenever the tests run
     return folder
 

@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from neuco_core.challenge.journal import JOURNAL, Journal, Submission
+from neuco_extensions.challenge.journal import JOURNAL, Journal, Submission
 from tests.challenge.parts import make_challenge
 
 SERVE = """
 import json, logging, sys
 from pathlib import Path
-from neuco_core.challenge.serve import serve
-from neuco_core.challenge.web.pace import Often, Pace
+from neuco_extensions.challenge.serve import serve
+from neuco_extensions.challenge.web.pace import Often, Pace
 folder, options, pace = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
 often = {name: Often(*value) if isinstance(value, list) else value for name, value in pace.items()}
 logging.basicConfig(level=logging.INFO)

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from neuco_core.challenge.audit import audit
-from neuco_core.challenge.close import close, public_files
-from neuco_core.challenge.files import file_path
-from neuco_core.challenge.host import Host
+from neuco_extensions.challenge.audit import audit
+from neuco_extensions.challenge.close import close, public_files
+from neuco_extensions.challenge.files import file_path
+from neuco_extensions.challenge.host import Host
 from tests.challenge.parts import DEV, IDS, TEST, embed, make_challenge
 
 CLIENTS, WORKERS = 8, 2

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.audit import CHECKS, audit
-from neuco_core.challenge.close import close
-from neuco_core.challenge.host import Host
 from neuco_core.errors import DataError, UsageError
+from neuco_extensions.challenge.audit import CHECKS, audit
+from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.host import Host
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.simulation import bad_file, simulate
 

@@ -10,11 +10,11 @@ import pytest
 
 from neuco_core.boards.replay import Snapshot, Standing, replay
 from neuco_core.boards.stats.ranking import rank
-from neuco_core.challenge.audit import audit
-from neuco_core.challenge.board import final_board, history, live_board
-from neuco_core.challenge.feedback import mean_q, standard_error
-from neuco_core.challenge.host import Host
 from neuco_core.errors import DataError
+from neuco_extensions.challenge.audit import audit
+from neuco_extensions.challenge.board import final_board, history, live_board
+from neuco_extensions.challenge.feedback import mean_q, standard_error
+from neuco_extensions.challenge.host import Host
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 
 TEAMS = ("alpha", "beta", "gamma", "base")

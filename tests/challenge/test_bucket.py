@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.audit import CHECKS, audit
-from neuco_core.challenge.close import close
-from neuco_core.challenge.evaluate import PhaseError
-from neuco_core.challenge.host import Host
+from neuco_extensions.challenge.audit import CHECKS, audit
+from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.evaluate import PhaseError
+from neuco_extensions.challenge.host import Host
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.fetch.helpers import own_settings
 from tests.fetch.s3_server import KEY, SECRET, S3Server

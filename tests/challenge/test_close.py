@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.audit import audit
-from neuco_core.challenge.close import close
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import RefusedError
 from neuco_core.errors import UsageError
+from neuco_extensions.challenge.audit import audit
+from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from neuco_core.challenge.rules import Limits, Phase, TaskRule
-from neuco_core.cli.challenge import COMMANDS
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
+from neuco_extensions.challenge.command import COMMANDS
+from neuco_extensions.challenge.rules import Limits, Phase, TaskRule
 from tests import console
 
 ELSEWHERE = {"serve", "worker", "export"}  # commands with pages and tests of their own

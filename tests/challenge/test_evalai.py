@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from neuco_core.challenge.evalai.account import Account, origin
-from neuco_core.challenge.evalai.api import Api, RefusedError, _asked
-from neuco_core.challenge.evalai.deliveries import Deliveries, Delivery
-from neuco_core.challenge.evalai.files import RefusedPlaceError, allowed
-from neuco_core.challenge.evalai.worker import Job, Worker
-from neuco_core.challenge.outcome import MESSAGES, Outcome
 from neuco_core.errors import UsageError
 from neuco_core.fetch.transfer import TransientError
+from neuco_extensions.challenge.evalai.account import Account, origin
+from neuco_extensions.challenge.evalai.api import Api, RefusedError, _asked
+from neuco_extensions.challenge.evalai.deliveries import Deliveries, Delivery
+from neuco_extensions.challenge.evalai.files import RefusedPlaceError, allowed
+from neuco_extensions.challenge.evalai.worker import Job, Worker
+from neuco_extensions.challenge.outcome import MESSAGES, Outcome
 from tests.challenge.evalai_server import TOKEN, EvalAI
 from tests.challenge.evalai_worker import SECRET, account, evaluate_in
 

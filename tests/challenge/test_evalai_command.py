@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.rules import load_challenge
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.rules import load_challenge
 from tests.challenge.evalai_server import CHALLENGE, TOKEN, EvalAI
 from tests.challenge.parts import IDS, embed, make_challenge
 from tests.command import Said, neuco_here

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from neuco_core.challenge import evaluate as module
-from neuco_core.challenge.evaluate import PhaseError, hidden
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.rules import load_challenge
-from neuco_core.challenge.seal import contents
 from neuco_core.plugins.catalog import load_dataset, load_task
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
+from neuco_extensions.challenge import evaluate as module
+from neuco_extensions.challenge.evaluate import PhaseError, hidden
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.rules import load_challenge
+from neuco_extensions.challenge.seal import contents
 from tests.challenge.parts import IDS, SAMPLES, embed, make_challenge
 from tests.challenge.simulation import BAD, bad_file
 

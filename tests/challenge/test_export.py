@@ -12,12 +12,12 @@ from typing import Any, Literal
 import pytest
 import yaml
 
-from neuco_core.challenge import codabench as scoring
-from neuco_core.challenge.export import export
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.rules import Challenge, load_challenge
 from neuco_core.errors import DataError, UsageError
+from neuco_extensions.challenge import codabench as scoring
+from neuco_extensions.challenge.export import export
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.rules import Challenge, load_challenge
 from tests.challenge.parts import IDS, embed, make_challenge
 
 # What EvalAI's own check of a configuration asks for (challenge_config_utils.py), and its documentation.
@@ -98,7 +98,7 @@ def test_codabench_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Pat
         assert (out / name).read_bytes()
     for task in config["tasks"]:
         command = read(out / task["scoring_program"], "metadata.yaml")["command"]
-        assert command.endswith(f"neuco_core.challenge.codabench /app/input /app/output {task['name']}")
+        assert command.endswith(f"neuco_extensions.challenge.codabench /app/input /app/output {task['name']}")
     tasks = {task["index"]: task["name"] for task in config["tasks"]}
     assert len(tasks) == len(config["tasks"])
     before = None

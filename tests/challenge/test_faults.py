@@ -13,19 +13,19 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.evalai.bridge import Bridge
-from neuco_core.challenge.evalai.worker import Job
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.rules import load_challenge
-from neuco_core.challenge.teams import add_team
 from neuco_core.errors import DataError, NeucoError, SpecError, UsageError
 from neuco_core.fetch.transfer import TransientError
+from neuco_extensions.challenge.evalai.bridge import Bridge
+from neuco_extensions.challenge.evalai.worker import Job
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.rules import load_challenge
+from neuco_extensions.challenge.teams import add_team
 from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
 from tests.command import neuco_here
 
 LEASE = """
 import os, sys
-from neuco_core.challenge.host import Host
+from neuco_extensions.challenge.host import Host
 host = Host(sys.argv[1])
 print(host.journal.lease(9).id, flush=True)
 sys.stdin.read()
@@ -126,7 +126,7 @@ def test_on_evalai_the_hosts_faults_make_submissions_wait(
         (folder / "challenge.toml").write_text(rules.replace("k = 4", "k = 5"))
     if fault == "labels":
         (folder / "private/labels/height.csv").rename(tmp_path / "away.csv")
-    monkeypatch.setattr("neuco_core.challenge.journal.WAIT", 0.01)
+    monkeypatch.setattr("neuco_extensions.challenge.journal.WAIT", 0.01)
     with sqlite3.connect(folder / "private/journal.sqlite3", isolation_level=None) as other:
         if fault == "locked":
             assert bridge.host.journal.submissions() == []
@@ -156,7 +156,7 @@ def test_a_journal_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
 
 
 def test_a_copy_of_the_journal_alone_lacks_nothing_after_the_end(host: Host, tmp_path: Path) -> None:
-    from neuco_core.challenge.close import close
+    from neuco_extensions.challenge.close import close
 
     with Host(host.challenge.folder) as other:  # as a server that runs on
         other.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
@@ -180,7 +180,7 @@ def test_processes_that_add_teams_at_once_lose_none(tmp_path: Path) -> None:
     folder = make_challenge(tmp_path / "c")
     rules = folder / "challenge.toml"
     rules.chmod(0o600)
-    code = "import sys; from neuco_core.challenge.teams import add_team\n"
+    code = "import sys; from neuco_extensions.challenge.teams import add_team\n"
     code += "for number in range(15): add_team(sys.argv[1], f'{sys.argv[2]}-{number}', 'T')"
     started = [subprocess.Popen([sys.executable, "-c", code, str(folder), f"t{n}"]) for n in range(4)]
     assert [process.wait() for process in started] == [0] * 4

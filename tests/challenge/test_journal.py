@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import RefusedError, broken_link
-from neuco_core.challenge.outcome import Outcome
-from neuco_core.challenge.pool import work_on, workers
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import RefusedError, broken_link
+from neuco_extensions.challenge.outcome import Outcome
+from neuco_extensions.challenge.pool import work_on, workers
 from tests.challenge.parts import DEV, embed, make_challenge
 from tests.challenge.simulation import bad_file
 

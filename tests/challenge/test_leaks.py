@@ -8,12 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.challenge.board import live_board
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.ticks import visible_at
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from neuco_extensions.challenge.board import live_board
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.ticks import visible_at
 from tests.challenge.parts import DEV, IDS, embed, labelled, make_challenge, truth
 from tests.challenge.simulation import BAD, bad_file
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.challenge import memory
-from neuco_core.challenge.audit import audit
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.outcome import MESSAGES
+from neuco_extensions.challenge import memory
+from neuco_extensions.challenge.audit import audit
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.outcome import MESSAGES
 from tests.challenge.parts import DEV, IDS, embed, make_challenge
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts all memory of a process")

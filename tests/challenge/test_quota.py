@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import RefusedError, Submission, stamp
-from neuco_core.challenge.quota import left
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import RefusedError, Submission, stamp
+from neuco_extensions.challenge.quota import left
 from tests.challenge.parts import DEV, embed, make_challenge
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

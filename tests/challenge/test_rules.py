@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.rules import load_challenge, read_ids, token_hash
-from neuco_core.challenge.seal import read_secrets, seal
-from neuco_core.challenge.teams import add_team, renew_token
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, UsageError
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.rules import load_challenge, read_ids, token_hash
+from neuco_extensions.challenge.seal import read_secrets, seal
+from neuco_extensions.challenge.teams import add_team, renew_token
 from tests.challenge.parts import DEV, embed, make_challenge
 from tests.command import neuco_here
 

@@ -9,14 +9,14 @@ from urllib.parse import quote
 
 import pytest
 
-from neuco_core.challenge.close import close
-from neuco_core.challenge.example import write_example
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.outcome import MESSAGES
-from neuco_core.challenge.teams import add_team
-from neuco_core.challenge.web.app import FORM
-from neuco_core.challenge.web.guard import SENTENCES
-from neuco_core.challenge.web.pace import Buckets, Often, address_key
+from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.example import write_example
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.web.app import FORM
+from neuco_extensions.challenge.web.guard import SENTENCES
+from neuco_extensions.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.server import Server, open_challenge, read_all, serving
 from tests.command import neuco, python

@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.challenge.serve import GOODBYE, LEFT_OVER
-from neuco_core.challenge.web.guard import LARGEST_HEADERS
-from neuco_core.challenge.web.pace import Pace
 from neuco_core.env import how_to_install
+from neuco_extensions.challenge.serve import GOODBYE, LEFT_OVER
+from neuco_extensions.challenge.web.guard import LARGEST_HEADERS
+from neuco_extensions.challenge.web.pace import Pace
 from tests import console
 from tests.parts import missing
 

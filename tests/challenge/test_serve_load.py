@@ -14,10 +14,10 @@ from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from pathlib import Path
 
-from neuco_core.challenge.host import Host
-from neuco_core.challenge.journal import broken_link
-from neuco_core.challenge.web.guard import SENTENCES
-from neuco_core.challenge.workers import Workers
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import broken_link
+from neuco_extensions.challenge.web.guard import SENTENCES
+from neuco_extensions.challenge.workers import Workers
 from tests.challenge.parts import embed
 from tests.challenge.server import Answer, Server, open_challenge, read_all, serving
 

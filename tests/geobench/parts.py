@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
+from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
 
 REAL = Path(__file__).parents[3] / "shared/data/geobench2"  # beside a checkout; not needed
 Rows = list[dict[str, str]]

@@ -10,19 +10,19 @@ from click.testing import CliRunner, Result
 
 from neuco_core.boards.build import build_board
 from neuco_core.boards.current import current
-from neuco_core.boards.kinds.capabilities import Filter
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
-from neuco_core.boards.submitted import of_submissions, parameters, row_id
 from neuco_core.boards.views.site.board_page import board_page
 from neuco_core.boards.views.site.source import from_suite
-from neuco_core.cli.geobench import geobench
 from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
-from neuco_core.geobench.exchange import from_folder
-from neuco_core.geobench.facts import CAPABILITIES
-from neuco_core.geobench.submission import list_submissions
 from neuco_core.records.store import write_record
+from neuco_extensions.geobench.board import Filter
+from neuco_extensions.geobench.command import geobench
+from neuco_extensions.geobench.exchange import from_folder
+from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.published import of_submissions, parameters, row_id
+from neuco_extensions.geobench.submission import list_submissions
 from tests.boards.helpers import make_suite, real_record
 from tests.geobench.parts import good_info, good_rows, write
 
@@ -186,7 +186,7 @@ def test_a_suite_of_ours_by_the_tags_of_its_tasks() -> None:
         for method, base in (("pca", 0.6), ("mosaiks", 0.4))
         for task in tasks
     ]
-    board = build_board(records, make_suite(*tasks, kind="capabilities"))
+    board = build_board(records, make_suite(*tasks, kind="geobench"))
     assert board.ranks == {"pca": 1, "mosaiks": 2}
     assert board.columns[1].label == "Overall"
     assert board.rows[0].values["overall"] == pytest.approx(0.615, abs=0.002)
@@ -219,9 +219,7 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
         for task in tasks:
             write_record(real_record(method, task, [base, base + 0.1]), registry)
     (registry / "suites").mkdir()
-    options = (
-        'kind = "capabilities"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
-    )
+    options = 'kind = "geobench"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
     lines = "".join(f"{task} = 1\n" for task in tasks)
     (registry / "suites/trial.toml").write_text(f'{options}protocol = "neuco-2025"\n[tasks]\n{lines}')
     assert "2 tasks, 2 methods" in run("normaliser", "trial", "--id", "trial-v1").output

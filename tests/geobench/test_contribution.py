@@ -15,8 +15,8 @@ from ci.report import Report
 from ci.score_pr import Scoring
 from ci.submissions import check_submissions
 from neuco_core.cli.check import check
-from neuco_core.geobench.exchange import from_folder
-from neuco_core.geobench.submission import ABOUT, RUNS, write_submission
+from neuco_extensions.geobench.exchange import from_folder
+from neuco_extensions.geobench.submission import ABOUT, RUNS, write_submission
 from tests.ci.going_live import copy_project
 from tests.ci.helpers import git
 from tests.geobench.parts import good_info, good_rows, write
@@ -61,18 +61,18 @@ def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
     text = (folder / RUNS).read_text()
     (folder / RUNS).write_text(text.replace("0.0003", "-3.0"))
     told = findings(trees)
-    assert told["submission-rules"][0][0] == "failed"
-    assert "out of range" in told["submission-rules"][0][1]
+    assert told["geobench-rules"][0][0] == "failed"
+    assert "out of range" in told["geobench-rules"][0][1]
     assert "submission-place" not in told
     (folder / RUNS).write_text(text)
     (folder / "run.py").write_text("print(1)")
-    assert findings(trees)["submission-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")
+    assert findings(trees)["geobench-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")
     (folder / "run.py").unlink()
     about = json.loads((folder / ABOUT).read_text())
     (folder / ABOUT).write_text(json.dumps(about | {"license": "", "source": ""}))
-    assert findings(trees)["submission-origin"][0][0] == "failed"
+    assert findings(trees)["geobench-origin"][0][0] == "failed"
     (folder / ABOUT).write_text(json.dumps(about | {"code": "", "paper": "", "source": ""}))
-    assert findings(trees)["submission-origin"][0][0] == "warning"
+    assert findings(trees)["geobench-origin"][0][0] == "warning"
     shutil.rmtree(folder)
     assert findings(trees)["submission-removed"][0][0] == "warning"
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from benchmarks.geobench import HEADS
-from neuco_core.cli.geobench import geobench
-from neuco_core.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
-from neuco_core.geobench.iqm import OURS
-from neuco_core.geobench.normaliser import GEOBENCH, load_normaliser
-from neuco_core.geobench.submission import list_submissions
-from neuco_core.geobench.tables import capability_table
 from neuco_core.plugins.catalog import load_board
 from neuco_core.scoring.search import INNER, SHARE, TEST_SIZE
+from neuco_extensions.geobench.command import geobench
+from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
+from neuco_extensions.geobench.iqm import OURS
+from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_extensions.geobench.submission import list_submissions
+from neuco_extensions.geobench.tables import capability_table
 from tests import console
 from tests.fetch.helpers import own_settings
 from tests.geobench.parts import good_info, good_rows, spoiled, write
@@ -51,7 +51,7 @@ def test_every_command_prints_what_the_page_shows(
 def test_every_command_is_run(text: str) -> None:
     run = [step.command for step in console.steps(text)]
     assert [name for name in geobench.commands if not any(f"neuco geobench {name}" in line for line in run)] == []
-    assert any("neuco tune" in line for line in run)
+    assert any("neuco geobench tune" in line for line in run)
 
 
 def test_figures_are_those_of_the_code(text: str, root: Path) -> None:

@@ -10,12 +10,12 @@ from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core.cli.geobench import geobench
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_core.geobench.exchange import from_folder, to_folder
-from neuco_core.geobench.facts import TABLE
-from neuco_core.geobench.submission import RUNS, About, Model, Submission, read_submission, write_submission
-from neuco_core.geobench.validate import validate
+from neuco_extensions.geobench.command import geobench
+from neuco_extensions.geobench.exchange import from_folder, to_folder
+from neuco_extensions.geobench.facts import TABLE
+from neuco_extensions.geobench.submission import RUNS, About, Model, Submission, read_submission, write_submission
+from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import good_info, good_rows, spoiled, write
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from neuco_core.boards.model import Board
-from neuco_core.boards.submitted import of_submissions, parameters
 from neuco_core.boards.views.report import grid, to_csv
 from neuco_core.errors import DataError
-from neuco_core.geobench.exchange import from_folder
-from neuco_core.geobench.facts import COLUMNS, DATASETS, INFO, TABLE
-from neuco_core.geobench.submission import RUNS, list_submissions, read_submission, write_submission
-from neuco_core.geobench.validate import validate
+from neuco_extensions.geobench.exchange import from_folder
+from neuco_extensions.geobench.facts import COLUMNS, DATASETS, INFO, TABLE
+from neuco_extensions.geobench.published import of_submissions, parameters
+from neuco_extensions.geobench.submission import RUNS, list_submissions, read_submission, write_submission
+from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import Info, Rows, good_info, good_rows, spoiled, write
 
 HEAD = ",".join(COLUMNS)

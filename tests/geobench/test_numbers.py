@@ -14,17 +14,17 @@ from scipy.stats import sem
 
 from benchmarks import geobench
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_core.geobench.facts import CAPABILITIES, DATASETS
-from neuco_core.geobench.iqm import iqm, kept, score
-from neuco_core.geobench.normaliser import (
+from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
+from neuco_extensions.geobench.iqm import iqm, kept, score
+from neuco_extensions.geobench.normaliser import (
     GEOBENCH,
     Normaliser,
     load_normaliser,
     made_of,
     read_normaliser,
 )
-from neuco_core.geobench.submission import Submission, list_submissions
-from neuco_core.geobench.tables import Pair, capability_table
+from neuco_extensions.geobench.submission import Submission, list_submissions
+from neuco_extensions.geobench.tables import Pair, capability_table
 from tests.geobench.parts import REAL
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
@@ -201,7 +201,7 @@ def test_normalisers_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 # Justified: these files may not ship, and a fresh clone has to pass without them.
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real submissions are not here")
 def test_what_is_shipped_are_their_numbers(submissions: dict[str, Submission]) -> None:
-    from neuco_core.geobench.exchange import from_folder
+    from neuco_extensions.geobench.exchange import from_folder
 
     for name in IDS:
         fresh = from_folder(REAL / name, name)

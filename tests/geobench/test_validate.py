@@ -13,13 +13,13 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from neuco_core.cli.geobench import geobench
 from neuco_core.errors import DataError
-from neuco_core.geobench.exchange import to_folder
-from neuco_core.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
-from neuco_core.geobench.faults import Fault
-from neuco_core.geobench.submission import read_submission
-from neuco_core.geobench.validate import validate
+from neuco_extensions.geobench.command import geobench
+from neuco_extensions.geobench.exchange import to_folder
+from neuco_extensions.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
+from neuco_extensions.geobench.faults import Fault
+from neuco_extensions.geobench.submission import read_submission
+from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import REAL, Info, Rows, good_info, good_rows, spoiled, write
 
 Spoil = Callable[[Rows, Info], object]
@@ -262,7 +262,7 @@ def test_the_same_under_the_pandas_of_another_environment(root: Path, tmp_path: 
     told = []
     for one in (sys.executable, python):
         code = (
-            "import sys, pandas; from pathlib import Path; from neuco_core.geobench.validate import validate;"
+            "import sys, pandas; from pathlib import Path; from neuco_extensions.geobench.validate import validate;"
             "print(pandas.__version__.split('.')[0]); print([list(map(str, validate(Path(p)))) for p in sys.argv[1:]])"
         )
         done = subprocess.run(

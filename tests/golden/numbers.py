@@ -173,10 +173,10 @@ def _encoded() -> list[float]:
 
 def _network() -> list[float]:
     """A small network with every view, pooling, reduction and treatment of seasons."""
-    from neuco_core.adapters.images import Images
-    from neuco_core.adapters.network import NetworkEncoder
     from neuco_core.encode.encoder import one_thread
     from neuco_core.testing import TinyCubes
+    from neuco_extensions.models.images import Images
+    from neuco_extensions.models.network import NetworkEncoder
 
     tiny, found = TinyCubes(count=2, bands=("s1/VV", "s1/VH"), seasons=("a", "b"), size=9), []
     images = {view: Images(("s1",), 2.0, 1.0, (-10.0, -20.0), (5.0,), 6, view) for view in ("whole", "tiles", "crop")}
@@ -212,14 +212,14 @@ def _torchgeo() -> list[float]:
 
     import torch
 
-    from neuco_core.adapters.torchgeo import find_row, torchgeo_encoder
     from neuco_core.encode.encoder import one_thread
     from neuco_core.testing import TinyCubes
+    from neuco_extensions.models.torchgeo import find_row, torchgeo_encoder
 
     tiny, row = TinyCubes(count=2, size=9), find_row("ResNet50_Weights.SENTINEL2_ALL_SOFTCON")
     with (
         tempfile.TemporaryDirectory() as folder,
-        patch("neuco_core.adapters.torchgeo.bare_network", lambda row: _convolution(13)),
+        patch("neuco_extensions.models.torchgeo.bare_network", lambda row: _convolution(13)),
         one_thread(),
     ):
         file = Path(folder) / "weights.pth"

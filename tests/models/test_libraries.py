@@ -11,18 +11,18 @@ import pytest
 import timm
 import torch
 
-from neuco_core.adapters.images import Images
-from neuco_core.adapters.libraries import (
+from neuco_core.encode.encoder import one_thread
+from neuco_core.errors import DataError, PluginError, UsageError
+from neuco_core.testing import TinyCubes, check_encoder
+from neuco_extensions.models.images import Images
+from neuco_extensions.models.libraries import (
     huggingface_network,
     terratorch_bands,
     terratorch_network,
     terratorch_prefix,
     timm_network,
 )
-from neuco_core.adapters.network import NetworkEncoder
-from neuco_core.encode.encoder import one_thread
-from neuco_core.errors import DataError, PluginError, UsageError
-from neuco_core.testing import TinyCubes, check_encoder
+from neuco_extensions.models.network import NetworkEncoder
 from neuco_methods.terratorch import make_encoder, neuco_methods
 
 CUBES = TinyCubes(count=2, size=32)

@@ -9,8 +9,8 @@ from typing import Any
 import timm
 import torch
 
-from neuco_core.adapters.libraries import terratorch_network
 from neuco_core.testing import TinyCubes
+from neuco_extensions.models.libraries import terratorch_network
 
 PAGE = Path(__file__).parents[2] / "docs" / "encoders.md"
 CUBES = TinyCubes(count=1, size=32)

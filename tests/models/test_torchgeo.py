@@ -10,11 +10,11 @@ import pytest
 import torch
 from torchgeo.models import get_weight
 
-from neuco_core.adapters import torchgeo_table
-from neuco_core.adapters.images import Images
-from neuco_core.adapters.torchgeo import TABLE, Weights, bare_network, find_row, table, torchgeo_encoder
 from neuco_core.encode.encoder import full_params, one_thread
 from neuco_core.testing import TinyCubes, check_encoder
+from neuco_extensions.models import torchgeo_table
+from neuco_extensions.models.images import Images
+from neuco_extensions.models.torchgeo import TABLE, Weights, bare_network, find_row, table, torchgeo_encoder
 from neuco_methods.torchgeo import NETWORKS, neuco_methods
 
 RUNNABLE = [row for row in table().values() if not row.lacking]
@@ -62,7 +62,7 @@ def save(row: Weights, path: Path, seed: int = 0) -> Any:
 
 @pytest.mark.parametrize("name", NETWORKS)
 def test_shipped_methods_give_rows_of_their_size(name: str, checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuco_core.adapters.torchgeo.check_digits", lambda row, path: None)  # random weights
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)  # random weights
     method = next(method for method in neuco_methods() if method.id == name)
     model = save(find_row(method.params["weights"]), checkpoint)
     assert sum(part.numel() for part in model.parameters()) == method.n_parameters
@@ -84,7 +84,7 @@ def test_shipped_methods_give_rows_of_their_size(name: str, checkpoint: Path, mo
 
 
 def test_a_resnet_keeps_the_promises_of_an_encoder(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuco_core.adapters.torchgeo.check_digits", lambda row, path: None)
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
     method = next(neuco_methods())
     save(find_row(method.params["weights"]), checkpoint)
     params = full_params(method, {"size": 32, "view": "native"})
@@ -95,9 +95,9 @@ def test_a_resnet_keeps_the_promises_of_an_encoder(checkpoint: Path, monkeypatch
 
 
 def test_dofa_gives_the_tokens_that_it_pools_itself(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuco_core.adapters.torchgeo.check_digits", lambda row, path: None)
+    monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
     row = find_row("DOFABase16_Weights.DOFA_MAE")
-    from neuco_core.adapters.torchgeo import WithWavelengths
+    from neuco_extensions.models.torchgeo import WithWavelengths
 
     model = WithWavelengths(save(row, checkpoint), row.bands)
     images = torch.rand(1, 13, 224, 224, generator=torch.Generator().manual_seed(2))

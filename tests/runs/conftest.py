@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.compat.conftest import case, parity_tasks, private_folders, site  # noqa: F401 - fixtures
+from tests.bench.conftest import case, parity_tasks, private_folders, site  # noqa: F401 - fixtures
 from tests.runs.helpers import World
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.cli.score_show import grouped
-from tests.compat.helpers import neuco
+from tests.bench.helpers import neuco
 
 FAST = ("--k", 3, "--epochs", 2)
 

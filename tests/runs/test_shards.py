@@ -19,8 +19,8 @@ from neuco_core.runs.shards import ShardWork, _rows, encode_shards
 from neuco_core.runs.steps import Step, StepLimits
 from neuco_core.tables.embeddings import content_hash, read_embeddings
 from tests.command import python
+from tests.dask.test_dask import cluster
 from tests.runs.helpers import World
-from tests.runs.test_dask import cluster
 
 SLOW = '''
 """Means, slowly, with a note of each batch."""

@@ -12,9 +12,9 @@ import pytest
 
 from neuco_core import Remote, Task, load_protocol
 from neuco_core.runs.sources import FileSource
-from neuco_core.studies.ablate import Variant, ablate
 from neuco_core.studies.inputs import gather, grouped
 from neuco_core.studies.pairs import compare_tasks
+from neuco_extensions.rate.ablate import Variant, ablate
 
 IDS = [f"s{i}" for i in range(60)]
 VALUES = np.random.default_rng(0).standard_normal((60, 4))

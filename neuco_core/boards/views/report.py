@@ -232,10 +232,10 @@ def details(board: Board) -> list[Section]:
     """All that there is to tell of a board, for a terminal; matrices are for the page."""
     groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), _groups(board))
     sections = [s for s in board.sections if not s.matrix]
-    abouts = ("ranking", "robustness", "capability", "tasks")
+    abouts = ("ranking", "robustness", "column", "tasks")
     of = {about: [s for s in sections if s.about == about] for about in abouts}
     tasks = [*([diagnostics(board)] if board.ranked else []), *of["tasks"]]
-    found = [methods(board), groups, *of["ranking"], *of["robustness"], *of["capability"], *tasks, remarks(board)]
+    found = [methods(board), groups, *of["ranking"], *of["robustness"], *of["column"], *tasks, remarks(board)]
     return [section for section in found if section.rows or section.empty]
 
 

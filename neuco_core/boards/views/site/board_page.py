@@ -8,12 +8,11 @@ from typing import Any
 from neuco_core.boards.anew import rule_of
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.model import BoardRow, Column, plain, rounded
-from neuco_core.boards.values import RANK, show
+from neuco_core.boards.values import RANK, axes, show
 from neuco_core.boards.views.site import board_panels as panels
+from neuco_core.boards.views.site.board_estimates import estimated_said, estimated_switch
 from neuco_core.boards.views.site.board_head import heading, summary
-from neuco_core.boards.views.site.board_predicted import predicted_said, predicted_switch
 from neuco_core.boards.views.site.board_table import layout, lines_of, shades, short_names, table, value_of
-from neuco_core.boards.views.site.capabilities import axes
 from neuco_core.boards.views.site.html import Safe, data, join, page, section, tag
 from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.source import BoardSource
@@ -37,7 +36,7 @@ def board_page(source: BoardSource, picture: str = "") -> str:
         _toolbar(source),
         table(source, colours),
         panels.legend(source),
-        predicted_said(source),
+        estimated_said(source),
         panels.not_ranked(source),
         id_="ranking",
     )
@@ -137,8 +136,8 @@ def _toolbar(source: BoardSource) -> Safe:
         controls.append(_tasks(source))
     if any(row.baseline for row in lines_of(board)):
         controls.append(tag("label", tag("input", id="no-baselines", type="checkbox"), " Hide baselines"))
-    if source.predicted:
-        controls.append(predicted_switch())
+    if source.estimated:
+        controls.append(estimated_switch())
     if layout(board).more:
         controls.append(tag("label", tag("input", id="more", type="checkbox"), " More columns"))
     if filters := _filters(source):

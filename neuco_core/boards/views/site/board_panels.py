@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from neuco_core.boards.model import Board
 from neuco_core.boards.values import reasons
 from neuco_core.boards.views.report import diagnostics
-from neuco_core.boards.views.site.ablation import ablations
 from neuco_core.boards.views.site.board_about import reading, score_box, submit, versions
 from neuco_core.boards.views.site.board_robust import robustness
-from neuco_core.boards.views.site.capabilities import capability_section
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, table, tag
 from neuco_core.boards.views.site.pairs import many
 from neuco_core.boards.views.site.pieces import figure, nobody_yet, small_table
 from neuco_core.boards.views.site.profile import profile_section
 from neuco_core.boards.views.site.source import BoardSource
+from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Panel, resolve
 from neuco_core.text import counted
 
 BESIDE = "With its interval; methods of one value stand side by side, by rank."
@@ -29,16 +29,20 @@ def tabs(titles: Sequence[tuple[str, str]]) -> Safe:
     return tag("nav", *links, class_="tabs", id="tabs", aria_label="Parts of this board")
 
 
+def panels_about(what: str) -> list[Panel]:
+    """What extensions show beside our own sections, on the page of a board, a method or a task."""
+    return [panel for panel in catalog().all(Panel).values() if panel.about == what]
+
+
 def panels(source: BoardSource) -> list[tuple[str, str, Safe]]:
     """The sections after the ranking, each with its id and title."""
     found = [
-        ("capabilities", "Capabilities", capability_section(source)),
         ("profiles", "Profiles", profile_section(source)),
         ("compare", "Compare", compare(source)),
         ("size", _scatter_title(source.board), scatter(source)),
         ("tasks", "Tasks", task_section(source)),
         ("robustness", "Robustness", robustness(source)),
-        *source.more,
+        *((panel.id, panel.title, resolve(panel.make)(source)) for panel in panels_about("board")),
         ("history", "History", versions(source)),
         ("reading", "How to read this", reading(source)),
         ("submit", "Submit", submit(source)),
@@ -110,7 +114,6 @@ def scatter(source: BoardSource) -> Safe:
     return section(
         title,
         figure("scatter", f"{title}.", BESIDE),
-        ablations(source),
         id_="size",
         note=POINT,
     )

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
-from neuco_core.boards.values import LOWER, MARK, NONE, RANK, higher_is_better, show, with_values
+from neuco_core.boards.values import LOWER, MARK, NONE, RANK, axes, higher_is_better, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
-from neuco_core.boards.views.site.board_predicted import predicted_cell
-from neuco_core.boards.views.site.capabilities import axes
+from neuco_core.boards.views.site.board_estimates import estimated_cell
 from neuco_core.boards.views.site.html import Safe, join, scroll, tag
 from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource
@@ -299,7 +298,7 @@ def _score_cell(source: BoardSource, row: BoardRow, task: str, shade: str) -> Sa
     words = f"{cell.status}: {cell.reason}"
     if value is None:
         none = tag("abbr", NONE, title=words, aria_label=words)
-        return tag("td", none, predicted_cell(source, row, task), class_="cell none")
+        return tag("td", none, estimated_cell(source, row, task), class_="cell none")
     marked = cell.status != "ok"
     # What is behind the number is on the page of the method; scripts show it here, too.
     class_ = "cell marked" if marked else "cell" if shade == "-" else f"cell h{SHADES.index(shade)}"

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
 from neuco_core.boards.values import LOWER, RANK, higher_is_better, in_row, with_values
 from neuco_core.boards.views.site import details
-from neuco_core.boards.views.site.board_predicted import predicted_of_method, predicted_of_task
+from neuco_core.boards.views.site.board_estimates import estimated_of_method, estimated_of_task
 from neuco_core.boards.views.site.cards import render
 from neuco_core.boards.views.site.charts import Scale, class_bars, histogram, rank_axis, scale, strip
 from neuco_core.boards.views.site.html import Safe, code_box, join, linked, page, scroll, section, table, tag
@@ -55,7 +55,7 @@ def method_page(source: BoardSource, row: BoardRow, on: Scales) -> str:
             section(
                 "Scores",
                 _method_scores(source, row, on),
-                predicted_of_method(source, row.method),
+                estimated_of_method(source, row.method),
                 id_="scores",
                 note=note,
             ),
@@ -81,7 +81,7 @@ def task_page(source: BoardSource, task: BoardTask, on: Scales) -> str:
         (
             _heading(source, title, words, facts),
             _samples(source, task.id),
-            section("Methods", scores, predicted_of_task(source, task.id), id_="scores", note=note),
+            section("Methods", scores, estimated_of_task(source, task.id), id_="scores", note=note),
             _labels(source, task.id),
             _card(words),
             _reproduce(source, "\n".join(_task_commands(source, task.id))),

@@ -10,8 +10,7 @@ import math
 from collections.abc import Sequence
 
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
-from neuco_core.boards.values import RANK
-from neuco_core.boards.views.site.capabilities import axes
+from neuco_core.boards.values import RANK, axes
 from neuco_core.boards.views.site.html import Safe, join, section, tag
 from neuco_core.boards.views.site.pieces import MOST, shown
 from neuco_core.boards.views.site.source import BoardSource

@@ -5,22 +5,21 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from neuco_core.boards.ablations import Ablation, read_ablations
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.current import Current, current
+from neuco_core.boards.extra import extra_cells
 from neuco_core.boards.facts import or_none
 from neuco_core.boards.history import Version
-from neuco_core.boards.model import Board, BoardCell
+from neuco_core.boards.model import Board, BoardCell, ExtraCells
 from neuco_core.boards.published import Published, list_published
 from neuco_core.boards.replay import Past, read_past
 from neuco_core.boards.store import history_path, read_history
-from neuco_core.boards.views.site.html import Safe
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
@@ -66,6 +65,7 @@ class BoardSource:
     title: str
     board: Board
     description: str = ""
+    registry: Path | None = None
     cells: Cells | None = None
     methods: Mapping[str, Words] = field(default_factory=dict)
     tasks: Mapping[str, Words] = field(default_factory=dict)
@@ -75,16 +75,21 @@ class BoardSource:
     past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
     pictures: Mapping[str, Sequence[Picture]] = field(default_factory=dict)
-    ablations: Mapping[str, Ablation] = field(default_factory=dict)  # by method, those that are about these scores
-    predicted: Mapping[tuple[str, str], BoardCell] = field(default_factory=dict)  # for empty cells, off until asked for
-    predicted_said: str = ""
-    more: Sequence[tuple[str, str, Safe]] = ()  # further tabs: id, title and section
+    extra: ExtraCells | None = None  # for empty cells, off until asked for
 
     @property
     def updated(self) -> str:
         """The day of the newest record that counts."""
         times = [str(record.provenance.get("time", "")) for record in self.records.values()]
         return max((time[:10] for time in times if DAY.match(time)), default="")
+
+    @property
+    def estimated(self) -> Mapping[tuple[str, str], BoardCell]:
+        return self.extra.cells if self.extra else {}
+
+    @property
+    def estimated_said(self) -> str:
+        return self.extra.about if self.extra else ""
 
     @property
     def published(self) -> bool:
@@ -116,7 +121,7 @@ def gather(registry: Path, names: Sequence[str] = ()) -> list[BoardSource]:
             log.warning("%s", error)
     if not names:
         sources += [from_published(item, read_past(registry, item.id)) for item in list_published(registry)]
-    return sources
+    return [replace(source, registry=registry, extra=extra_cells(source.board)) for source in sources]
 
 
 def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
@@ -138,17 +143,8 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
         labels={name: spread for name, task in tasks.items() if (spread := label_histogram(task))},
         history=read_history(history_path(registry, suite.id)),
         records=_records(now, suite, cells),
-        ablations=_ablations(registry, suite, cells),
         pictures={name: found for name, task in tasks.items() if (found := task_pictures(task))},
     )
-
-
-def _ablations(registry: Path, suite: Suite, cells: Cells) -> dict[str, Ablation]:
-    kept = read_ablations(registry, suite.id)
-    found = {name: own for name, own in kept.items() if own.protocol == suite.protocol and own.holds(cells)}
-    for name in kept.keys() - found.keys():
-        log.warning("the ablation of %s on %s is of other scores: neuco ablate … --keep", name, suite.id)
-    return found
 
 
 def _records(now: Current, suite: Suite, cells: Cells) -> dict[tuple[str, str], Record]:

@@ -133,7 +133,7 @@
   }
 
   const choices = ["show", ...neuco.limits, ...neuco.choices];
-  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"], "predicted": ["pred", "show"] };
+  const boxes = { "no-baselines": ["base", "hide"], "no-overlap": ["lap", "hide"], "more": ["more", "show"], "far": ["far", "show"], "estimated": ["pred", "show"] };
   const taskBoxes = [...document.querySelectorAll("#choose [data-task]")];
   function controls(state) {
     if (byId("search").value !== state.q) { byId("search").value = state.q; }
@@ -144,10 +144,10 @@
     if (taskBoxes.length) { byId("tasks-said").textContent = "Tasks: " + (off.length ? tasks.length - off.length + " of " : "all ") + tasks.length; }
     table.classList.toggle("with-more", Boolean(state.more));
     byId("ranking").classList.toggle("folded-away", Boolean(byId("far")) && !state.far);
-    // Predictions are of the first value alone.
+    // Estimates are of the first value alone.
     const guessed = Boolean(state.pred) && state.show === cellColumns[0].key;
-    table.classList.toggle("with-predicted", guessed);
-    if (byId("predicted-said")) { byId("predicted-said").hidden = !guessed; }
+    table.classList.toggle("with-estimated", guessed);
+    if (byId("estimated-said")) { byId("estimated-said").hidden = !guessed; }
   }
 
   // The page comes sorted by rank and with scores; touching thousands of cells for nothing would be felt.
@@ -214,7 +214,7 @@
       const opened = key === "pred" && event.target.checked && byId("far") ? { far: "show" } : {};
       neuco.set({ [key]: event.target.checked ? on : "", ...opened });
       // The empty cells may be far to the right.
-      if (key === "pred" && event.target.checked) { body.querySelector(".predicted").scrollIntoView({ block: "nearest", inline: "center" }); }
+      if (key === "pred" && event.target.checked) { body.querySelector(".estimated").scrollIntoView({ block: "nearest", inline: "center" }); }
     });
   });
   taskBoxes.forEach((box) => box.addEventListener("change", () => {

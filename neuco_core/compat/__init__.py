@@ -1,1 +1,0 @@
-"""Drop-ins for the commands of other projects."""

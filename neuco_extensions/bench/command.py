@@ -1,0 +1,112 @@
+"""``neuco bench``: the drop-in for NeuCo-Bench's ``python main.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from neuco_core.cli.options import progress_bar, prompt_interrupt
+from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.text import counted
+
+if TYPE_CHECKING:
+    from neuco_extensions.bench.leaderboard import Leaderboard
+    from neuco_extensions.bench.run import BenchResult
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _option(name: str, **settings: Any) -> Callable[[F], F]:
+    """An option in NeuCo-Bench's spelling and in the usual one: ``--method_name`` and ``--method-name``."""
+    dashed = name.replace("_", "-")
+    names = (f"--{name}",) if dashed == name else (f"--{name}", f"--{dashed}")
+    return click.option(*names, name, **settings)
+
+
+@click.command()
+@_option("annotation_path", required=True, type=click.Path(path_type=Path), help="Folder of <task>__<type>.csv files.")
+@_option("submission_file", required=True, type=click.Path(path_type=Path), help="The embeddings to score.")
+@_option("output_dir", default="results", show_default=True, type=click.Path(path_type=Path), help="Where results go.")
+@_option("config", default="config.yaml", show_default=True, type=click.Path(path_type=Path), help="The YAML config.")
+@_option("method_name", help="Name of the run.  [default: the embeddings file's]")
+@_option("phase", default="results", show_default=True, help="Runs of one phase are ranked together.")
+@_option("exclude_file", type=click.Path(path_type=Path), help="A list of ids to leave out.")
+@_option(
+    "svm_search",
+    type=click.Choice(("own", "upstream")),
+    default="own",
+    show_default=True,
+    help="For probe_type svm: search inside each training part, or on the test parts as NeuCo-Bench does.",
+)
+@click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
+@click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of reading them as 0.")
+@json_option
+def bench(
+    config: Path, method_name: str | None, submission_file: Path, svm_search: str, as_json: bool, **given: Any
+) -> None:
+    """Run NeuCo-Bench on a file of embeddings and a folder of labels.
+
+    Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
+    OUTPUT_DIR/PHASE/METHOD_NAME_<time>/.
+    """
+    from neuco_core.errors import ScoreError
+    from neuco_extensions.bench.config import read_config
+    from neuco_extensions.bench.run import BenchJob, run_bench, update_leaderboard
+
+    name = submission_file.stem if method_name is None else method_name
+    read = read_config(config, svm_search=svm_search)
+    job = BenchJob(submission_file=submission_file, config=read, method_name=name, **given)
+    _note(job.config.notes)  # before the work: a mistake in the config should show at once
+    with prompt_interrupt(), progress_bar() as progress:
+        result = run_bench(job, progress=progress)
+    _note(result.notes)
+    _show(result, as_json)
+    if job.config.update_leaderboard and result.scores:
+        board, path = update_leaderboard(job)
+        click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
+    if result.failed:
+        raise ScoreError(f"{len(result.failed)} of {counted(len(result.failed) + len(result.scores), 'task')} failed")
+
+
+def _note(notes: Sequence[str]) -> None:
+    for note in notes:
+        click.echo(f"neuco: note: {note}", err=True)
+
+
+def _show(result: BenchResult, as_json: bool) -> None:
+    from neuco_core.jsonio import jsonable
+    from neuco_core.scoring.quality import middle, odd_splits, split_count
+
+    if as_json:
+        echo_json(jsonable({"folder": str(result.folder), "failed": result.failed, **result.summary}))
+        return
+    rows = []
+    for task, score in result.scores.items():
+        numbers = [f"{value:.4f}" for value in (score.mean, score.std, middle(score.per_split))]
+        about = [split_count(score.per_split), str(score.samples["used"])]
+        rows.append([task, score.metric, *numbers, f"{score.q:.3f}", *about])
+    if rows:
+        overall = result.summary["overall_acc_score"], result.summary["overall_q_score"]
+        rows.append(["overall", "", f"{overall[0]:.4f}", "", "", f"{overall[1]:.3f}", "", ""])
+        columns = ("task", "metric", "mean", "std", "median", "Q", "splits", "samples")
+        click.echo(table(columns, rows, right=range(2, 8)))
+    for task, score in result.scores.items():
+        for words in odd_splits(score.splits, len(score.per_split)):
+            click.echo(f"{task}: {words}")
+    for task, reason in result.failed.items():
+        click.echo(f"failed {task}: {reason}")
+    if result.scores:
+        click.echo(f"results in {result.folder}")
+
+
+def _board(board: Leaderboard) -> str:
+    rows = [
+        [str(row.aggregated_rank), row.run.experiment, f"{row.mean_score:.3f}", f"{row.weighted_score:.3f}"]
+        for row in board.rows
+    ]
+    text = table(("rank", "experiment", "mean Q", "weighted rank"), rows, right=(0, 2, 3))
+    lacking = [f"not ranked: {name} lacks {', '.join(tasks)}" for name, tasks in board.incomplete.items()]
+    return "\n".join([text, *lacking])

@@ -1,0 +1,47 @@
+"""A challenge with hidden tasks: rules, a journal of submissions, evaluation, feedback, board and audit.
+
+Every way in (the command line, the web server, the worker of EvalAI) uses one object::
+
+    from neuco_extensions.challenge.host import Host
+    from neuco_extensions.challenge.journal import RefusedError
+
+    with Host(folder) as host:                         # challenge.toml, sealed; one for each thread and process
+        team = host.challenge.team_of(token)           # None: no such token; compared in constant time
+        try:
+            own = host.submit(team, "dev", chunks_or_path, source="evalai:12")   # on disk and in the journal
+        except RefusedError as error:                  # error.code, str(error): a fixed sentence for the team
+            ...
+        host.work()                                    # evaluate the next one that waits; None if there is none
+        host.work(only=own.id)                         # or this one, unless an earlier one of the team waits
+        host.answer(own.id, team)                      # what the team may see, and when
+        host.journal.get(own.id)                       # what the hosts may: state, code, feedback, scores, detail
+
+An upload in parts, as of an asynchronous server, is ``files.Upload`` and then ``host.enter(team, phase, upload)``.
+``host.evaluate(phase, path)`` scores a file and keeps nothing. ``host.challenge.public()`` is what anybody may read of
+the rules. The same file of a team in a phase, or the same ``source``, is one submission: give it twice and it counts
+once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import BoardKind, Command
+
+HERE = "neuco_extensions.challenge"
+
+
+@hookimpl
+def neuco_commands() -> Iterator[Command]:
+    yield Command(id="challenge", title="Host a challenge with hidden tasks", command=f"{HERE}.command:challenge")
+
+
+@hookimpl
+def neuco_boards() -> Iterator[BoardKind]:
+    yield BoardKind(
+        id="challenge",
+        title="A challenge: teams by their submission that counts",
+        rank=f"{HERE}.board_kind:rank_cells",
+        options={"by": "weighted"},
+    )

@@ -1,0 +1,168 @@
+"""The calls to EvalAI that a remote worker needs. No error carries the token, or an address with a signature."""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from neuco_core.errors import FetchError
+from neuco_core.fetch.http import TRANSIENT
+from neuco_core.fetch.transfer import TransientError
+from neuco_extensions.challenge.evalai.account import Account
+from neuco_extensions.challenge.outcome import Outcome
+
+if TYPE_CHECKING:
+    import requests
+
+LONGEST_WAIT = 60.0  # between two tries, if the server asks for no more
+LONGEST_ASKED = 3600.0  # what a server may ask for
+TIMEOUT = (10.0, 60.0)  # seconds to connect, and to wait for data
+
+
+class RefusedError(FetchError):
+    """EvalAI understood a request and will not do it; asking again would not help."""
+
+    def __init__(self, what: str, *, status: int, **parts: Any) -> None:
+        super().__init__(what, **parts)
+        self.status = status
+
+    @property
+    def unauthorised(self) -> bool:
+        return self.status in (401, 403)
+
+
+class Api:
+    """``pause(seconds)`` waits; ``turn()`` says how long to wait for the next request to be allowed, 0 for not at all.
+
+    A PUT is tried once: it would overwrite a state that a team or a host has set meanwhile, and EvalAI servers of some
+    versions add another line to the board for each that arrives, also for one whose answer was lost. The worker looks
+    at the submission before it tries again.
+    """
+
+    def __init__(self, account: Account, turn: Callable[[], float], pause: Callable[[float], None]) -> None:
+        self.account, self._turn, self._pause = account, turn, pause
+        self._session: requests.Session | None = None
+        self._codenames: dict[int, str] = {}
+
+    def receive(self) -> Mapping[str, Any]:
+        """The next message of the queue; its ``body`` is None if there is none."""
+        message: Mapping[str, Any] = self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")
+        return message
+
+    def acknowledge(self, receipt: str) -> None:
+        """Take a message from the queue."""
+        self._ask("POST", f"/api/jobs/queues/{self.account.queue}/", {"receipt_handle": receipt})
+
+    def submission(self, number: int) -> Mapping[str, Any] | None:
+        """A submission as it is now; None if it was deleted."""
+        try:
+            state: Mapping[str, Any] = self._ask("GET", f"/api/jobs/submission/{number}")
+        except RefusedError as error:
+            if error.status == 404:
+                return None
+            raise
+        return state
+
+    def codename(self, phase: int) -> str:
+        """The name that a phase has in ``challenge_config.yaml``."""
+        if phase not in self._codenames:
+            self._codenames[phase] = str(self._ask("GET", f"/api/challenges/challenge/phase/{phase}/")["codename"])
+        return self._codenames[phase]
+
+    def running(self, number: int) -> None:
+        """Say that the evaluation began. EvalAI would re-open an ended submission: look before."""
+        self._ask("PATCH", self._updates, {"submission": number, "submission_status": "RUNNING"})
+
+    def put(self, number: int, phase: int, codename: str, outcome: Outcome, metadata: Mapping[str, Any]) -> None:
+        """Say how it ended. Teams read ``stdout``, ``stderr`` and ``result``: a fixed sentence and the feedback."""
+        done = outcome.finished
+        board = [{"split": codename, "show_to_participant": True, "accuracies": dict(outcome.feedback)}]
+        answer = {
+            "challenge_phase": phase,
+            "submission": number,
+            "submission_status": "FINISHED" if done else "FAILED",
+            "stdout": outcome.message if done else "",
+            "stderr": "" if done else outcome.message,
+            "result": json.dumps(board if done and outcome.feedback else [], allow_nan=False),
+            "metadata": json.dumps(metadata, sort_keys=True),
+        }
+        self._ask("PUT", self._updates, answer, tries=1)
+
+    @property
+    def _updates(self) -> str:
+        return f"/api/jobs/challenge/{self.account.challenge}/update_submission/"
+
+    def _ask(self, method: str, path: str, data: Mapping[str, Any] | None = None, tries: int = 0) -> Any:
+        tries = tries or self.account.tries
+        for number in range(1, tries + 1):
+            while wait := self._turn():
+                self._pause(wait)
+            try:
+                return self._once(method, path, data)
+            except TransientError as error:
+                if number == tries:
+                    raise
+                self._pause(self.after(number, error))
+        raise AssertionError("the last try returns or raises")
+
+    def after(self, tries: int, error: TransientError) -> float:
+        """Seconds to wait after so many failed tries. Workers that fail together must not come back together."""
+        longest = min(self.account.backoff * 2.0 ** (tries - 1), LONGEST_WAIT)
+        return max(error.wait, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads requests, protects nothing
+
+    def _once(self, method: str, path: str, data: Mapping[str, Any] | None) -> Any:
+        import requests
+
+        self._session = self._session or requests.Session()
+        where = f"{method} {self.account.server}{path}"
+        url = self.account.server.rstrip("/") + path
+        try:
+            answer = self._session.request(
+                method, url, data=data, auth=self._sign, timeout=TIMEOUT, allow_redirects=False
+            )
+        except requests.exceptions.RequestException as error:
+            # Not "from error": its text has the address and may have more.
+            raise TransientError(f"EvalAI does not answer ({type(error).__name__})", where=where) from None
+        return _read(answer, where)
+
+    def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
+        """As an ``auth``, so that a line in the host's .netrc does not take its place."""
+        request.headers["Authorization"] = f"Bearer {self.account.token}"
+        return request
+
+
+def _read(answer: requests.Response, where: str) -> Any:
+    status = answer.status_code
+    if status in TRANSIENT:
+        wait = _asked(answer.headers.get("Retry-After", ""))
+        raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
+    if status in (401, 403):
+        hint = "The token may have expired, or its owner is not a host of the challenge"
+        raise RefusedError(f"EvalAI refused the token (HTTP {status})", where=where, status=status, hint=hint)
+    if 300 <= status < 400:
+        raise RefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
+    try:
+        content = answer.json()
+    except ValueError:
+        raise TransientError(f"EvalAI sent no JSON (HTTP {status})", where=where) from None
+    if status >= 400:
+        reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
+        raise RefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
+    return content
+
+
+def _asked(header: str) -> float:
+    """Seconds in a ``Retry-After``, which may also be a date."""
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
+        except (ValueError, TypeError):
+            return 0.0
+    return min(max(seconds, 0.0), LONGEST_ASKED) if math.isfinite(seconds) else 0.0

@@ -1,0 +1,120 @@
+"""Bring the file of a submission here: from known places only, up to a size, within a time, under our own name.
+
+Its address comes from EvalAI and in part from a team. It must not lead into the host's network, and it says nothing
+about where the file is put.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urljoin, urlsplit
+
+from neuco_core.errors import FetchError, UsageError
+from neuco_core.fetch.http import accept
+from neuco_core.fetch.settings import Settings
+from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, Transport, download, shown
+from neuco_extensions.challenge.evalai.account import Account, origin
+
+if TYPE_CHECKING:
+    import requests
+
+REDIRECTS = 3
+
+
+class RefusedPlaceError(FetchError):
+    """An address that is not one of the places for files of submissions."""
+
+
+def bring(url: str, path: Path, account: Account) -> None:
+    """Put the file there, whole: a part has another name. What is there already is not fetched again."""
+    if path.is_file():
+        return
+    allowed(url, account)
+    part = path.with_suffix(".part")
+    settings = Settings(max_bytes=account.max_bytes, deadline=account.deadline, backoff=account.backoff)
+    try:
+        download(url, part, settings, size=None, progress=False, transport=_transport(account))
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def allowed(url: str, account: Account) -> None:
+    """Raise unless a file may be read from there: a place that was named, and not a name for the host's own network."""
+    try:
+        place = origin(url)
+    except UsageError:
+        raise RefusedPlaceError("the file has no address that can be read", where="EvalAI") from None
+    if place not in account.places:
+        scheme, host, port = place
+        hint = f"If it is right, add --files {scheme}://{host}" + (f":{port}" if port not in (80, 443) else "")
+        raise RefusedPlaceError(
+            "the file is at a place that is not allowed", got=f"{scheme}://{host}:{port}", hint=hint
+        )
+    # The server may be in the host's own network; a public store that resolves to it is a trick.
+    if place != origin(account.server) and any(not address.is_global for address in _addresses(place[1], place[2])):
+        raise RefusedPlaceError("the name of a file's place leads into a private network", got=place[1])
+
+
+def _addresses(host: str, port: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except OSError:
+        return []  # the download will say so
+    return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+
+
+def _transport(account: Account) -> Transport:
+    """How a file is read: each redirect is looked at before it is followed."""
+
+    def read(url: str, sink: Sink, settings: Settings) -> None:
+        import requests
+
+        with closing(requests.Session()) as session:
+            for _ in range(REDIRECTS + 1):
+                allowed(url, account)
+                target = _get(session, url, sink, settings)
+                if target is None:
+                    return
+                url = target
+        raise RefusedPlaceError("too many redirects", where=_place(url))
+
+    return read
+
+
+def _get(session: requests.Session, url: str, sink: Sink, settings: Settings) -> str | None:
+    """Fill the sink, or say where the server sends us."""
+    from requests.exceptions import RequestException
+    from urllib3.exceptions import HTTPError
+
+    headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
+    try:
+        answer = session.get(
+            url, stream=True, allow_redirects=False, timeout=settings.timeout, headers=headers, auth=_unsigned
+        )
+        with closing(answer):
+            if answer.is_redirect:
+                return urljoin(url, answer.headers["Location"])
+            accept(answer, url, sink)
+            # As it is stored: a small file that unpacks to a large one stays small, and is no table.
+            while chunk := answer.raw.read(CHUNK, decode_content=False):
+                sink.write(chunk)
+            length = answer.headers.get("Content-Length", "")
+    except (RequestException, HTTPError) as error:
+        raise TransientError(f"the file cannot be read ({type(error).__name__})", where=_place(url)) from None
+    if length.isdecimal() and sink.received != int(length):
+        raise TransientError("the connection was lost in the middle of the file", where=_place(url))
+    return None
+
+
+def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
+    """As an ``auth``, so that no line of the host's .netrc goes to a store of files."""
+    return request
+
+
+def _place(url: str) -> str:
+    return urlsplit(shown(url))._replace(query="", fragment="").geturl()

@@ -1,0 +1,129 @@
+"""Commit and reveal: at the start salted hashes of rules, labels and seeds are published, at the end what they are of.
+
+A commitment is the sha256 of a secret salt and the content: nobody can find a seed of 32 bits by trying them all, and
+the hosts can change nothing without being seen.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from neuco_core.errors import DataError, UsageError
+from neuco_core.files import read_limited, write_atomic
+from neuco_core.jsonio import canonical, dump, hashed
+from neuco_extensions.challenge.rules import Challenge, Hash
+
+SECRETS = "secrets.json"
+SEAL = "seal.json"
+PUBLIC_RULES = "rules.json"
+LARGEST = 10_000_000
+T = TypeVar("T")
+
+
+class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
+    """By phase the seed of its splits, and by commitment its salt. This file decides everything: guard it."""
+
+    seeds: dict[str, int]
+    salts: dict[str, Hash]
+
+
+class Seal(Struct, frozen=True, forbid_unknown_fields=True):
+    """What is published at the start."""
+
+    challenge: str
+    commitments: dict[str, Hash]
+
+
+def contents(challenge: Challenge, seeds: dict[str, int]) -> dict[str, str]:
+    """All that is committed to. Tasks are numbered, since even their names are hidden."""
+    found: dict[str, Any] = {"rules": challenge.rules()}
+    for name in challenge.phases:
+        found |= {f"ids/{name}": hashed(challenge.ids(name)), f"used/{name}": hashed(sorted(challenge.used(name)))}
+        found[f"seed/{name}"] = seeds.get(name)
+    names = sorted({task for phase in challenge.phases.values() for task in phase.tasks})
+    for number, name in enumerate(names, 1):
+        task = challenge.task(name)
+        found[f"labels/{number}"] = [name, task.version, task.source.sha256]
+    return {name: canonical(value) for name, value in found.items()}
+
+
+def commitment(salt: str, content: str) -> str:
+    return hashlib.sha256(bytes.fromhex(salt) + content.encode()).hexdigest()
+
+
+def seal(challenge: Challenge) -> Seal:
+    """Draw seeds and salts, and publish the commitments. It happens once."""
+    path = challenge.private / SECRETS
+    if path.exists() or (challenge.published / SEAL).exists():
+        hint = "A challenge is sealed once: copy its rules and labels into a new folder to change them"
+        raise UsageError("the challenge is sealed already", where=challenge.folder, hint=hint)
+    for name in challenge.phases:  # labels that cannot be read are better met now than with the first submission
+        from neuco_extensions.challenge.evaluate import hidden
+
+        hidden(challenge, name, 0)
+    seeds = {name: secrets.randbelow(2**32) for name in challenge.phases}
+    found = contents(challenge, seeds)
+    own = Secrets(seeds, {name: secrets.token_hex(32) for name in found})
+    made = Seal(challenge.id, {name: commitment(own.salts[name], content) for name, content in found.items()})
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _write_private(path, dump(msgspec.to_builtins(own)))
+    write_atomic(challenge.published / PUBLIC_RULES, dump(public_rules(challenge)))
+    write_atomic(challenge.published / SEAL, dump(msgspec.to_builtins(made)))
+    return made
+
+
+def public_rules(challenge: Challenge) -> dict[str, Any]:
+    """What of the rules is published with the seal: teams may still join."""
+    return {name: value for name, value in challenge.public().items() if name != "teams"}
+
+
+def _write_private(path: Path, data: bytes) -> None:
+    """A file that is the user's alone from its first byte."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read_secrets(challenge: Challenge) -> Secrets:
+    return _read(challenge.private / SECRETS, Secrets)
+
+
+def read_seal(challenge: Challenge) -> Seal:
+    return _read(challenge.published / SEAL, Seal)
+
+
+def _read(path: Path, kind: type[T]) -> T:
+    try:
+        data = read_limited(path, LARGEST)
+        found = msgspec.json.decode(data, type=kind)
+    except FileNotFoundError as error:
+        hint = f"Run: neuco challenge seal {path.parents[1]}"
+        raise DataError("the challenge is not sealed yet", where=path, hint=hint) from error
+    except (OSError, ValueError, msgspec.MsgspecError) as error:
+        raise DataError(f"not a {kind.__name__.lower()} file: {error}", where=path) from error
+    if dump(msgspec.to_builtins(found)) != data:
+        raise DataError("edited since it was written", where=path)
+    return found
+
+
+def check_seal(challenge: Challenge, known: Secrets) -> None:
+    """Raise unless everything that was committed to is still the same."""
+    published, found = read_seal(challenge), contents(challenge, known.seeds)
+    names = sorted(found.keys() | published.commitments.keys() | known.salts.keys())
+    broken = [
+        name
+        for name in names
+        if name not in found or commitment(known.salts.get(name, ""), found[name]) != published.commitments.get(name)
+    ]
+    if broken or published.challenge != challenge.id:
+        hint = "Bring back what was sealed; a change needs a new challenge"
+        what = f"changed since it was sealed: {', '.join(broken) or 'the name'}"
+        raise DataError(what, where=challenge.folder, hint=hint)

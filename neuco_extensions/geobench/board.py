@@ -1,0 +1,192 @@
+"""A board by capabilities, as GEO-Bench has it: pooled interquartile means of seeds, with honest error bars.
+
+A capability is a set of tasks. The score of a method is the interquartile mean of its normalised scores on all of them,
+seeds pooled; ``neuco_extensions.geobench.iqm`` computes it with its standard error and its interval.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+from neuco_core.boards.cells import BoardMethod, Cells
+from neuco_core.boards.model import RANDOM, BoardRow, Column, Interval, Ranked, Uncertainty, number
+from neuco_core.errors import NeucoError, UnknownIdError, UsageError
+from neuco_extensions.geobench.board_parts import (
+    BEST,
+    CELL_COLUMNS,
+    cells_of,
+    ends_of,
+    sections,
+    task_columns,
+    tasks_of,
+)
+from neuco_extensions.geobench.board_scores import LEVEL, SEED, Computed, Standing, compute, standing
+from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.normaliser import Normaliser, load_normaliser
+
+OVERALL = "Overall"
+NOT_CAPABILITIES = ("control",)
+AGGREGATIONS = {
+    "pooled": "interquartile mean of the scores of all runs, the tasks of a capability pooled",
+    "mean": "mean over the tasks of a capability of the interquartile mean of scores",
+}
+HOW = (
+    "bootstrap over the runs of each task, 2000 resamples in which every run is drawn equally often; the interval of a "
+    "score is Student's with Satterthwaite's degrees of freedom and the spread of smoothed resamples, which have the "
+    "variance of the runs and, of splits, what they share; an interval of ranks unites those of the resamples with the "
+    "places that pairs leave open; groups judge all pairs at once"
+)
+
+
+@dataclass(frozen=True)
+class Filter:
+    """Whom a reader wants to see; "all" and 0 leave nobody out."""
+
+    tuning: str = "all"
+    decoder: str = "all"
+    smallest: int = 0
+    largest: int = 0
+
+    def why_not(self, method: BoardMethod) -> str | None:
+        """Why a method is left out, or ``None``; one whose facts are not known is, too."""
+        facts = method.facts
+        if self.tuning != "all" and facts.get("tuning") != self.tuning:
+            return f"not {self.tuning}"
+        if self.decoder != "all" and self.decoder not in str(facts.get("decoder", "")).split(", "):
+            return f"no decoder {self.decoder}"
+        if self.smallest or self.largest:
+            size = facts.get("n_parameters")
+            if not isinstance(size, int | float):
+                return "number of parameters not known"
+            if size < self.smallest * 1e6 or (self.largest and size > self.largest * 1e6):
+                return "number of parameters out of range"
+        return None
+
+    def describe(self) -> str:
+        words = [
+            self.tuning if self.tuning != "all" else "",
+            f"decoder {self.decoder}" if self.decoder != "all" else "",
+        ]
+        words += [f"at least {self.smallest} M parameters" if self.smallest else ""]
+        words += [f"at most {self.largest} M parameters" if self.largest else ""]
+        said = ", ".join(word for word in words if word)
+        return f"; only {said}" if said else ""
+
+
+def rank_cells(
+    cells: Cells,
+    *,
+    scheme: str = "tags",
+    normaliser: str = "none",
+    by: str = "",
+    aggregation: str = "pooled",
+    tuning: str = "all",
+    decoder: str = "all",
+    smallest: int = 0,
+    largest: int = 0,
+    replicates: int = 2000,
+) -> Ranked:
+    """Rank by one capability, the first of the scheme if none is named; the others stand beside it."""
+    if aggregation not in AGGREGATIONS:
+        raise UsageError("no such aggregation", expected=f"one of {', '.join(AGGREGATIONS)}", got=aggregation)
+    if replicates < 100:
+        raise UsageError("too few replicates", expected="at least 100", got=replicates)
+    capabilities = _capabilities(cells, scheme)
+    keys = {slug(name): name for name in capabilities}
+    first = by or next(iter(keys))
+    if first not in keys:
+        raise UnknownIdError("capability", first, keys, f"Known are {', '.join(keys)}")
+    keys = {first: keys[first], **keys}
+    chosen = Filter(tuning, decoder, smallest, largest)
+    reasons = {method.id: chosen.why_not(method) for method in cells.methods}
+    pool = [method for method in cells.methods if reasons[method.id] is None]
+    ends = load_normaliser(normaliser) if normaliser != "none" else None
+    computed = compute(
+        cells, pool, {key: capabilities[name] for key, name in keys.items()}, ends, replicates, aggregation
+    )
+    return _board(cells, computed, keys, first, f"{_rule(keys[first], aggregation, ends)}{chosen.describe()}", reasons)
+
+
+def slug(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
+    """By capability: its tasks. Tags that all tasks share tell nothing; what is overall holds every task."""
+    names = tuple(task.id for task in cells.tasks)
+    if scheme == "geobench-2":
+        return {**{name: own for name, own in CAPABILITIES.items() if set(own) <= set(names)}, OVERALL: names}
+    if scheme != "tags":
+        raise UsageError("no such scheme of capabilities", expected="geobench-2 or tags", got=scheme)
+    from neuco_core.plugins.catalog import load_task
+
+    tagged: dict[str, list[str]] = {}
+    for task in cells.tasks:
+        with suppress(NeucoError):  # a task that is not registered here has no tags
+            for tag in load_task(f"{task.id}@{task.version}").tags:
+                tagged.setdefault(tag, []).append(task.id)
+    kept = {tag: tuple(own) for tag, own in sorted(tagged.items()) if len(own) < len(names)}
+    return {OVERALL: names, **{tag: own for tag, own in kept.items() if tag not in NOT_CAPABILITIES}}
+
+
+def _rule(capability: str, aggregation: str, normaliser: Normaliser | None) -> str:
+    scale = f"normalised by {normaliser.id}, not clipped" if normaliser else "scores as they are"
+    return f"{capability}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank"
+
+
+def _columns(computed: Computed, keys: Mapping[str, str]) -> Iterable[Column]:
+    yield BEST
+    for key, name in keys.items():
+        tasks = computed.capabilities[key]
+        yield Column(key, name, f"Score on {len(tasks)} tasks: {', '.join(tasks)}", "higher")
+
+
+def _board(
+    cells: Cells, computed: Computed, keys: Mapping[str, str], first: str, rule: str, reasons: Mapping[str, str | None]
+) -> Ranked:
+    stand = {key: standing(scores) for key, scores in computed.scores.items()}
+    own = stand[first]
+    methods = {method.id: method for method in computed.methods}
+    rows = [_row(computed, cells, methods[name], own) for name in own.places]
+    rows += [_row(computed, cells, method, own) for name, method in methods.items() if name not in own.places]
+    return Ranked(
+        columns=tuple(_columns(computed, keys)),
+        rows=tuple(rows),
+        rule=rule,
+        tasks=tasks_of(computed, cells),
+        cell_columns=CELL_COLUMNS,
+        task_columns=task_columns(computed),
+        groups=own.groups,
+        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
+        sections=sections(computed, keys, first, stand),
+        profile="iqm",
+        notes=tuple(_notes(own, reasons)),
+    )
+
+
+def _notes(own: Standing, reasons: Mapping[str, str | None]) -> Iterable[str]:
+    for reason in sorted({reason for reason in reasons.values() if reason}):
+        left_out = [name for name, other in reasons.items() if other == reason]
+        yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"
+    if own.places and not own.ranks:
+        yield "No intervals: they need at least two runs of a method on every task."
+    elif unknown := [name for name in own.places if name not in own.ranks]:
+        yield f"No interval, since the runs do not vary: {', '.join(unknown)}"
+
+
+def _row(computed: Computed, cells: Cells, method: BoardMethod, own: Standing) -> BoardRow:
+    values: dict[str, float | None] = {}
+    intervals: dict[str, Interval] = {}
+    if method.id in own.ranks:
+        values["best"] = number(own.best[method.id], RANDOM)
+        intervals["rank"] = Interval(*own.ranks[method.id])
+    for key, scores in computed.scores.items():
+        if method.id in scores:
+            values[key] = number(scores[method.id].value, RANDOM)
+            if ends := ends_of(scores[method.id]):
+                intervals[key] = ends
+    place = own.places.get(method.id)
+    return method.row(place, cells_of(computed, cells, method), values=values, intervals=intervals)

@@ -1,0 +1,207 @@
+"""What a board by capabilities shows beside its ranking: cells, tasks, a ranking for each, and both aggregations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.boards.cells import BoardMethod, Cells
+from neuco_core.boards.model import (
+    RANDOM,
+    SCORE,
+    STD,
+    BoardCell,
+    BoardTask,
+    Column,
+    Interval,
+    Section,
+    Value,
+    number,
+)
+from neuco_core.text import counted
+from neuco_extensions.geobench.board_scores import Computed, Standing, places
+from neuco_extensions.geobench.iqm import Score, iqm, official_replicates, score
+
+IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
+CELL_COLUMNS = (SCORE, STD, IQM)
+SPREAD = Column("spread", "Spread", "Standard deviation of the normalised scores over the methods")
+ENDS = (
+    Column("low", "Becomes 0", "The score that is normalised to 0"),
+    Column("high", "Becomes 1", "The score that is normalised to 1"),
+)
+METHOD = Column("method", "Method", format="method")
+BEST = Column("best", "P(first)", "How often the method is first on a plausible board", "higher", 0, "percent")
+OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
+    """The cells of a method, raw and normalised, each with an interval where there are runs to tell it."""
+    shown = cells.shown(method)
+    for task in cells.tasks:
+        own = computed.values.get((method.id, task.id))
+        if own is None:
+            continue
+        cell = cells.cell(method.id, task.id)
+        known = [value for value in cell.splits if value is not None]
+        intervals: dict[str, Interval] = {}
+        if len(known) > 1:
+            found = ends_of(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
+            intervals = {IQM.key: found} if found else {}
+        shown[task.id] = cell.shown(values={IQM.key: number(iqm(own), RANDOM)}, intervals=intervals)
+    return shown
+
+
+def ends_of(own: Score) -> Interval | None:
+    """The interval of a score; ``None`` where nothing varies."""
+    return Interval(number(own.low, RANDOM), number(own.high, RANDOM)) if own.error > 0 else None
+
+
+def task_columns(computed: Computed) -> tuple[Column, ...]:
+    return (SPREAD, *ENDS) if computed.normaliser else (SPREAD,)
+
+
+def tasks_of(computed: Computed, cells: Cells) -> tuple[BoardTask, ...]:
+    ends = computed.normaliser.ends if computed.normaliser else {}
+    return tuple(replace(task, values=dict(_task_values(computed, task.id, ends))) for task in cells.tasks)
+
+
+def _task_values(
+    computed: Computed, task: str, ends: Mapping[str, tuple[float, float]]
+) -> Iterable[tuple[str, float | None]]:
+    own = [iqm(values) for (_, other), values in computed.values.items() if other == task]
+    if len(own) > 1:
+        yield SPREAD.key, number(np.std(own))
+    if task in ends:
+        yield from zip((column.key for column in ENDS), ends[task], strict=True)
+
+
+def sections(
+    computed: Computed, keys: Mapping[str, str], first: str, stand: Mapping[str, Standing]
+) -> tuple[Section, ...]:
+    rankings = tuple(_ranking(computed, key, name, stand[key]) for key, name in keys.items())
+    if len(stand[first].places) < 2:
+        return (*rankings, _tasks(computed, keys))
+    ranked = [method for name in stand[first].places for method in computed.methods if method.id == name]
+    theirs = _published(computed, keys, first, ranked)
+    own = (_disagree(computed, keys), _by_capability(computed, keys, stand))
+    return (*rankings, *theirs, *own, _tasks(computed, keys))
+
+
+def _ranking(computed: Computed, key: str, name: str, own: Standing) -> Section:
+    """The ranking by one capability, and that by the other aggregation beside it.
+
+    Pooled, a task on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same.
+    """
+    here, there = computed.scores[key], computed.others[key]
+    other = OTHER[computed.aggregation]
+    columns = (
+        METHOD,
+        Column("rank", "Rank", format="integer"),
+        Column("ranks", "Ranks", "Ranks that are plausible", format="range"),
+        Column(key, name, "Score", "higher"),
+        Column("interval", "Interval", "Interval of the score"),
+        BEST,
+        Column("alike", "Alike", "Methods that share a letter are statistically indistinguishable", format="text"),
+        Column("other", other[0].upper() + other[1:], "Score by the other aggregation", "higher"),
+        Column("other_rank", "Its rank", f"Rank by the {other}", format="integer"),
+    )
+    places_there = places(there)
+    rows: list[tuple[Value, ...]] = []
+    for method, place in own.places.items():
+        ranks = Interval(*own.ranks[method]) if method in own.ranks else None
+        best = number(own.best[method], RANDOM) if method in own.best else None
+        first = method, place, ranks, number(here[method].value, RANDOM), ends_of(here[method]), best
+        last = number(there[method].value, RANDOM), places_there[method]
+        rows.append((*first, _letters(method, own.groups or ()), *last))
+    tasks = computed.capabilities[key]
+    moved = sum(place != places_there[method] for method, place in own.places.items())
+    lead = (
+        f"{counted(len(tasks), 'task')}: {', '.join(tasks)}. By the {other}, {moved} of {counted(len(rows), 'method')} "
+        f"{'has' if moved == 1 else 'have'} another rank."
+    )
+    return Section(name, columns, tuple(rows), f"No method has a score on all tasks of {name}.", lead, "column")
+
+
+def _letters(method: str, groups: Sequence[Sequence[str]]) -> str:
+    """A letter for each group that a method is in; after z come aa, bb, ..."""
+    return "".join(
+        LETTERS[i % len(LETTERS)] * (1 + i // len(LETTERS)) for i, group in enumerate(groups) if method in group
+    )
+
+
+def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
+    """By capability: the pairs that the aggregations order differently, and who moves farthest."""
+    columns = (
+        Column("capability", "Capability", format="text"),
+        Column("pairs", "Pairs reversed", "Pairs of methods in another order", "lower", 0, "integer"),
+        Column("moved", "Methods moved", "Methods with another rank", "lower", 0, "integer"),
+        Column("farthest", "Farthest", "Rank by this aggregation → by the other", format="moves"),
+    )
+    rows: list[tuple[Value, ...]] = []
+    for key, name in keys.items():
+        here, there = computed.scores[key], computed.others[key]
+        pairs = sum(
+            (here[a].value - here[b].value) * (there[a].value - there[b].value) < 0 for a, b in combinations(here, 2)
+        )
+        before, after = places(here), places(there)
+        moved = {method: (rank, after[method]) for method, rank in before.items() if rank != after[method]}
+        most = max((abs(one - other) for one, other in moved.values()), default=0)
+        farthest = {method: (one, other) for method, (one, other) in moved.items() if abs(one - other) == most}
+        if moved:
+            rows.append((name, pairs, len(moved), farthest))
+    empty = "Both aggregations order the methods alike, for every capability."
+    return Section(f"Where the {OTHER[computed.aggregation]} disagrees", columns, tuple(rows), empty)
+
+
+def _by_capability(computed: Computed, keys: Mapping[str, str], stand: Mapping[str, Standing]) -> Section:
+    columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
+    names = [method.id for method in computed.methods]
+    rows: list[tuple[Any, ...]] = [(name, *(stand[key].places.get(name) for key in keys)) for name in names]
+    rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
+    return Section("Ranks by capability", columns, tuple(rows), about="robustness")
+
+
+def _tasks(computed: Computed, keys: Mapping[str, str]) -> Section:
+    columns = (
+        Column("capability", "Capability", format="text"),
+        Column("count", "Tasks", digits=0, format="integer"),
+        Column("tasks", "Which", format="text"),
+    )
+    rows = tuple(
+        (name, len(computed.capabilities[key]), ", ".join(computed.capabilities[key])) for key, name in keys.items()
+    )
+    return Section("Capabilities", columns, rows, about="tasks")
+
+
+def _published(
+    computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
+) -> Iterable[Section]:
+    """What the leaderboard prints, ± included, beside ours; its draws run through a submission, so it must be known."""
+    if not all("submission" in method.facts for method in ranked):
+        return
+    tasks = computed.capabilities[first]
+    theirs: dict[str, np.ndarray] = {}
+    for name in sorted({str(method.facts["submission"]) for method in computed.methods}):
+        own = [method.id for method in computed.methods if method.facts.get("submission") == name]
+        inside = {(m, t): v.tolist() for (m, t), v in computed.values.items() if m in own and t in tasks}
+        theirs |= official_replicates(inside)
+    columns = (
+        METHOD,
+        Column("official", "Published", "Score as the leaderboard prints it", "higher"),
+        Column("official_error", "Published ±", "Spread of 100 resamples divided by 10", "lower", 4),
+        Column("score", "Score", "Pooled IQM, as here", "higher"),
+        Column("error", "Standard error", "Spread of the resamples", "lower", 4),
+    )
+    pooled = (computed.scores if computed.aggregation == "pooled" else computed.others)[first]
+    rows: list[tuple[Value, ...]] = []
+    for name in (method.id for method in ranked):
+        drawn, own_score = theirs[name], pooled[name]
+        printed = number(drawn.mean()), number(drawn.std(ddof=1) / np.sqrt(len(drawn)))
+        rows.append((name, *printed, number(own_score.value, RANDOM), number(own_score.error, RANDOM)))
+    lead = "The published ± tells how well 100 resamples give their own mean; the error of the score is ten times that."
+    yield Section(f"{keys[first]} as published and here", columns, tuple(rows), lead=lead)

@@ -1,0 +1,126 @@
+"""The scores behind a board by capabilities, and how sure their ranks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.stats.ranges import rank_ranges
+from neuco_core.boards.stats.ranking import DIGITS, positions
+from neuco_core.boards.stats.separation import groups, judge_pairs
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
+from neuco_extensions.geobench.iqm import Score, score
+from neuco_extensions.geobench.normaliser import Normaliser
+
+__all__ = ["LEVEL", "SEED", "Certainty", "Computed", "Standing", "certainty", "compute", "places", "standing"]
+
+
+@dataclass(frozen=True)
+class Computed:
+    """Scores by capability and method; ``others`` are those of the other aggregation, which is not ranked by."""
+
+    methods: Sequence[BoardMethod]
+    capabilities: Mapping[str, tuple[str, ...]]
+    normaliser: Normaliser | None
+    values: Mapping[tuple[str, str], np.ndarray]
+    scores: Mapping[str, Mapping[str, Score]]
+    others: Mapping[str, Mapping[str, Score]]
+    aggregation: str
+    replicates: int
+
+
+def compute(
+    cells: Cells,
+    methods: Sequence[BoardMethod],
+    capabilities: Mapping[str, tuple[str, ...]],
+    normaliser: Normaliser | None,
+    replicates: int,
+    aggregation: str,
+) -> Computed:
+    sign = {task.id: 1.0 if task.greater_is_better else -1.0 for task in cells.tasks}
+    values = {
+        (method.id, task.id): _runs(cells.cell(method.id, task.id), sign[task.id], task.id, normaliser)
+        for method in methods
+        for task in cells.tasks
+        if cells.scored(method, task)
+    }
+    both: dict[bool, dict[str, dict[str, Score]]] = {
+        pooled: {key: {} for key in capabilities} for pooled in (True, False)
+    }
+    for method in methods:
+        for key, tasks in capabilities.items():
+            if not tasks or any((method.id, task) not in values for task in tasks):
+                continue
+            own = [values[method.id, task].tolist() for task in tasks]
+            overlaps = [cells.cell(method.id, task).test_to_train for task in tasks]
+            for pooled, found in both.items():
+                found[key][method.id] = score(own, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled)
+    pooled = aggregation == "pooled"
+    return Computed(methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates)
+
+
+def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
+    known = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
+    if normaliser is not None:
+        scaled = normaliser(task, known)
+        return scaled if sign > 0 else 1 - scaled  # of an error the least is the best
+    return sign * np.array(known, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class Certainty:
+    """What replicates say of ranks: by method the ends of its rank and its chance of being first, and who is apart."""
+
+    low: np.ndarray
+    high: np.ndarray
+    best: np.ndarray
+    apart: np.ndarray
+
+
+def certainty(scores: Sequence[Score]) -> Certainty | None:
+    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies.
+
+    One whose runs do not vary stands where it is: nobody loses an interval because of that.
+    """
+    if all(own.error <= 0 for own in scores):
+        return None
+    observed = np.array([own.value for own in scores])
+    replicates = np.stack([own.replicates for own in scores], axis=1)
+    ranks = positions(-np.round(replicates, DIGITS))
+    pairs = judge_pairs(-replicates, -replicates, LEVEL)
+    low, high = rank_ranges(positions(-np.round(observed, DIGITS)), ranks, pairs, LEVEL)
+    return Certainty(low, high, chance_of_first(ranks), pairs.apart)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Methods by their scores, the best first: places, and where they vary the ranks that are plausible, the chance of
+    being first, and who cannot be told apart. Of one whose own runs do not vary nothing but the place is known."""
+
+    places: Mapping[str, int]
+    ranks: Mapping[str, tuple[int, int]]
+    best: Mapping[str, float]
+    groups: tuple[tuple[str, ...], ...] | None
+
+
+def places(scores: Mapping[str, Score]) -> dict[str, int]:
+    """By method its place, in the order of places; ties share the better one."""
+    if not scores:
+        return {}
+    found = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
+    return dict(sorted(zip(scores, map(int, found), strict=True), key=lambda item: (item[1], item[0])))
+
+
+def standing(scores: Mapping[str, Score]) -> Standing:
+    placed = places(scores)
+    order = list(placed)
+    sure = certainty([scores[name] for name in order]) if order else None
+    if sure is None:
+        return Standing(placed, {}, {}, None)
+    known = [m for m, name in enumerate(order) if scores[name].error > 0]
+    ranks = {order[m]: (int(sure.low[m]), int(sure.high[m])) for m in known}
+    together = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), sure.apart))
+    return Standing(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)

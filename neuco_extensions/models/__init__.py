@@ -1,0 +1,23 @@
+"""Networks of other libraries as encoders: TorchGeo, TerraTorch, timm, Hugging Face, or a plain ``torch.nn.Module``.
+
+    from neuco_extensions.models.images import Images
+    from neuco_extensions.models.network import NetworkEncoder
+
+    encoder = NetworkEncoder(build, Images(bands=("s2l1c",), scale=10_000), pooling="mean")
+
+``build()`` gives the network with its weights; ``timm_network`` and its like in ``libraries`` do that for a name and
+a verified file. Nothing of that is imported to list methods.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import Command
+
+
+@hookimpl
+def neuco_commands() -> Iterator[Command]:
+    title = "List TorchGeo's networks for Sentinel-1 and -2"
+    yield Command(id="models", title=title, command="neuco_extensions.models.command:models")

@@ -1,0 +1,57 @@
+"""Predict the scores that nobody has run: ``from neuco_extensions.predict import Predictor, read_table``."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import CellSource, Command, Panel
+
+TYPE_CHECKING = False  # as in neuco_core: typing takes longer to import than all the rest here
+if TYPE_CHECKING:
+    from typing import Any
+
+    from neuco_extensions.predict.plane import Plane as Plane
+    from neuco_extensions.predict.plane import fit_plane as fit_plane
+    from neuco_extensions.predict.predictor import Predictor as Predictor
+    from neuco_extensions.predict.read import from_board as from_board
+    from neuco_extensions.predict.read import read_table as read_table
+    from neuco_extensions.predict.table import Table as Table
+
+# Module → names. As in neuco_core, everything is imported when it is first used: scipy takes its time.
+_PUBLIC = {
+    "plane": "Plane fit_plane",
+    "predictor": "Predictor",
+    "read": "from_board read_table",
+    "table": "Table",
+}
+_HOME = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names.split()}
+__all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})
+
+
+@hookimpl
+def neuco_commands() -> Iterator[Command]:
+    yield Command(id="predict", title="Predict missing scores", command=f"{__name__}.command:predict")
+
+
+@hookimpl
+def neuco_cells() -> Iterator[CellSource]:
+    yield CellSource(id="predict", title="Predicted", fill=f"{__name__}.fill:predicted_cells")
+
+
+@hookimpl
+def neuco_panels() -> Iterator[Panel]:
+    yield Panel(id="predict-map", title="Map", make=f"{__name__}.page:map_section")

@@ -1,0 +1,161 @@
+"""A Gaussian process over results, in which every task has a spread of its own.
+
+A score is ``mean of the task + spread of the task × z``, and z has a kernel that is a sum over what two results share
+(see kernels). The spreads are learnt with it, drawn towards those of related tasks: a task with four results says
+little about its own, and everything is measured in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize
+
+from neuco_core.errors import DataError
+from neuco_extensions.predict.kernels import Kernel, groupings, kernels
+from neuco_extensions.predict.table import Table
+
+OWN, SHARED, OVERALL = 0.35, 0.4, 2.0  # standard deviations of the logarithm of a spread: own, per grouping, of all
+LOG_VARIANCE, LOG_WIDTH = -2.5, 2.0  # what is assumed of the variance of each kernel
+LOG_TASK_VARIANCE = 1.4  # of a task's mean, in its spreads: where its ends are not given, nearly nothing is assumed
+ROUNDS, STEPS = 3, 12
+JITTER = 1e-6
+Cells = tuple[np.ndarray, np.ndarray]
+
+
+@dataclass
+class Learnt:
+    """What is learnt: logarithms of the kernels' variances with that of noise last, and of the tasks' spreads.
+
+    Spreads are drawn towards ``centre``.
+    """
+
+    variances: np.ndarray
+    spreads: np.ndarray
+    centre: float
+
+
+class Process:
+    """``fit`` learns from a table; ``predict`` gives mean and standard deviation of any cells."""
+
+    def __init__(self, table: Table, likeness: bool = False) -> None:
+        same = np.eye(len(table.tasks))
+        everybody = np.ones((len(table.methods),) * 2)
+        self.kernels: list[Kernel] = [Kernel("task", everybody, same), *kernels(table, likeness)]
+        self.cells: Cells = table.cells
+        tasks = self.cells[1]
+        scores = table.values[self.cells]
+        count = np.bincount(tasks, minlength=len(table.tasks))
+        self._count = count.astype(float)
+        sums = np.bincount(tasks, scores, minlength=len(count))
+        self.means = np.where(count > 0, sums / np.maximum(count, 1), scores.mean())
+        self._assumed = np.full(len(self.kernels) + 1, LOG_VARIANCE)
+        self._free = np.ones(len(self._assumed))
+        if table.given_ends is None:
+            self._assumed[0], self._free[0] = LOG_TASK_VARIANCE, 0.0  # not learnt: few results would make it too small
+        else:
+            self.means[:] = scores.mean()
+        self._rest = scores - self.means[tasks]
+        alike = groupings(table.tasks, table.task_facts).values()
+        prior = OWN**2 * np.eye(len(count)) + OVERALL**2 + sum((SHARED**2 * one for one in alike), start=np.zeros(1))
+        self._precision = np.linalg.inv(prior)
+
+    def fit(self) -> Process:
+        """Variances and spreads in turn, each with the other as it is."""
+        squares = np.bincount(self.cells[1], self._rest**2, minlength=len(self._count))
+        scale = max(float(np.median(np.abs(self._rest))), 1e-12)
+        own = 0.5 * np.log(squares / np.maximum(self._count - 1, 1) + (0.1 * scale) ** 2)
+        self._centre = float(own[self._count > 1].mean()) if (self._count > 1).any() else float(np.log(scale))
+        spreads = np.where(self._count > 1, 0.5 * (own + self._centre), self._centre)
+        variances = self._assumed
+        parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
+        for _ in range(ROUNDS):
+            variances = self._fit_variances(parts, variances, spreads)
+            spreads = self._fit_spreads(variances, spreads)
+        self.learnt = Learnt(variances, spreads, self._centre)
+        return self
+
+    def fit_spreads(self, learnt: Learnt) -> Process:
+        """The spreads anew, with the variances found elsewhere."""
+        self._centre = learnt.centre
+        self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.variances, learnt.spreads), learnt.centre)
+        return self
+
+    def predict(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        variances, spread = np.exp(self.learnt.variances), np.exp(self.learnt.spreads)
+        to_known = self._between(cells, self.cells, variances)
+        z = self._rest / spread[self.cells[1]]
+        mean = to_known @ (self._inverse @ z)
+        own = variances[-1]
+        own = own + sum(v * kernel.at(cells) for v, kernel in zip(variances[:-1], self.kernels, strict=True))
+        left = own - ((to_known @ self._inverse) * to_known).sum(1)
+        size = spread[cells[1]]
+        return self.means[cells[1]] + mean * size, np.sqrt(np.maximum(left, JITTER)) * size
+
+    def covariance(self, cells: Cells) -> tuple[np.ndarray, float]:
+        """Between some cells, without noise, in spreads of their tasks; and the variance of the noise of a result."""
+        variances = np.exp(self.learnt.variances)
+        to_known, own = (self._between(cells, other, variances) for other in (self.cells, cells))
+        return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
+
+    @property
+    def misses(self) -> np.ndarray:
+        """By how much each known score would be missed if it alone were unknown, in spreads of its task."""
+        weights = self._inverse @ (self._rest / self.spreads[self.cells[1]])
+        return np.asarray(weights / np.diag(self._inverse))
+
+    @property
+    def spreads(self) -> np.ndarray:
+        return np.asarray(np.exp(self.learnt.spreads))
+
+    def _between(self, first: Cells, second: Cells, variances: np.ndarray) -> np.ndarray:
+        """All kernels together. Those with one part over methods are added first: that is over tasks, not cells."""
+        alike: dict[bytes, Kernel] = {}
+        for variance, kernel in zip(variances[:-1], self.kernels, strict=True):
+            key, tasks = kernel.methods.tobytes(), variance * kernel.tasks
+            alike[key] = Kernel("", kernel.methods, alike[key].tasks + tasks if key in alike else tasks)
+        return np.asarray(sum(kernel.between(first, second) for kernel in alike.values()))
+
+    def _fit_variances(self, parts: list[np.ndarray], start: np.ndarray, spreads: np.ndarray) -> np.ndarray:
+        """Those that make the scores most likely, and are not far from what is assumed."""
+        z = self._rest / np.exp(spreads)[self.cells[1]]
+
+        def cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
+            variances = np.exp(logs)
+            covariance = np.zeros_like(parts[0])
+            for variance, part in zip(variances[:-1], parts, strict=True):
+                covariance += variance * part
+            inverse, halved_log = _inverse(covariance, variances[-1])
+            weights = inverse @ z
+            slope = np.outer(weights, weights) - inverse
+            slopes = [np.vdot(slope, part) for part in parts] + [np.trace(slope)]
+            away = (logs - self._assumed) / LOG_WIDTH
+            value = 0.5 * z @ weights + halved_log + 0.5 * away @ away
+            return float(value), self._free * (away / LOG_WIDTH - 0.5 * variances * np.array(slopes))
+
+        return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS}).x)
+
+    def _fit_spreads(self, variances: np.ndarray, start: np.ndarray) -> np.ndarray:
+        covariance = self._between(self.cells, self.cells, np.exp(variances))
+        self._inverse, _ = _inverse(covariance, np.exp(variances[-1]))
+        tasks = self.cells[1]
+
+        def cost(logs: np.ndarray) -> tuple[float, np.ndarray]:
+            z = self._rest / np.exp(logs)[tasks]
+            weights, away = self._inverse @ z, logs - self._centre
+            pulled = self._precision @ away
+            value = 0.5 * z @ weights + logs[tasks].sum() + 0.5 * away @ pulled
+            return float(value), self._count - np.bincount(tasks, z * weights, minlength=len(logs)) + pulled
+
+        return np.asarray(minimize(cost, start, jac=True, method="L-BFGS-B", options={"maxiter": 100}).x)
+
+
+def _inverse(covariance: np.ndarray, noise: float) -> tuple[np.ndarray, float]:
+    """The inverse of a covariance with noise, and half the logarithm of its determinant."""
+    factor, failed = dpotrf(covariance + (noise + JITTER) * np.eye(len(covariance)), lower=1)
+    if failed:
+        raise DataError("the scores' covariance cannot be inverted", where="table of results", got=f"place {failed}")
+    lower = np.tril(dpotri(factor, lower=1)[0])
+    return lower + np.tril(lower, -1).T, float(np.log(np.diag(factor)).sum())

@@ -1,0 +1,21 @@
+"""What is left of a method with fewer dimensions, fewer bits or fewer labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from neuco_core.hookspecs import hookimpl
+from neuco_core.specs import Command, Panel
+
+HERE = "neuco_extensions.rate"
+
+
+@hookimpl
+def neuco_commands() -> Iterator[Command]:
+    title = "Score with fewer dimensions, bits or labels"
+    yield Command(id="rate", title=title, command=f"{HERE}.command:rate")
+
+
+@hookimpl
+def neuco_panels() -> Iterator[Panel]:
+    yield Panel(id="rate", title="Mean Q against bits", make=f"{HERE}.panel:ablations")

@@ -1,0 +1,238 @@
+"""``neuco rate ablate``: quality against the size of an embedding, in dimensions and in bits, and against labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, split_commas, task_options
+from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.text import counted
+
+if TYPE_CHECKING:
+    from neuco_core.protocol import Protocol
+    from neuco_core.runs.sources import Source
+    from neuco_core.specs import Method, Task
+    from neuco_core.tables.labels import Labels
+    from neuco_extensions.rate.ablate import Point
+
+DEFAULT = click.core.ParameterSource.DEFAULT
+WIDE = 4  # with more tasks the table is too wide for a terminal
+
+
+def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, ...]:
+    try:
+        return tuple(int(item) for item in split_commas(ctx, param, value))
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of whole numbers separated by commas") from None
+
+
+def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...]:
+    """Shares such as 0.1, or 10%."""
+    try:
+        words = split_commas(ctx, param, value)
+        return tuple(float(word.removesuffix("%")) / (100 if word.endswith("%") else 1) for word in words)
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of shares such as 1%,10%,100%") from None
+
+
+@click.group()
+def rate() -> None:
+    """Quality against the size of an embedding, in dimensions and in bits, and against labels."""
+
+
+@rate.command()
+@click.option("--method", shell_complete=ids_of("method"), help="A registered method.")
+@click.option("--embeddings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="A file instead.")
+@task_options
+@protocol_options
+@click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
+@click.option(
+    "--reduce",
+    "reductions",
+    callback=split_commas,
+    default="truncate,pca,random",
+    show_default=True,
+    help="Ways to reduce.",
+)
+@click.option(
+    "--rates",
+    callback=split_commas,
+    default="float32,float16,int8,binary,entropy",
+    show_default=True,
+    help="How values are coded; entropy=STEP for one step in standard deviations.",
+)
+@click.option(
+    "--label-shares",
+    "shares",
+    callback=_shares,
+    default="",
+    help="Learn from these shares of the training labels, such as 1%,10%,100%; without --dims, --reduce and --rates "
+    "from nothing else.",
+)
+@click.option("--grid", is_flag=True, help="Every rate at every size, instead of the two axes.")
+@click.option("--projection-seed", default=0, show_default=True, help="Seed of the random projection.")
+@click.option("--keep", is_flag=True, help="Keep it for the page of the --suite's board.")
+@click.option("--plot", type=click.Path(dir_okay=False, path_type=Path), help="Also draw it: FILE.png, .svg or .pdf.")
+@json_option
+def ablate(
+    method: str | None,
+    embeddings: Path | None,
+    threads: int | None,
+    dims: tuple[int, ...],
+    reductions: tuple[str, ...],
+    rates: tuple[str, ...],
+    shares: tuple[float, ...],
+    grid: bool,
+    projection_seed: int,
+    keep: bool,
+    plot: Path | None,
+    as_json: bool,
+    **selection: Any,
+) -> None:
+    """How small can an embedding get? Score it with fewer dimensions, with fewer bits, or with fewer labels.
+
+    All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
+    """
+    from neuco_core.errors import ScoreError, UsageError
+    from neuco_core.plugins.catalog import load_method
+    from neuco_core.runs.sources import FileSource, MethodSource
+    from neuco_extensions.rate.ablate import ablate as run
+    from neuco_extensions.rate.ablate import plan
+    from neuco_extensions.rate.rates import expand
+
+    if (method is None) == (embeddings is None):
+        raise UsageError("give either --method ID or --embeddings FILE")
+    if keep and (method is None or not selection["suite"] or shares or grid):
+        raise UsageError("--keep is for a board", expected="--method and --suite, without --label-shares and --grid")
+    if shares and plot:
+        raise UsageError("the plot is of bits, not of labels", expected="--label-shares without --plot; --json has all")
+    source_of = click.get_current_context().get_parameter_source
+    if shares and all(source_of(name) is DEFAULT for name in ("dims", "reductions", "rates")):
+        dims, rates = (), ("float32",)
+    if plot:
+        from neuco_core.figures import check_target
+
+        check_target(plot)
+    coders = expand(rates)
+    choice = choose(**selection)
+    if embeddings is None:
+        source: Source = MethodSource(load_method(str(method)))
+    else:
+        source = FileSource(embeddings)
+    tasks, notes = _usable(source, choice.tasks)
+    protocol = choice.protocol_of(tasks[0][0])
+    if keep:
+        _check_whole(selection["suite"], [task for task, _ in tasks], protocol)
+    whole = source.embeddings(tasks[0][0])
+    axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
+    variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
+    with prompt_interrupt(), progress_bar() as progress:
+        points = list(run(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress))
+    scored = [point for point in points if not point.problem]
+    _show(points, source, protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
+    if plot and scored:
+        _draw(scored, source.name, protocol, plot)
+    if keep and len(scored) == len(points):
+        path = _keep(selection["suite"], load_method(str(method)), [task for task, _ in tasks], points, projection_seed)
+        click.echo(f"kept in {path}", err=True)
+    if len(scored) < len(points):
+        raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
+
+
+def _check_whole(suite: str, tasks: Sequence[Task], protocol: Protocol) -> None:
+    """What is kept must be of all tasks of the board, under its protocol: it is shown beside its scores."""
+    from neuco_core.errors import UsageError
+    from neuco_core.plugins.catalog import load_suite
+
+    own = load_suite(suite)
+    if {task.id: task.version for task in tasks} != dict(own.tasks) or protocol.name != own.protocol:
+        expected = f"all {counted(len(own.tasks), 'task')} under {own.protocol}"
+        got = f"{counted(len(tasks), 'task')} under {protocol.name}"
+        raise UsageError(f"--keep is for the whole of suite {suite!r}", expected=expected, got=got)
+
+
+def _keep(suite: str, method: Method, tasks: Sequence[Task], points: Sequence[Point], seed: int) -> Path:
+    from neuco_core.boards.model import rounded
+    from neuco_core.paths import registry_dir
+    from neuco_core.plugins.catalog import load_suite
+    from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
+
+    kept = [
+        AblationPoint(
+            p.variant.reduction,
+            p.variant.dim,
+            p.variant.rate,
+            p.bits,
+            {task.id: rounded(p.scores[task.label].q) for task in tasks},
+        )
+        for p in points
+    ]
+    own = Ablation(
+        schema=1,
+        suite=suite,
+        method=method.id,
+        version=method.version,
+        protocol=load_suite(suite).protocol,
+        projection_seed=seed,
+        points=tuple(kept),
+    )
+    return write_ablation(registry_dir(), own)
+
+
+def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
+    """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
+    from neuco_core.errors import ScoreError, UsageError
+    from neuco_core.studies.inputs import gather, grouped
+
+    inputs = gather(tasks, source, same_dataset=True)
+    usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
+    notes = grouped(("left out", item.task.label, item.reason) for item in inputs)
+    if not usable:
+        raise ScoreError("none of the tasks can be scored", where=source.name, got=notes[0] if notes else None)
+    datasets = sorted({task.dataset for task, _ in usable})
+    if len(datasets) > 1:
+        raise UsageError("the tasks are of several datasets", got=", ".join(datasets), hint="Say --dataset ID")
+    return usable, notes
+
+
+def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: list[str], as_json: bool) -> None:
+    from neuco_core.jsonio import jsonable
+    from neuco_core.specs import to_json
+
+    if as_json:
+        head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
+        echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
+        return
+    scored = [point for point in points if not point.problem]
+    names = list(scored[0].scores) if scored else []
+    shown = names if len(names) <= WIDE else []
+    several = len(names) > 1
+    part = any(p.variant.share < 1 for p in scored)
+    columns = ["reduction", "dims", "rate", "bits/sample", *["labels"] * part]
+    columns += [*[f"Q {name}" for name in shown], *["mean Q"] * several]
+    rows = [
+        [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
+        + [f"{100 * p.variant.share:g} %"] * part
+        + [f"{p.scores[name].q:.2f}" for name in shown]
+        + [f"{p.mean_q:.2f}"] * several
+        for p in scored
+    ]
+    click.echo(table(columns, rows, right=(1, *range(3, len(columns)))))
+    if not shown:
+        click.echo(f"mean of {counted(len(names), 'task')}; --json has each of them")
+    click.echo(f"protocol {protocol.name}; {source.name}")
+    for note in (*notes, *(f"failed {p.variant}: {p.problem}" for p in points if p.problem)):
+        click.echo(note)
+
+
+def _draw(points: Sequence[Point], name: str, protocol: Protocol, path: Path) -> None:
+    from neuco_core.figures import save
+    from neuco_extensions.rate.plot import ablation_figure
+
+    save(ablation_figure(points, f"{name}, protocol {protocol.name}"), path)
+    click.echo(f"plot in {path}", err=True)

@@ -1,0 +1,78 @@
+"""The picture of an ablation: quality against bits per sample, one panel per task."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from neuco_extensions.rate.stored import series
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from neuco_extensions.rate.ablate import Point
+
+# Colours that do not rely on red against green; markers repeat the distinction.
+STYLES = {
+    "truncate": ("#0072b2", "o", "dimensions truncated, float32"),
+    "pca": ("#d55e00", "s", "PCA, float32"),
+    "random": ("#009e73", "^", "random projection, float32"),
+    "entropy": ("#000000", "D", "all dimensions, entropy-coded"),
+    "fixed": ("#7a7a7a", "X", "all dimensions: float32, float16, int8, binary"),
+}
+
+
+def ablation_figure(points: Sequence[Point], title: str) -> Figure:
+    """Q of every task against bits per sample; with several tasks also their mean."""
+    from matplotlib.figure import Figure
+
+    panels: list[str | None] = list(points[0].scores)
+    if len(panels) > 1:
+        panels = [None, *panels]
+    columns = 2 if len(panels) == 4 else min(3, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure = Figure(figsize=(1.2 + 4.2 * columns, 1.4 + 3.2 * rows), layout="constrained")
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=True)
+    for axes, task in zip(grid.flat, panels, strict=False):
+        _panel(axes, points, task)
+    for axes in grid.flat[len(panels) :]:
+        axes.set_visible(False)
+    handles, labels = grid.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(2, len(labels)), frameon=False)
+    figure.suptitle(title)
+    return figure
+
+
+def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
+    for name, (color, marker, label) in STYLES.items():
+        line_points = sorted((p.bits, _q(p, task)) for p in points if _series(p) == name)
+        if line_points:
+            line = "" if name == "fixed" else "-"
+            bits, q = zip(*line_points, strict=True)
+            axes.plot(bits, q, color=color, marker=marker, markersize=5, linestyle=line, linewidth=1.4, label=label)
+        for bits_at, q_at, text in _named(points, task) if name == "fixed" else ():
+            axes.annotate(
+                text, (bits_at, q_at), (0, 6), textcoords="offset points", ha="center", fontsize=7, color=color
+            )
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(lambda bits, _: f"{bits:g}")
+    axes.tick_params(labelbottom=True)  # there may be no panel below to show the scale
+    axes.margins(x=0.08, y=0.1)
+    axes.axhline(0, color="#cccccc", linewidth=0.8, zorder=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.set(xlabel="bits per sample", ylabel="Q", title="mean of the tasks" if task is None else task)
+
+
+def _named(points: Sequence[Point], task: str | None) -> list[tuple[float, float, str]]:
+    """The points of fixed rates, which form no line, with their names."""
+    fixed = [p for p in points if _series(p) == "fixed"]
+    return [(p.bits, _q(p, task), p.variant.rate) for p in fixed]
+
+
+def _q(point: Point, task: str | None) -> float:
+    return point.mean_q if task is None else point.scores[task].q
+
+
+def _series(point: Point) -> str | None:
+    return series(point.variant.reduction, point.variant.rate)

@@ -1,0 +1,283 @@
+"""``neuco bench``: options, folders, files, failures."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.bench.helpers import bench, neuco, only
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def with_config(case: Path, tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "changed.yaml"
+    path.write_text((case / "config.yaml").read_text().replace("enable_plots: false\n", "") + text)
+    return path
+
+
+def test_folders_and_keys_are_those_of_neuco_bench(case: Path, tmp_path: Path) -> None:
+    ran = bench(case, tmp_path, "--method_name", "mine", "--phase", "dev")
+    assert ran.code == 0, ran.err
+    folder = only(tmp_path / "dev")
+    name, _, time = folder.name.partition("_")
+    assert name == "mine"
+    assert len(time) == 15
+    assert time.replace("_", "").isdigit()
+    names = [f"{t}/{t}_{kind}.json" for t in ("alpha", "beta", "delta", "gamma") for kind in ("result", "score")]
+    assert sorted(files(folder)) == sorted([*names, "results_summary.json"])
+    summary = json.loads((folder / "results_summary.json").read_text())
+    keys = {"experiment", "overall_q_score", "overall_acc_score", "task_q_scores", "task_acc_scores", "config"}
+    assert set(summary) == keys
+    assert summary["experiment"] == folder.name
+    assert summary["config"]["k_folds"] == 8
+    result = json.loads((folder / "alpha" / "alpha_result.json").read_text())
+    assert set(result) == {"q_stat", "mean_score", "std_dev", "hyperparamaters", "q_t"}
+    assert result["hyperparamaters"] == {"epochs": 12, "learning_rate": 0.01, "batch_size": 64}
+
+
+def test_both_spellings_and_defaults(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copytree(case, tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    ran = neuco("bench", "--annotation-path", "labels", "--submission-file", "embeddings.csv", "--json")
+    assert ran.code == 0, ran.err
+    folder = only(tmp_path / "here" / "results" / "results")
+    assert folder.name.startswith("embeddings_")
+    assert ran.json["folder"] == str(Path("results") / "results" / folder.name)
+    more = ("--output-dir", "o", "--method-name", "m", "--exclude-file", "none.txt", "--phase", "p", "--config", "c")
+    assert neuco("bench", "--annotation-path", "labels", "--submission-file", "e.csv", *more).code == 4
+
+
+def test_two_runs_and_any_number_of_threads_give_the_same_bytes(case: Path, tmp_path: Path) -> None:
+    runs = []
+    for number, threads in enumerate((1, 2, 2)):
+        assert bench(case, tmp_path / str(number), "--threads", threads).code == 0
+        found = files(only(tmp_path / str(number) / "results"))
+        summary = json.loads(found.pop("results_summary.json"))
+        del summary["experiment"]  # the name of the run's folder has the time in it
+        runs.append((found, json.dumps(summary)))
+    assert runs[0] == runs[1] == runs[2]
+
+
+def test_excluded_ids_are_left_out_and_counted(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "bad.txt").write_text("s0000\n\ns0001\nnot-there\n")
+    ran = bench(case, tmp_path / "out", "--exclude_file", tmp_path / "bad.txt")
+    assert ran.code == 0, ran.err
+    assert "2 embeddings left out" in ran.err
+    score = json.loads((only(tmp_path / "out" / "results") / "delta" / "delta_score.json").read_text())
+    assert score["samples"]["used"] == 698
+
+
+def test_a_task_that_fails_does_not_take_the_others_along(case: Path, tmp_path: Path) -> None:
+    """Its random numbers are skipped, so the tasks behind it keep the scores they would have had."""
+    labels = tmp_path / "labels"
+    shutil.copytree(case / "labels", labels)
+    lines = (labels / "beta__regr.csv").read_text().splitlines()
+    same = [line.partition(",")[0] + ",1" for line in lines[1:]]
+    (labels / "beta__regr.csv").write_text("\n".join([lines[0], *same, "without-embedding,2"]))
+    ran = bench(case, tmp_path / "out", "--annotation_path", labels)
+    assert ran.code == 1
+    assert "failed beta" in ran.out
+    assert bench(case, tmp_path / "whole").code == 0
+    found, expected = only(tmp_path / "out" / "results"), only(tmp_path / "whole" / "results")
+    assert not (found / "beta").exists()
+    for name in ("alpha", "delta", "gamma"):
+        assert (found / name / f"{name}_score.json").read_bytes() == (
+            expected / name / f"{name}_score.json"
+        ).read_bytes()
+
+
+def test_labels_without_any_embedding_fail_and_use_no_random_numbers(case: Path, tmp_path: Path) -> None:
+    labels = tmp_path / "labels"
+    shutil.copytree(case / "labels", labels)
+    (labels / "aaa__regr.csv").write_text("id,label\nx,1\ny,2\nz,3\n")
+    inputs = ("--annotation_path", labels, "--submission_file", case / "embeddings.csv")
+    ran = neuco("bench", *inputs, "--config", case / "config.yaml", "--output_dir", tmp_path / "out", "--json")
+    assert ran.code == 1
+    assert "share no id" in ran.json["failed"]["aaa"]
+    whole = bench(case, tmp_path / "whole", "--json").json
+    assert ran.json["task_q_scores"] == whole["task_q_scores"]
+
+
+@pytest.mark.parametrize(
+    ("more", "code", "word"),
+    [
+        (("--annotation_path", "nowhere"), 4, "no such folder"),
+        (("--submission_file", "none.csv"), 4, "no such file"),
+        (("--config", "none.yaml"), 4, "--config"),
+        (("--exclude_file", "none.txt"), 4, "exclude"),
+        (("--phase", "../up"), 2, "--phase"),
+        (("--method_name", "a/b"), 2, "--method_name"),
+        (("--method_name", ""), 2, "--method_name"),
+        (("--threads", "0"), 2, "threads"),
+    ],
+)
+def test_what_cannot_be_is_one_line_and_leaves_nothing(
+    case: Path, tmp_path: Path, more: tuple[str, str], code: int, word: str
+) -> None:
+    ran = bench(case, tmp_path / "out", *more)
+    assert ran.code == code
+    assert word in ran.err
+    assert "Traceback" not in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("name", ["biomass.csv", "biomass__mean.csv", "__regr.csv"])
+def test_a_label_file_with_a_bad_name(case: Path, tmp_path: Path, name: str) -> None:
+    shutil.copytree(case / "labels", tmp_path / "labels")
+    (tmp_path / "labels" / name).write_text("id,label\ns0000,1\n")
+    ran = bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels")
+    assert ran.code == 4
+    assert name in ran.err
+
+
+def test_hidden_files_are_no_labels(case: Path, tmp_path: Path) -> None:
+    """Some systems leave ._name beside name; and a task named .. must not write outside of its folder."""
+    shutil.copytree(case / "labels", tmp_path / "labels")
+    for name in ("._alpha__regr.csv", "..__regr.csv"):
+        (tmp_path / "labels" / name).write_bytes(b"\x00\x05\x16\x07")
+    assert bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels").code == 0
+
+
+def test_results_cannot_be_written(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").write_text("a file")
+    ran = bench(case, tmp_path / "out")
+    assert ran.code == 2
+    assert "cannot create the run's folder" in ran.err
+    long = bench(case, tmp_path / "other", "--method_name", "x" * 300)
+    assert long.code == 2
+    assert "too long" in long.err
+
+
+def test_a_run_without_any_score_leaves_no_folder_of_it(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "labels" / "a__regr.csv").write_text("id,label\nx,1\ny,2\nz,3\n")
+    ran = bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels")
+    assert ran.code == 1
+    assert "results in" not in ran.out
+    assert list((tmp_path / "out" / "results").iterdir()) == []
+
+
+def test_two_runs_in_one_second(tmp_path: Path) -> None:
+    from datetime import datetime
+
+    from neuco_extensions.bench.files import make_run_folder
+
+    names = [make_run_folder(tmp_path, "p", "m", datetime(2026, 1, 2, 3, 4, 5)).name for _ in range(3)]
+    assert names == ["m_20260102_030405", "m_20260102_030405-2", "m_20260102_030405-3"]
+
+
+def test_two_label_files_for_one_task(case: Path, tmp_path: Path) -> None:
+    shutil.copytree(case / "labels", tmp_path / "labels")
+    shutil.copy(case / "labels" / "alpha__regr.csv", tmp_path / "labels" / "alpha__regression.csv")
+    assert "two label files" in bench(case, tmp_path / "out", "--annotation_path", tmp_path / "labels").err
+
+
+def test_an_unknown_name_in_the_filter_is_no_empty_run(case: Path, tmp_path: Path) -> None:
+    config = with_config(case, tmp_path, "task_filter: [alpah]\nenable_plots: false\n")
+    ran = bench(case, tmp_path / "out", "--config", config)
+    assert ran.code == 3
+    assert "Did you mean 'alpha'?" in ran.err
+
+
+def test_missing_values_are_counted_or_refused(case: Path, tmp_path: Path) -> None:
+    lines = (case / "embeddings.csv").read_text().splitlines()
+    cells = lines[5].split(",")
+    lines[5] = ",".join([*cells[:3], "", *cells[4:]])
+    (tmp_path / "e.csv").write_text("\n".join(lines) + "\n")
+    ran = bench(case, tmp_path / "out", "--submission_file", tmp_path / "e.csv")
+    assert ran.code == 0
+    assert "1 values became 0" in ran.err
+    strict = bench(case, tmp_path / "strict", "--submission_file", tmp_path / "e.csv", "--strict")
+    assert strict.code == 4
+
+
+def test_plots_under_neuco_benchs_names(case: Path, tmp_path: Path) -> None:
+    text = "enable_plots: true\nk_folds: 2\ntask_filter: [beta, gamma]\n"
+    base = [line for line in (case / "config.yaml").read_text().splitlines() if not line.startswith(("enable", "k_f"))]
+    (tmp_path / "c.yaml").write_text("\n".join([*base, text]))
+    ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml")
+    assert ran.code == 0, ran.err
+    pictures = {name: data for name, data in files(only(tmp_path / "out" / "results")).items() if name.endswith(".png")}
+    assert set(pictures) == {
+        *(f"{t}/loss_curves/{t}_{kind}_loss_curves.png" for t in ("beta", "gamma") for kind in ("train", "validation")),
+        *(f"beta/regression_scatter/embeddings_beta_scatter_fold{i}.png" for i in (1, 2)),
+        *(f"gamma/confusion_matrices/embeddings_gamma_cm_fold{i}.png" for i in (1, 2)),
+    }
+    assert all(data.startswith(b"\x89PNG\r\n") and data.endswith(b"IEND\xaeB`\x82") for data in pictures.values())
+
+
+def test_plots_without_matplotlib(case: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said before the work begins, with both ways out."""
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    ran = bench(case, tmp_path / "out", "--config", with_config(case, tmp_path, "enable_plots: true\n"))
+    assert ran.code == 6
+    assert "pip install 'matplotlib" in ran.err
+    assert "enable_plots: false" in ran.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_svm(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text("k_folds: 2\nprobe_type: svm\nenable_plots: true\ntask_filter: [gamma]\n")
+    ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--json")
+    assert ran.code == 0, ran.err
+    assert "the numbers are not NeuCo-Bench's" in ran.err
+    assert ran.json["task_acc_scores"]["gamma"] > 0.7
+    assert not (Path(ran.json["folder"]) / "gamma" / "loss_curves").exists()
+
+
+READER = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from load_model import load_model
+import numpy as np
+model, task_type = load_model()
+values = np.load(sys.argv[2])
+np.save(sys.argv[3], np.stack([model(values), model(values, split=0)]))
+assert not any(name.startswith(("neuco", "torch")) for name in sys.modules)
+print(task_type)
+"""
+
+
+@pytest.mark.parametrize(("task", "kind"), [("delta", "regression"), ("gamma", "classification")])
+def test_stored_probes_load_without_us_and_predict_what_was_scored(
+    case: Path, tmp_path: Path, task: str, kind: str
+) -> None:
+    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.labels import read_labels
+
+    config = with_config(case, tmp_path, f"enable_plots: false\nstore_probes: true\ntask_filter: [{task}]\n")
+    assert bench(case, tmp_path / "out", "--config", config).code == 0
+    folder = only(tmp_path / "out" / "results") / task
+    labels = read_labels(next((case / "labels").glob(f"{task}__*.csv")), kind)
+    found = read_embeddings(case / "embeddings.csv")
+    row = {name: i for i, name in enumerate(found.ids)}
+    np.save(tmp_path / "x.npy", found.values[[row[name] for name in labels.ids]])
+    arguments = [str(folder / "probe"), str(tmp_path / "x.npy"), str(tmp_path / "y.npy")]
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", READER, *arguments], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.stdout.strip() == kind, done.stderr
+    mean, first = np.load(tmp_path / "y.npy")
+    from sklearn.model_selection import ShuffleSplit
+
+    _, test = next(ShuffleSplit(8, test_size=0.1, random_state=42).split(labels.ids))
+    score = json.loads((folder / f"{task}_score.json").read_text())["per_split"][0]
+    truth, predicted = labels.values[test], first[test]
+    if kind == "regression":
+        assert 1 - ((truth - predicted) ** 2).sum() / ((truth - truth.mean()) ** 2).sum() == pytest.approx(
+            score, abs=1e-4
+        )
+        assert np.corrcoef(mean, labels.values)[0, 1] > 0.9
+    else:
+        both = (truth == 1) & (predicted == 1)
+        assert 2 * both.sum() / ((truth == 1).sum() + (predicted == 1).sum()) == pytest.approx(score, abs=1e-6)
+        assert (mean == labels.values).mean() > 0.8

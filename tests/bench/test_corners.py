@@ -1,0 +1,204 @@
+"""Odd label files and settings, beside a loop that does what NeuCo-Bench does: one odd task concerns no other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.bench import loop
+from tests.bench.helpers import only
+from tests.command import Said
+from tests.command import neuco_here as neuco
+
+SAMPLES, DIM, K, EPOCHS, LR = 120, 12, 3, 4, 0.01
+CONFIG = f"k_folds: {K}\nembedding_dim: {DIM}\nprobe_params: {{epochs: {EPOCHS}, learning_rate: {LR}}}\n"
+
+
+@dataclass
+class Setting:
+    """Embeddings and label files in a folder, and what NeuCo-Bench's loop makes of the same numbers."""
+
+    folder: Path
+    x: np.ndarray
+    labels: dict[str, tuple[np.ndarray, str]]
+
+    def write(self, name: str, cells: np.ndarray | list[str], kind: str, suffix: str = "") -> None:
+        suffix = suffix or {"regression": "regr", "classification": "cls"}[kind]
+        rows = [f"s{i:03d},{cell}" for i, cell in enumerate(cells)]
+        (self.folder / "labels" / f"{name}__{suffix}.csv").write_text("\n".join(["id,label", *rows]) + "\n")
+        if isinstance(cells, np.ndarray):
+            self.labels[name] = (cells, kind)
+
+    def bench(self, more: str = "", embeddings: str = "embeddings.csv") -> Said:
+        (self.folder / "config.yaml").write_text(CONFIG + "enable_plots: false\noutput_fold_results: true\n" + more)
+        inputs = ("--annotation_path", self.folder / "labels", "--submission_file", self.folder / embeddings)
+        config = ("--config", self.folder / "config.yaml", "--output_dir", self.folder / "out")
+        return neuco("bench", *inputs, *config)
+
+    def loop(self, **options: bool) -> dict[str, list[float]]:
+        tasks = {name: (range(len(values)), values, kind) for name, (values, kind) in self.labels.items()}
+        return loop.run(self.x, tasks, splits=K, epochs=EPOCHS, lr=LR, **options)  # type: ignore[arg-type]
+
+    def scores(self) -> dict[str, list[float]]:
+        files = sorted(only(self.folder / "out" / "results").glob("*/*_result.json"))
+        return {path.parent.name: json.loads(path.read_text())["q_t"] for path in files}
+
+
+@pytest.fixture
+def setting(tmp_path: Path) -> Setting:
+    """Two ordinary tasks; the names between them are free."""
+    rng = np.random.default_rng(7)
+    x = np.round(rng.standard_normal((SAMPLES, DIM)), 4)
+    (tmp_path / "labels").mkdir()
+    lines = [f"s{i:03d}," + ",".join(map(str, row)) for i, row in enumerate(x)]
+    for name, header in (("embeddings.csv", range(DIM)), ("gap.csv", [*range(5), *range(6, DIM + 1)])):
+        (tmp_path / name).write_text("\n".join(["id," + ",".join(map(str, header)), *lines]) + "\n")
+    made = Setting(tmp_path, x, {})
+    made.write("a", np.round(x[:, 0] + 0.3 * rng.standard_normal(SAMPLES), 4), "regression")
+    made.write("z", np.round(x[:, 1] - x[:, 2] + 0.3 * rng.standard_normal(SAMPLES), 4), "regression")
+    return made
+
+
+def check(setting: Setting, ran: Said, code: int, **options: bool) -> None:
+    """The exit code, and the loop's numbers for every task that has a score."""
+    assert ran.code == code, ran.out + ran.err
+    expected = {name: scores for name, scores in setting.loop(**options).items() if np.isfinite(scores).all()}
+    assert setting.scores() == {name: pytest.approx(scores, abs=2e-4) for name, scores in expected.items()}
+
+
+def test_two_ordinary_tasks(setting: Setting) -> None:
+    check(setting, setting.bench(), 0)
+
+
+@pytest.mark.parametrize("values", [(1, 2), (-1, 1), (0, 2)])
+def test_two_classes_by_any_two_numbers(setting: Setting, values: tuple[int, int]) -> None:
+    setting.write("m", np.where(setting.x[:, 3] > 0.2, values[1], values[0]), "classification")
+    ran = setting.bench()
+    check(setting, ran, 0)
+    assert f"m: classes {values[0]} and {values[1]} are read as 0 and 1" in ran.err
+
+
+def test_constant_labels_cost_their_own_task_only(setting: Setting) -> None:
+    setting.write("m", np.full(SAMPLES, 3.5), "regression")
+    ran = setting.bench()
+    assert "failed m" in ran.out
+    check(setting, ran, 1)
+
+
+def test_constant_labels_of_a_task_that_is_left_out(setting: Setting) -> None:
+    setting.write("m", np.full(SAMPLES, 3.5), "regression")
+    ran = setting.bench("task_filter: [a]\n")
+    assert (ran.code, list(setting.scores())) == (0, ["a"])
+    assert setting.scores()["a"] == pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_constant_labels_that_are_not_scaled_have_a_score(setting: Setting, kind: str) -> None:
+    setting.write("m", np.full(SAMPLES, 1.0), kind)
+    check(setting, setting.bench("normalize_labels: false\n"), 0, normalize=False)
+
+
+def test_a_label_that_is_the_text_nan(setting: Setting) -> None:
+    """NeuCo-Bench trains on it, gets no number, and goes on; the random numbers are drawn all the same."""
+    odd = [*map(str, setting.labels["a"][0]), ""]
+    odd[4] = "nan"
+    setting.write("m", odd[:SAMPLES], "regression")
+    setting.labels["m"] = (np.array([float(cell) for cell in odd[:SAMPLES]]), "regression")
+    ran = setting.bench()
+    assert "not finite" in ran.out
+    check(setting, ran, 1)
+
+
+def test_the_type_in_another_case(setting: Setting) -> None:
+    setting.write("m", np.round(setting.x[:, 4], 4), "regression", suffix="Regr")
+    check(setting, setting.bench(), 0)
+
+
+def test_column_numbers_with_a_gap(setting: Setting) -> None:
+    check(setting, setting.bench(embeddings="gap.csv"), 0)
+    ran = neuco("score", "--embeddings", setting.folder / "gap.csv", "--task", "digits_class")
+    assert "column numbers have a gap" in ran.err  # our own command refuses what is rarely meant
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+def test_storing_probes_draws_further_numbers(setting: Setting, kind: str) -> None:
+    """The tasks behind a stored probe start later in the random stream, as they do there."""
+    values = setting.x[:, 3] if kind == "regression" else np.where(setting.x[:, 3] > 0, 1, 0)
+    setting.write("m", values, kind)
+    check(setting, setting.bench("store_probes: true\n"), 0, store=True)
+    assert setting.loop(store=True)["z"] != pytest.approx(setting.loop()["z"], abs=2e-4)
+
+
+def test_two_classes_that_are_not_scaled_are_an_error_of_their_task(setting: Setting) -> None:
+    """torchmetrics stops NeuCo-Bench's whole run there."""
+    values = np.where(setting.x[:, 3] > 0.2, 2, 1)
+    setting.write("m", [str(value) for value in values], "classification")
+    ran = setting.bench("normalize_labels: false\n")
+    assert (ran.code, sorted(setting.scores())) == (1, ["a", "z"])
+    setting.labels["m"] = (values, "classification")
+    with pytest.raises(RuntimeError, match="following values"):
+        setting.loop(normalize=False)
+
+
+def test_three_classes_have_a_number_that_upstream_has_not(setting: Setting) -> None:
+    values = np.digitize(setting.x[:, 3], [-0.4, 0.4])
+    setting.write("m", [str(value) for value in values], "classification")
+    ran = setting.bench()
+    assert ran.code == 0, ran.err
+    assert "m: 3 classes: macro F1, a number that NeuCo-Bench does not have" in ran.err
+    assert set(setting.scores()) == {"a", "m", "z"}
+
+
+def test_two_rows_for_one_id_fail_their_own_task(setting: Setting) -> None:
+    path = setting.folder / "labels" / "m__regr.csv"
+    path.write_text((setting.folder / "labels" / "a__regr.csv").read_text() + "s000,1.5\n")
+    ran = setting.bench()
+    assert ran.code == 1
+    assert "failed m" in ran.out
+    assert "s000" in ran.out
+    assert setting.scores()["a"] == pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+def test_a_large_offset_is_lost_in_float32_upstream_and_not_here(setting: Setting) -> None:
+    """R² with labels of 300 ± 0.5: torchmetrics subtracts two sums of about 90,000 per sample in float32."""
+    import torch
+    from torchmetrics.regression import R2Score
+
+    from neuco_core.scoring.metrics import r2
+
+    rng = np.random.default_rng(0)
+    truth = (300 + 0.5 * rng.standard_normal(30)).astype(np.float32)
+    guess = (truth + 0.25 * rng.standard_normal(30)).astype(np.float32)
+    exact = 1 - np.square(guess - truth, dtype=np.float64).sum() / np.square(truth - truth.mean(dtype=np.float64)).sum()
+    assert r2(truth, guess) == pytest.approx(exact, abs=1e-5)
+    assert abs(R2Score()(torch.from_numpy(guess), torch.from_numpy(truth)).item() - exact) > 1e-3
+
+
+def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label(setting: Setting) -> None:
+    """NeuCo-Bench standardises over labelled ids, `neuco score` over all that have an embedding."""
+    from neuco_core.scoring.scorer import score
+    from neuco_core.tables.embeddings import read_embeddings
+    from neuco_core.tables.labels import read_labels
+
+    def ours() -> list[float]:
+        protocol = f"neuco-2025+epochs={EPOCHS},k={K},lr={LR}"
+        labels = read_labels(setting.folder / "labels" / "a__regr.csv", "regression", task="a")
+        return list(score(read_embeddings(setting.folder / embeddings), labels, protocol).per_split)
+
+    embeddings = "embeddings.csv"
+    assert ours() == pytest.approx(setting.loop()["a"], abs=2e-4)
+    more = "\n".join(f"t{i:03d}," + ",".join(["9.5"] * DIM) for i in range(SAMPLES)) + "\n"
+    embeddings = "more.csv"
+    (setting.folder / embeddings).write_text((setting.folder / "embeddings.csv").read_text() + more)
+    assert ours() != pytest.approx(setting.loop()["a"], abs=2e-4)
+
+
+def test_undefined_numbers_are_null(tmp_path: Path) -> None:
+    from neuco_extensions.bench.files import write_json
+
+    write_json(tmp_path / "a.json", {"q_stat": float("nan"), "q_t": [0.5, float("inf")]})
+    assert json.loads((tmp_path / "a.json").read_text()) == {"q_stat": None, "q_t": [0.5, None]}

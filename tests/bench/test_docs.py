@@ -1,0 +1,122 @@
+"""The pages about scoring say what the commands do: every command is run, its numbers are compared, every row of the
+table of corners has its test, every key and option is named."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+from neuco_extensions.bench.command import bench
+from neuco_extensions.bench.config import TOP
+from neuco_extensions.bench.svm import KEYS
+from tests import console
+
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+# A score on another processor may differ in the last digit shown, or a small p-value in its second.
+LAST_PLACES, SMALL = 2, 0.02
+
+
+def numbers(line: str) -> list[str]:
+    return NUMBER.findall(line)
+
+
+def close(shown: str, printed: str) -> bool:
+    """Whether a number on a page is the one that the command printed, up to two units of its last place."""
+    places = len(shown.partition("e")[0].partition(".")[2])
+    unit = 0 if "." not in shown else 10.0**-places
+    scale = SMALL * abs(float(shown)) if "e" in shown else LAST_PLACES * unit
+    return abs(float(shown) - float(printed)) <= scale
+
+
+def differences(expected: tuple[str, ...], printed: str) -> Iterator[str]:
+    """Lines of a table whose numbers are others; a line is found again by its words."""
+    lines = {NUMBER.sub("#", " ".join(line.split())): line for line in printed.splitlines()}
+    for line in expected:
+        words = NUMBER.sub("#", " ".join(line.split()))
+        if "…" in line or words not in lines or not numbers(line):
+            continue
+        candidates = [other for other in printed.splitlines() if NUMBER.sub("#", " ".join(other.split())) == words]
+        if not any(
+            all(close(a, b) for a, b in zip_longest(numbers(line), numbers(other), fillvalue="nan"))
+            for other in candidates
+        ):
+            yield f"{line}\nnot\n" + "\n".join(candidates)
+
+
+def test_a_number_that_is_off_is_noticed() -> None:
+    assert close("0.5937", "0.5938")
+    assert not close("0.5937", "0.5947")
+    assert not close("40", "39")
+    assert close("2.33e-08", "2.34e-08")
+    assert not list(differences(("a  0.50",), "a 0.51\n"))
+    assert list(differences(("a  0.50",), "a 0.55\n"))
+
+
+def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words to the letter, and numbers to the last places."""
+    monkeypatch.delenv("NEUCO_OFFLINE")
+    shutil.copytree(DOCS.parent / "registry", tmp_path / "registry")
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    compared = 0
+    for step in console.steps((DOCS / "scoring.md").read_text(encoding="utf-8")):
+        done = console.run(step, tmp_path, {"HOME": str(tmp_path)})
+        assert done.returncode == 0, f"{step.command}:\n{done.stdout}"
+        shown = tuple(NUMBER.sub("#", line) for line in step.expected)
+        assert console.matches(shown, NUMBER.sub("#", done.stdout)), f"{step.command}:\n{done.stdout}"
+        assert not (wrong := "\n".join(differences(step.expected, done.stdout))), f"{step.command}:\n{wrong}"
+        compared += sum(len(numbers(line)) for line in step.expected)
+    assert compared > 150
+
+
+def test_every_key_and_option_of_bench_is_explained() -> None:
+    text = (DOCS / "bench.md").read_text(encoding="utf-8")
+    for key in (*TOP, *KEYS):
+        assert f"`{key}`" in text, key
+    for option in bench.params:
+        assert any(f"`{name}`" in text for name in option.opts), option.name
+
+
+def test_every_corner_has_its_test() -> None:
+    """Each row of the table names a test that is there."""
+    text = (DOCS / "bench.md").read_text(encoding="utf-8").partition("## What is different")[2]
+    rows = [line for line in text.splitlines() if line.startswith("|")][2:]
+    corners = [row for row in rows if not re.fullmatch(r"\| \*\*.*\*\*(?: \|)+(?: \|)*", row)]
+    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    assert len(corners) >= 25
+    for row in corners:
+        name = re.search(r"\| `(test_\w+)` \|$", row)
+        assert name is not None, row
+        assert f"def {name[1]}(" in there, name[1]
+
+
+def test_the_tolerances_are_those_of_the_tests() -> None:
+    text = (DOCS / "bench.md").read_text(encoding="utf-8")
+    rows = re.findall(r"\| `pytest (tests/compat/\w+\.py)` \| (\S+) .*? \| (\S+?),?(?: or (\S+))? ?%? \|", text)
+    assert [row[0] for row in rows] == ["tests/compat/test_parity.py", "tests/compat/test_shared.py"]
+    parity, shared = ((DOCS.parent / path).read_text() for path, *_ in rows)
+    assert f"abs={rows[0][1]})" in parity
+    assert f"abs={rows[0][2]}, rel={float(rows[0][3]) / 100:.0e}".replace("e-0", "e-") in parity
+    assert f"abs={rows[1][1]})" in shared
+    assert f"rel={float(rows[1][2]) / 100})" in shared
+
+
+def test_defaults_in_the_table_are_those_of_the_config() -> None:
+    from neuco_extensions.bench.config import SWITCHES, TRAINING
+
+    text = (DOCS / "bench.md").read_text(encoding="utf-8")
+    values = list(TRAINING.values())
+    assert f"{values[0]}, {values[1]} and {values[2]:g} if missing" in text
+    assert SWITCHES["enable_plots"]
+    assert "true if missing, as in NeuCo-Bench" in text
+
+
+def test_links_between_the_pages() -> None:
+    for page in ("scoring.md", "bench.md", "protocols.md"):
+        for target in re.findall(r"\]\(([^)#]+)", (DOCS / page).read_text(encoding="utf-8")):
+            assert (DOCS / target).exists(), target

@@ -1,0 +1,100 @@
+"""The leaderboard over a phase."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from neuco_core.errors import DataError
+from neuco_extensions.bench.leaderboard import Run, rank, read_runs, write_leaderboard
+from tests.bench.helpers import bench
+
+
+def test_ranks_are_weighted_by_the_spread_of_the_tasks() -> None:
+    """By hand: spreads 1 and 3, so weights 1/4 and 3/4; A is first on x, B first on y."""
+    board = rank([Run("a", {"x": 3.0, "y": 4.0}), Run("b", {"x": 1.0, "y": 10.0})])
+    assert board.weights == {"x": 0.25, "y": 0.75}
+    assert [(row.run.experiment, row.weighted_score, row.aggregated_rank) for row in board.rows] == [
+        ("b", 0.25 * 2 + 0.75 * 1, 1),
+        ("a", 0.25 * 1 + 0.75 * 2, 2),
+    ]
+    assert [row.mean_score for row in board.rows] == [5.5, 3.5]
+
+
+def test_ties_share_the_better_rank() -> None:
+    board = rank([Run(name, {"x": q}) for name, q in (("a", 2.0), ("b", 2.0), ("c", 1.0))])
+    assert [(row.run.experiment, row.aggregated_rank) for row in board.rows] == [("a", 1), ("b", 1), ("c", 3)]
+
+
+@pytest.mark.parametrize("runs", [[Run("a", {"x": 1.0, "y": 2.0})], [Run(n, {"x": 1.0, "y": 2.0}) for n in "ab"]])
+def test_without_any_spread_the_tasks_weigh_the_same(runs: list[Run]) -> None:
+    board = rank(runs)
+    assert board.weights == {"x": 0.5, "y": 0.5}
+    assert {row.aggregated_rank for row in board.rows} == {1}
+
+
+def test_a_run_that_lacks_a_task_is_named_and_not_ranked() -> None:
+    board = rank([Run("a", {"x": 1.0, "y": 2.0}), Run("b", {"x": 1.0}), Run("c", {"x": 1.0, "y": math.nan})])
+    assert [row.run.experiment for row in board.rows] == ["a"]
+    assert board.incomplete == {"b": ("y",), "c": ("y",)}
+
+
+def test_nobody_can_be_ranked() -> None:
+    board = rank([Run("a", {"x": 1.0}), Run("b", {"y": 1.0})])
+    assert board.rows == ()
+    assert board.incomplete == {"a": ("y",), "b": ("x",)}
+
+
+def test_folders_of_neuco_bench_itself_are_read(tmp_path: Path) -> None:
+    old = {"experiment": "old", "overall_score": 1.0, "task_results": {"x": 1.0}}
+    new = {"experiment": "new", "task_q_scores": {"x": 2.0}, "task_acc_scores": {"x": 0.5}}
+    for data in (old, new):
+        (tmp_path / "dev" / str(data["experiment"])).mkdir(parents=True)
+        (tmp_path / "dev" / str(data["experiment"]) / "results_summary.json").write_text(json.dumps(data))
+    (tmp_path / "dev" / "unfinished").mkdir()
+    runs = read_runs(tmp_path, "dev")
+    assert [run.experiment for run in runs] == ["new", "old"]
+    path = write_leaderboard(rank(runs), tmp_path, "dev", datetime(2026, 1, 2, 3, 4, 5))
+    assert path == tmp_path / "leaderboards" / "dev" / "leaderboard_20260102_030405.csv"
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    head = "experiment mean_score weighted_score aggregated_rank q::x acc::x overall_q_score overall_acc_score"
+    assert list(rows[0]) == head.split()
+    assert [(row["experiment"], row["aggregated_rank"], row["acc::x"]) for row in rows] == [
+        ("new", "1", "0.5"),
+        ("old", "2", ""),
+    ]
+
+
+def test_a_summary_that_is_none_is_named(tmp_path: Path) -> None:
+    (tmp_path / "dev" / "a").mkdir(parents=True)
+    (tmp_path / "dev" / "a" / "results_summary.json").write_text("{")
+    with pytest.raises(DataError, match="a/results_summary"):
+        read_runs(tmp_path, "dev")
+
+
+def test_a_broken_neighbour_does_not_hide_the_results(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "out" / "results" / "bad").mkdir(parents=True)
+    (tmp_path / "out" / "results" / "bad" / "results_summary.json").write_text("[]")
+    config = (case / "config.yaml").read_text() + "update_leaderboard: true\ntask_filter: [beta]\n"
+    (tmp_path / "c.yaml").write_text(config)
+    ran = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml")
+    assert ran.code == 4
+    assert "results in" in ran.out
+    assert "bad/results_summary.json" in ran.err
+
+
+def test_bench_updates_it(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "c.yaml").write_text((case / "config.yaml").read_text() + "update_leaderboard: true\n")
+    first = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--method_name", "one")
+    short = (tmp_path / "c.yaml").read_text().replace("epochs: 12", "epochs: 1")
+    (tmp_path / "c.yaml").write_text(short)
+    second = bench(case, tmp_path / "out", "--config", tmp_path / "c.yaml", "--method_name", "two")
+    assert first.code == second.code == 0
+    board = second.out[second.out.index("weighted rank") :]
+    assert board.index("one_") < board.index("two_")
+    assert len(list((tmp_path / "out" / "leaderboards" / "results").iterdir())) >= 1

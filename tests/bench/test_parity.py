@@ -1,0 +1,55 @@
+"""NeuCo-Bench's own numbers: the whole run with one random stream, and each task alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.bench.helpers import bench, neuco, only
+from tests.bench.parity import ALONE, OVERALL_MEAN, OVERALL_Q, WHOLE
+
+
+def check(found: list[float], q: float, expected: tuple[float, list[float]]) -> None:
+    assert found == pytest.approx(expected[1], abs=2e-4)
+    assert q == pytest.approx(expected[0], abs=1e-2, rel=1e-3)
+
+
+def test_whole_run(case: Path, tmp_path: Path) -> None:
+    ran = bench(case, tmp_path)
+    assert ran.code == 0, ran.err
+    folder = only(tmp_path / "results")
+    for task, expected in WHOLE.items():
+        result = json.loads((folder / task / f"{task}_result.json").read_text())
+        check(result["q_t"], result["q_stat"], expected)
+    summary = json.loads((folder / "results_summary.json").read_text())
+    assert summary["overall_q_score"] == pytest.approx(OVERALL_Q, abs=1e-2)
+    assert summary["overall_acc_score"] == pytest.approx(OVERALL_MEAN, abs=1e-4)
+
+
+@pytest.mark.parametrize("task", ALONE)
+def test_each_task_alone(case: Path, parity_tasks: Path, task: str) -> None:
+    protocol = ("--k", 8, "--epochs", 12, "--lr", 0.01)
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", f"parity_{task}", *protocol, "--json")
+    assert ran.code == 0, ran.err
+    (cell,) = ran.json["cells"]
+    check(cell["record"]["per_split"], cell["record"]["q"], ALONE[task])
+    assert [item["name"] for item in ran.json["protocols"]] == ["neuco-2025+epochs=12,k=8,lr=0.01"]
+
+
+@pytest.mark.parametrize("task", ALONE)
+def test_task_filter_is_a_run_of_that_task_alone(case: Path, tmp_path: Path, task: str) -> None:
+    config = tmp_path / "config.yaml"
+    config.write_text((case / "config.yaml").read_text() + f"task_filter: [{task}]\n")
+    ran = bench(case, tmp_path / "out", "--config", config)
+    assert ran.code == 0, ran.err
+    folder = only(tmp_path / "out" / "results")
+    assert sorted(path.name for path in folder.iterdir()) == sorted([task, "results_summary.json"])
+    result = json.loads((folder / task / f"{task}_result.json").read_text())
+    check(result["q_t"], result["q_stat"], ALONE[task])
+
+
+def test_the_stream_of_a_whole_run_is_not_that_of_a_single_task() -> None:
+    """The two sets of numbers above differ, so the tests above can tell one stream from another."""
+    assert abs(WHOLE["delta"][0] - ALONE["delta"][0]) > 5

@@ -1,0 +1,262 @@
+"""The dask engine on a real cluster of processes on this machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_core.runs.engines import open_engine
+from neuco_core.runs.schedule import Schedule
+from neuco_core.runs.steps import Group, Step, StepLimits
+from neuco_extensions.dask.engine import _quiet, _Run, _Sent
+from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
+
+CELLS = len(METHODS) * len(TASKS)
+LOOPBACK = ["--host", "127.0.0.1", "--no-dashboard"]
+
+
+@contextmanager
+def running(world: World, *words: str, **env: str) -> Iterator[subprocess.Popen[str]]:
+    """A dask process that ends with the block."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "dask", *words],
+        env=world.env(DASK_DISTRIBUTED__WORKER__DAEMON="false", **env),
+        cwd=world.folder,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    try:
+        yield process
+    finally:
+        children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+        kill(process)
+        psutil.wait_procs(children, timeout=60)
+
+
+@contextmanager
+def cluster(world: World, workers: int, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """The engine of a scheduler with so many workers, and the scheduler."""
+    file = world.folder / "scheduler.json"
+    worker = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", *LOOPBACK]
+    with ExitStack() as stack:
+        words = ["scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK]
+        scheduler = stack.enter_context(running(world, *words))
+        for _ in range(workers):
+            stack.enter_context(running(world, *worker, **env))
+        yield f"dask://{address(file, scheduler)}", scheduler
+
+
+def start(words: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+# What is registered at a scheduler, asked from a client of its own.
+PLUGINS = """
+import sys
+from distributed import Client
+
+with Client(sys.argv[1].replace("dask", "tcp")) as client:
+    print(client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.worker_plugins)))
+"""
+
+
+def address(file: Path, process: subprocess.Popen[str]) -> str:
+    """Where the scheduler is, as soon as it says so."""
+    while process.poll() is None:
+        if file.exists() and file.read_text().endswith("}"):
+            return str(json.loads(file.read_text())["address"]).removeprefix("tcp://")
+        time.sleep(0.05)
+    raise RuntimeError("the scheduler ended")
+
+
+def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: World) -> None:
+    assert world.score(registry="here").returncode == 0
+    file = world.folder / "scheduler.json"
+    worker = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", *LOOPBACK]
+    slow = {"TOY_SLEEP": "0.4"}
+    world.log.unlink()
+    with (
+        running(world, "scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK) as scheduler,
+        running(world, *worker, **slow) as first,
+        running(world, *worker, **slow),
+    ):
+        words = world.score_words("--engine", f"dask://{address(file, scheduler)}")
+        run = subprocess.Popen(
+            world.command(*words), env=world.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        # In the middle of a cell of the worker that is going to die.
+        while run.poll() is None and not (len(world.logged()) > 6 and psutil.Process(first.pid).children()):
+            time.sleep(0.01)
+        first.kill()
+        out, errors = run.communicate(timeout=240)
+    assert run.returncode == 0, errors
+    assert f"{CELLS} scored" in out
+    assert world.records() == world.records("here")
+
+
+def test_two_runs_share_a_scheduler(world: World) -> None:
+    with cluster(world, workers=2, TOY_SLEEP="0.1") as (place, _):
+        words = world.command(*world.score_words("--engine", place, methods=METHODS[:2]))
+        runs = [start(words, world.env(registry)) for registry in ("left", "right")]
+        said = [run.communicate(timeout=240) for run in runs]
+        names = subprocess.run(
+            [sys.executable, "-c", PLUGINS, place], env=world.env(), capture_output=True, text=True, check=True
+        ).stdout
+    assert [run.returncode for run in runs] == [0, 0], said
+    assert len(world.records("left")) == 2 * len(TASKS)
+    assert world.records("left") == world.records("right")
+    assert "neuco" not in names, "a run that ended leaves nothing on the scheduler"
+
+
+def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: World) -> None:
+    words = ["score", "--all", "--protocol", PROTOCOL, "--engine", "dask", "--jobs", "1"]
+    words += ["--method", "toy_evil", "--method", "toy_one", "--task", "toy_[aef]"]
+    done = world.neuco(*words, TOY_PARENT="1")
+    assert done.returncode == 1, done.stderr
+    records = {name.partition("@")[0]: json.loads(text) for name, text in world.records().items()}
+    assert {records[f"toy_one/toy_{letter}"]["status"] for letter in "aef"} == {"ok"}
+    evil = {letter: records[f"toy_evil/toy_{letter}"] for letter in "aef"}
+    assert {letter: record["failure"] for letter, record in evil.items()} == {"a": "crash", "e": "method", "f": "crash"}
+    assert "SIGABRT" in evil["a"]["reason"], "a crash that dask does not notice"
+    assert "3 dask workers that ran it died" in evil["f"]["reason"]
+
+
+PROGRAM = """
+import sys
+from neuco_core.runs.engines import dask as engine
+from neuco_core.runs.steps import Group, StepLimits, Step
+
+engine.GRACE_SECONDS = engine.CONNECT_SECONDS = 2.0
+group = Group("toy_one", "toy", (Step("toy_one", "toy", "toy_a", "neuco-2025"),))
+try:
+    list(engine.DaskEngine(sys.argv[1]).run([group], StepLimits()))
+except engine.EngineError as error:
+    print(error)
+"""
+
+
+def run_briefly(world: World, place: str) -> tuple[str, str]:
+    """What an impatient engine says in the end, and before."""
+    command = [sys.executable, "-c", PROGRAM, place]
+    done = subprocess.run(command, env=world.env(), capture_output=True, text=True, timeout=120, check=True)
+    return done.stdout, done.stderr
+
+
+def test_a_scheduler_without_workers_is_given_up(world: World) -> None:
+    with cluster(world, workers=0) as (place, _):
+        out, errors = run_briefly(world, place.removeprefix("dask://"))
+    worker = place.replace("dask", "dask worker tcp")
+    assert errors.startswith(f"{place} has no worker: waiting 2 seconds for one."), "said at once, not in the end"
+    assert worker in errors
+    assert "no dask worker for 2 seconds" in out
+    assert worker in out
+
+
+def test_no_scheduler(world: World) -> None:
+    out, errors = run_briefly(world, "127.0.0.1:9")
+    assert out.startswith("dask://127.0.0.1:9: no dask scheduler")
+    assert "dask scheduler --port 9" in out
+    assert not errors
+
+
+def begun(world: World, run: subprocess.Popen[str]) -> None:
+    """Wait until a cell is being scored."""
+    while run.poll() is None and not any(line.startswith("cell") for line in world.logged()):
+        time.sleep(0.01)
+
+
+def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: World) -> None:
+    with cluster(world, workers=1, TOY_SLEEP="1") as (place, scheduler):
+        run = start(world.command(*world.score_words("--engine", place)), world.env())
+        begun(world, run)
+        scheduler.kill()
+        _, errors = run.communicate(timeout=60)
+    assert run.returncode == 1
+    said = [line for line in errors.splitlines() if not line.startswith("[")]
+    assert len(said) == 1, errors
+    assert f"{place}: the scheduler is gone" in said[0]
+    assert "neuco score --all" in said[0]
+    assert f"--engine {place}" in said[0]
+
+
+def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> None:
+    run = start(world.command(*world.score_words("--engine", "dask", "--jobs", "2")), world.env(TOY_SLEEP="1"))
+    begun(world, run)
+    started = psutil.Process(run.pid).children(recursive=True)
+    os.killpg(run.pid, signal.SIGINT)  # as the keyboard does: to all processes of the group
+    _, errors = run.communicate(timeout=60)
+    assert run.returncode == 130
+    assert [line for line in errors.splitlines() if line and not line.startswith("[")] == ["neuco: interrupted"]
+    assert not psutil.wait_procs(started, timeout=60)[1]
+
+
+def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
+    with cluster(world, workers=1, TOY_SLEEP="60") as (place, _):
+        run = start(world.command(*world.score_words("--engine", place)), world.env())
+        begun(world, run)
+        cells = [item for item in psutil.process_iter() if _is_worker_of(item, world)]
+        os.killpg(run.pid, signal.SIGINT)
+        _, errors = run.communicate(timeout=60)
+        assert run.returncode == 130
+        assert errors.split() == ["neuco:", "interrupted"]
+        assert len(cells) == 1
+        assert not psutil.wait_procs(cells, timeout=50)[1], "the cell that was under way is stopped"
+
+
+def _is_worker_of(process: psutil.Process, world: World) -> bool:
+    try:
+        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.runs.worker" in process.cmdline()
+    except psutil.Error:  # it ended meanwhile, or is another user's
+        return False
+
+
+@pytest.mark.parametrize("place", ["dask://", "dask://127.0.0.1", "dask://:8786", "dask://h:x", "dask://h:1/x"])
+def test_an_engine_without_an_address_is_refused(place: str) -> None:
+    with pytest.raises(UsageError, match=r"expected e.g. dask://127.0.0.1:8786.*--engine dask"):
+        open_engine(place, 1)
+
+
+def test_a_step_under_which_two_workers_died_has_the_next_one_for_itself() -> None:
+    """Its neighbour on the same dask worker would die with it; others go on meanwhile."""
+    steps = tuple(Step("m", "d", f"t{i}", "p") for i in range(3))
+    schedule = Schedule([Group("m", "d", steps)])
+    embed = schedule.next("left")
+    assert embed == Step("m", "d", protocol="p")
+    list(schedule.ended(embed, {"status": "ok"}))
+    run = _Run(None, StepLimits(), "", "")
+    run.sent = {1: _Sent(Step("n", "d", "t"), "left")}
+    bad, weak = _Sent(Step("bad", "d", "t"), "gone", 2), _Sent(Step("weak", "d", "t"), "gone", 1)
+    run.again = [bad, weak]
+    assert run._next(schedule, "left") == _Sent(weak.step, "left", 1), "the worker that is busy gets something else"
+    alone = run._next(schedule, "right")
+    assert alone == _Sent(bad.step, "right", 2)
+    run.sent[2] = alone
+    run.again = [weak]
+    assert run._next(schedule, "right") is None, "nothing beside it"
+    run.again = []
+    assert run._next(schedule, "right") is None
+    assert run._next(schedule, "left") == _Sent(steps[0], "left")
+
+
+@pytest.mark.parametrize(("word", "level"), [("0", logging.CRITICAL + 1), ("1", logging.INFO)])
+def test_dask_is_heard_if_debugging_is_switched_on(word: str, level: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    logger = logging.getLogger("distributed.of_a_test")
+    logger.setLevel(logging.INFO)
+    monkeypatch.setenv("NEUCO_DEBUG", word)
+    with _quiet():
+        assert logger.level == level

@@ -1,0 +1,254 @@
+"""A search that never sees a test row, can be killed, and ends as it would have."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from click.testing import Result as Invoked
+
+from neuco_core.errors import DataError, ScoreError, UsageError
+from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+from neuco_core.runs.sources import MethodSource
+from neuco_core.runs.steps import Group, Result, Step, StepLimits, failure
+from neuco_core.runs.work import Work
+from neuco_core.scoring import search as study
+from neuco_core.scoring.search import Divided, Plan, divide
+from neuco_core.studies import tune as module
+from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.tables.labels import Labels
+from neuco_extensions.geobench.command import geobench
+from neuco_extensions.geobench.command_tune import tune as command
+from neuco_extensions.geobench.tune import Tuned, read_tuned, tune, tune_on
+from neuco_extensions.geobench.tuned import board_of, read_all_tuned
+from neuco_extensions.geobench.validate import validate
+
+pytest.importorskip("optuna")
+METHODS = ("averaging", "pca")
+TASKS = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
+TRIALS = 8  # the first five are drawn at random, the others depend on what was found
+
+
+def run(*words: object) -> Invoked:
+    return CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
+
+
+def arguments(out: Path, *more: object) -> list[str]:
+    given = ["--method", ",".join(METHODS), "--task", ",".join(TASKS), "--trials", TRIALS, "--out", out, *more]
+    return list(map(str, given))
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two methods on three tasks, without an interruption."""
+    out = tmp_path_factory.mktemp("whole")
+    said = run(*arguments(out)).output
+    assert f"{TRIALS} trials inside the training part, 5 seeds on the test part" in said
+    return out
+
+
+def files(out: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(out)): path.read_bytes() for path in sorted(out.rglob("*.json"))}
+
+
+def test_a_killed_search_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) -> None:
+    out, half = tmp_path / "out", tmp_path / f"out/pca/{TASKS[0]}.json"
+    code = f"import sys; from neuco_core.cli import main; main(['geobench', 'tune', *{arguments(out)!r}])"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    while process.poll() is None and (not half.exists() or len(read_tuned(half).trials) < 3):
+        time.sleep(0.01)
+    assert process.poll() is None, process.communicate()[0]
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    left = files(out)
+    assert 0 < len(left) < len(files(whole))  # and the last one is not complete
+    assert len(read_tuned(half).trials) < TRIALS
+    run(*arguments(out))
+    assert files(out) == files(whole)
+    assert left[f"averaging/{TASKS[0]}.json"] == files(whole)[f"averaging/{TASKS[0]}.json"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "dask"])
+def test_an_engine_gives_the_same_numbers(whole: Path, tmp_path: Path, engine: str) -> None:
+    """Half of it is there already, as after a kill."""
+    (tmp_path / "averaging").mkdir()
+    names = {f"averaging/{TASKS[0]}.json": 3, f"averaging/{TASKS[1]}.json": TRIALS}
+    for name, trials in names.items():
+        values = json.loads((whole / name).read_text())
+        kept = {"trials": values["trials"][:trials], "repeats": values["repeats"][: trials // 3]}
+        (tmp_path / name).write_text(json.dumps({**values, **kept, **({"repeats": []} if trials < TRIALS else {})}))
+    tasks = ",".join(TASKS[:2])
+    given = ["--method", "averaging", "--task", tasks, "--trials", TRIALS, "--out", tmp_path, "--engine", engine]
+    run(*given)
+    expected = {name: data for name, data in files(whole).items() if name in names}
+    assert files(tmp_path) == expected
+
+
+def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) -> None:
+    class Engine:
+        name, progress = "made", None
+
+        def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+            first, second = (step for group in groups for step in group.steps)
+            yield first, failure("memory", "too large")
+            yield second, Work().do(second)
+
+    pairs = [(load_method("averaging"), load_task(task)) for task in TASKS[:2]]
+    plan = Plan(load_protocol("neuco-strict"), trials=1, repeats=2)
+    tuned = tune_on(Engine(), pairs, plan, tmp_path)
+    assert next(tuned).task == TASKS[1]
+    with pytest.raises(ScoreError, match=r"1 pair could not be tuned: averaging on olinda_elevation_mean.*too large"):
+        next(tuned)
+    assert list(files(tmp_path)) == [f"averaging/{TASKS[1]}.json"]
+
+
+def test_an_engine_takes_registered_methods_only(tmp_path: Path, parts: tuple[Embeddings, Labels]) -> None:
+    path = tmp_path / "mine.npz"
+    np.savez(path, ids=np.array(parts[0].ids), values=parts[0].values)
+    given = ["--method", path, "--task", TASKS[0], "--trials", 2, "--repeats", 2, "--out", tmp_path / "out"]
+    with pytest.raises(UsageError, match="registered methods only"):
+        run(*given, "--engine", "local")
+    assert "mine" in run(*given).output
+
+
+@pytest.fixture(scope="module")
+def parts() -> tuple[Embeddings, Labels]:
+    task = load_task(TASKS[0])
+    return MethodSource(load_method("averaging")).embeddings(task), task.labels()
+
+
+def tuned(parts: tuple[Embeddings, Labels], out: Path, **changes: Any) -> Tuned:
+    plan = Plan(load_protocol("neuco-strict"), **{"trials": 3, "repeats": 2, **changes})
+    return tune("averaging", load_task(TASKS[0]), *parts, plan, out=out / "x.json")
+
+
+def test_test_rows_have_no_say_in_the_search(parts: tuple[Embeddings, Labels], tmp_path: Path) -> None:
+    """Labels and embeddings of the test part are replaced by nonsense: every trial is the same, to the last bit."""
+    embeddings, labels = parts
+    plan = Plan(load_protocol("neuco-strict"))
+    test = divide(embeddings, labels, plan).test
+    assert 0.15 < len(test) / len(labels.ids) < 0.25
+    inside = np.array([name in test for name in labels.ids])
+    wrong = replace(labels, values=np.where(inside, -1000 * labels.values, labels.values), sha256="other")
+    rows = np.array([name in test for name in embeddings.ids])
+    values = np.where(rows[:, None], np.float32(1e4), embeddings.values)
+    before = tuned(parts, tmp_path / "a")
+    after = tuned((make_embeddings(embeddings.ids, values), wrong), tmp_path / "b")
+    assert before.trials == after.trials
+    assert before.repeats != after.repeats
+
+
+def test_a_planted_test_row_is_found_out(
+    parts: tuple[Embeddings, Labels], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def leaky(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
+        clean = divide(embeddings, labels, plan)
+        ids = (*clean.train, min(clean.test))
+        return replace(clean, searched=(study.rows_of(embeddings, ids), study.only(labels, ids)))
+
+    monkeypatch.setattr(module, "divide", leaky)
+    with pytest.raises(ScoreError, match="the search was given rows of the test part"):
+        tuned(parts, tmp_path)
+
+
+def test_parts_share_no_sample_and_no_group(parts: tuple[Embeddings, Labels]) -> None:
+    embeddings, labels = parts
+    names = np.array([str(i % 30) for i in range(len(labels.ids))])
+    grouped = replace(labels, groups=names, splitter="group")
+    found = divide(embeddings, grouped, Plan(load_protocol("neuco-strict")))
+    assert not set(found.train) & found.test
+    group = dict(zip(labels.ids, names, strict=True))
+    assert not {group[name] for name in found.train} & {group[name] for name in found.test}
+    assert found.searched[1].splitter == "group"
+    named = np.where(np.arange(len(labels.ids)) % 4 == 0, "test", "train")
+    fixed = divide(embeddings, replace(labels, split=named, splitter="fixed"), Plan(load_protocol("neuco-strict")))
+    assert fixed.test == {name for name, part in zip(labels.ids, named, strict=True) if part == "test"}
+    assert (fixed.searched[1].split, fixed.searched[1].splitter) == (None, "")
+
+
+def test_more_trials_go_on_and_repeat_anew(parts: tuple[Embeddings, Labels], tmp_path: Path) -> None:
+    few = tuned(parts, tmp_path)
+    more = tuned(parts, tmp_path, trials=5, repeats=3)
+    assert more.trials[:3] == few.trials
+    assert (len(more.trials), len(more.repeats)) == (5, 3)
+    assert tuned(parts, tmp_path, trials=5, repeats=3) == more
+    with pytest.raises(DataError, match="of other data, another protocol, seed"):
+        tuned(parts, tmp_path, seed=1)
+    (tmp_path / "x.json").write_text("{}")
+    with pytest.raises(DataError, match="not a file of `neuco geobench tune`"):
+        tuned(parts, tmp_path)
+
+
+def test_what_cannot_be_tuned() -> None:
+    with pytest.raises(UsageError, match="'ridge' has nothing to search"):
+        Plan(load_protocol("ridge"))
+    with pytest.raises(UsageError, match="at least 1 trial and 2 repeats"):
+        Plan(load_protocol("neuco-strict"), repeats=1)
+    rules = Plan(load_protocol("neuco-2025")).strict
+    assert (rules.select, rules.scale_on) == ("last", "train")
+
+
+def test_an_error_is_made_small(parts: tuple[Embeddings, Labels], tmp_path: Path) -> None:
+    task = replace(load_task(TASKS[0]), metric="mae")
+    plan = Plan(load_protocol("neuco-strict"), trials=3, repeats=2)
+    found = tune("averaging", task, *parts, plan, out=tmp_path / "x.json")
+    assert found.best.value == min(trial.value for trial in found.trials)
+
+
+def test_a_board_by_tags(whole: Path) -> None:
+    board = board_of(read_all_tuned(whole)).board()
+    assert set(board.ranks) == set(METHODS)
+    assert board.ranks["pca"] == 1
+    assert [column.label for column in board.columns][1] == "Overall"
+
+
+def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
+    def export(*words: object) -> Invoked:
+        given = ["export", "--tuned", whole, "--out", *words]
+        return CliRunner().invoke(geobench, list(map(str, given)), catch_exceptions=False)
+
+    assert "2 backbones, 3 datasets, 30 runs" in export(tmp_path / "own").output
+    # Our tasks are not GEO-Bench's; that is all that its own validator has to say.
+    assert [fault.rule for fault in validate(tmp_path / "own", official=True)] == ["coverage"]
+    with pytest.raises(UsageError, match="not tuned"):
+        export(tmp_path / "other", "--as", "digits=so2sat")
+    found = json.loads((tmp_path / "own/additional_info.json").read_text())
+    assert found["Number of HPO trials"] == str(TRIALS)
+    assert {entry["unique_backbone_key"] for entry in found["New model info"]} == set(METHODS)
+
+
+def test_tasks_that_are_geobench_datasets_pass_there(whole: Path, tmp_path: Path) -> None:
+    """As if the tasks were those of a capability: renamed, and one of them twice."""
+    copy = tmp_path / "tuned"
+    names = {"benv2": TASKS[2], "forestnet": TASKS[2], "so2sat": TASKS[2], "treesatai": TASKS[2]}
+    for method in METHODS:
+        for name, task in names.items():
+            values = json.loads((whole / method / f"{task}.json").read_text())
+            (copy / method).mkdir(parents=True, exist_ok=True)
+            (copy / method / f"{name}.json").write_text(json.dumps({**values, "task": name}))
+    given = ["export", "--tuned", str(copy), "--out", str(tmp_path / "out")]
+    CliRunner().invoke(geobench, given, catch_exceptions=False)
+    assert validate(tmp_path / "out") == []
+    assert validate(tmp_path / "out", official=True) == []
+
+
+def test_what_is_not_complete_is_not_exported(whole: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="nothing is tuned here"):
+        read_all_tuned(tmp_path)
+    (tmp_path / "pca").mkdir()
+    values = json.loads((whole / f"pca/{TASKS[0]}.json").read_text())
+    (tmp_path / f"pca/{TASKS[0]}.json").write_text(json.dumps({**values, "repeats": []}))
+    with pytest.raises(DataError, match="is not complete"):
+        read_all_tuned(tmp_path)

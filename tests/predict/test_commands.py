@@ -1,0 +1,143 @@
+"""``neuco predict`` at the command line, and its page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from neuco_core.cli import leaderboard_show
+from neuco_extensions.predict.command import COMMANDS
+from neuco_extensions.predict.command_suggest import _enough
+from tests import console
+from tests.command import neuco, neuco_here, python
+from tests.fetch.helpers import own_settings
+from tests.predict.test_fill import with_holes
+from tests.predict.test_predictor import made, written
+
+NUMBERS = ("predicted", "low", "high")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return written(tmp_path / "known.csv", made(10, 6))
+
+
+def test_predictions_are_those_that_are_missing(table: Path) -> None:
+    known = made(10, 6)
+    told = json.loads(neuco("predict", "fill", str(table), "--json").out)
+    assert told["known"] == known.known.sum()
+    assert len(told["cells"]) == (~known.known).sum()
+    assert all(cell["low"] <= cell["predicted"] <= cell["high"] for cell in told["cells"])
+    shown = neuco("predict", "fill", str(table), "--method", "m0").out
+    assert "no scores, and never ranked" in shown
+    assert "m1" not in shown
+
+
+def test_a_name_with_commas_is_one_name(tmp_path: Path) -> None:
+    known = made(8, 5)
+    named = replace(known, methods=("net, large", "--help", "<script>", *known.methods[3:]))
+    table = written(tmp_path / "named.csv", named)
+    for asked, names in (("net, large", {"net, large"}), ("--help", {"--help"}), ("m3,<script>", {"m3", "<script>"})):
+        told = neuco_here("predict", "fill", table, "--json", "--method", asked).json
+        assert {cell["method"] for cell in told["cells"]} == names
+    assert "no result of a method ''" in neuco_here("predict", "fill", table, "--method", "m3,").err
+
+
+def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain, turned = with_holes(), with_holes(turned=True)
+    lacking = plain.rows[0].method
+    told = []
+    for board in (plain, turned):
+        monkeypatch.setattr(leaderboard_show, "one_board", lambda *_, board=board: board)
+        (cell,) = neuco_here("predict", "fill", "made", "--method", lacking, "--json").json["cells"]
+        (one,) = neuco_here("predict", "suggest", "made", "--method", lacking, "--json").json
+        assert [cell[key] for key in ("task", *NUMBERS)] == [one[key] for key in ("task", *NUMBERS)]
+        told.append([cell[key] for key in NUMBERS])
+    (score, low, high), other = told
+    assert other == pytest.approx([-score, -high, -low])
+
+
+@pytest.mark.parametrize(
+    ("ranks", "number", "said"), [(2, 1, "1 more task is exp"), (3, 4, "Not even 4 more tasks are")]
+)
+def test_what_is_enough(ranks: int, number: int, said: str) -> None:
+    assert _enough(ranks, number, width=2).startswith(said)
+
+
+def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
+    method = next(
+        name for name, known in zip(made(10, 6).methods, made(10, 6).known, strict=True) if (~known).sum() > 1
+    )
+    found = json.loads(neuco("predict", "suggest", str(table), "--method", method, "--number", "9", "--json").out)
+    assert len(found) == (~made(10, 6).known[int(method[1:])]).sum()
+    assert all(one["after"] < one["before"] for one in found)
+
+
+def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
+    words = ("predict", "suggest", str(table), "--method", "mine", "--new", "--json")
+    found = json.loads(neuco(*words, "--width", "2").out)
+    assert [one["ranks_after"] <= 2 for one in found] == [False] * (len(found) - 1) + [True]
+    assert all(one["ranks_after"] <= one["ranks_before"] for one in found)
+    assert len(json.loads(neuco(*words, "--number", "4").out)) == 4
+
+
+def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
+    found = json.loads(neuco("predict", "suggest", str(table), "--number", "3", "--json").out)
+    known = made(10, 6)
+    assert len({(one["method"], one["task"]) for one in found}) == 3
+    assert not any(known.known[int(one["method"][1:]), int(one["task"][1:])] for one in found)
+    assert all(one["after"] <= one["before"] for one in found)
+
+
+def test_models_are_compared(tmp_path: Path) -> None:
+    table = written(tmp_path / "known.csv", made(6, 6, share=0.9))
+    words = ("predict", "evaluate", str(table), "--least", "2", "--models", "mean,neuco", "--json")
+    told = json.loads(neuco(*words, "--jobs", "2").out)
+    assert told == json.loads(neuco(*words, "--jobs", "1").out)
+    rows = told["models"]
+    assert [row["known"] for row in told["cold_start"]] == [0, 1, 2, 3] * 2
+    assert all(row["mse"].keys() >= {"mean", "factors", "l2-5", "neuco"} for row in told["cold_start"])
+    assert [(row["protocol"], row["model"]) for row in rows] == [
+        (protocol, name) for protocol in ("honest", "paper") for name in ("mean", "neuco")
+    ]
+    assert sum(row["worse"] is None for row in rows) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("predict", "nowhere.csv"), "nowhere.csv"),
+        (("predict", "nothing"), "nothing"),
+        (("predict", "mini", "--method", "pcaa"), "Did you mean pca?"),
+        (("suggest", "mini", "--method", "nobody"), "no result of a method 'nobody'"),
+        (("suggest", "mini", "--method", "nobody"), "suggest --new"),
+        (("suggest", "mini", "--method", "pca", "--new"), "method pca is there twice"),
+        (("suggest", "mini", "--width", "2"), "Add --method"),
+        (("evaluate", "mini", "--models", "l3"), "unknown predictor 'l3'"),
+    ],
+)
+def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
+    done = neuco("capabilities", *words)
+    assert done.code != 0
+    assert said in done.err
+
+
+def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:
+    names = "from neuco_extensions.predict import Plane, Predictor, Table, fit_plane, from_board, read_table"
+    light = "import sys, neuco_extensions.predict as c; print('numpy' in sys.modules, c.__all__)"
+    assert python("-c", names).code == 0
+    assert python("-c", light).out.startswith("False ['Plane', 'Predictor', 'Table', 'fit_plane'")
+    assert "has no attribute 'predictors'" in python("-c", "import neuco_extensions.predict as c; c.predictors").err
+
+
+def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (root / "docs/capabilities.md").read_text(encoding="utf-8")
+    run = [step.command for step in console.steps(text)]
+    assert [name for name in COMMANDS if not any(f"capabilities {name}" in line for line in run)] == []
+    own_settings(tmp_path, monkeypatch)
+    monkeypatch.setenv("PYTHONPATH", str(root))
+    failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home")}, {})
+    assert not failures, "\n\n".join(failures)

@@ -1,0 +1,197 @@
+"""Methods and tasks as points of a plane, with what is wrong about each; and the drawing of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import DataError
+from neuco_extensions.predict.labels import arrange
+from neuco_extensions.predict.map_svg import (
+    CARD,
+    COLOURS,
+    FONT,
+    INK,
+    NARROW,
+    SOFT,
+    WIDE,
+    Drawing,
+    short_names,
+    standalone,
+)
+from neuco_extensions.predict.plane import FAR, POOR, Plane, Point, fit_plane, grouped
+from neuco_extensions.predict.table import Table, gaps
+from tests.boards.site_source import IMAGE, MARKUP
+from tests.command import neuco_here as neuco
+from tests.predict.test_predictor import made, written
+
+HEIGHT = 12.0
+
+
+def two_families() -> Table:
+    """Six methods and six tasks: the first three tasks want the first half of the methods, the others the rest."""
+    order = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
+    values = np.stack([order + 0.01 * t for t in range(3)] + [order[::-1] + 0.01 * t for t in range(3)], axis=1)
+    return Table(tuple("abcdef"), tuple("uvwxyz"), values)
+
+
+def test_errors_are_what_the_distances_are_off() -> None:
+    table = made(10, 6)
+    plane = fit_plane(table)
+    ends = [np.array([(point.x, point.y) for point in side]) for side in (plane.methods, plane.tasks)]
+    off = np.hypot(*(ends[0][:, None] - ends[1]).transpose(2, 0, 1)) - gaps(table.values)
+    assert [p.error for p in plane.methods] == pytest.approx(np.sqrt(np.nanmean(off**2, 1)), abs=1e-3)
+    assert [p.error for p in plane.tasks] == pytest.approx(np.sqrt(np.nanmean(off**2, 0)), abs=1e-3)
+    wanted = np.sqrt(np.nansum(off**2) / np.nansum(gaps(table.values) ** 2))
+    assert plane.stress == pytest.approx(wanted, abs=1e-3)
+    assert [p.known for p in plane.methods] == table.known.sum(1).tolist()
+
+
+def test_units_of_tasks_do_not_matter_and_it_is_the_same_twice() -> None:
+    table = made(8, 5, share=1.0)
+    other = replace(table, values=7 * table.values - 100)
+    first, again, second = fit_plane(table), fit_plane(table), fit_plane(other)
+    assert first == again
+    assert [p.x for p in first.points] == pytest.approx([p.x for p in second.points], abs=0.02)
+
+
+def test_more_starts_fit_better() -> None:
+    table = made(25, 14)
+    assert fit_plane(table).stress < fit_plane(table, starts=1).stress
+
+
+def test_tasks_that_order_methods_alike_are_a_group() -> None:
+    plane = fit_plane(two_families())
+    assert [p.group for p in plane.tasks] == [1, 1, 1, 2, 2, 2]
+    assert plane.stress < POOR
+    assert grouped(np.random.default_rng(0).normal(size=(40, 2))) == [0] * 40
+
+
+def test_who_is_good_at_everything_is_central() -> None:
+    values = np.add.outer(np.arange(6.0), np.zeros(5)) + np.random.default_rng(0).normal(0, 0.2, (6, 5))
+    plane = fit_plane(Table(tuple("abcdef"), tuple("vwxyz"), values))
+    assert min(plane.methods, key=lambda point: point.reach).name == "f"
+    assert max(plane.methods, key=lambda point: point.reach).name == "a"
+
+
+def test_a_table_that_no_plane_holds_is_said_to_be_distorted() -> None:
+    noise = Table(
+        tuple(map(str, range(12))), tuple(f"t{i}" for i in range(12)), np.random.default_rng(0).normal(size=(12, 12))
+    )
+    plane = fit_plane(noise)
+    assert plane.distorted
+    assert plane.doubtful
+    first, second = plane.warnings("marked")
+    assert "distances are distorted" in first
+    assert f"{len(plane.doubtful)} of 24 points, marked" in second
+    assert all(p.error > FAR or p.moves > FAR for p in plane.doubtful)
+
+
+def test_who_has_too_few_results_is_left_out_and_small_tables_are_refused() -> None:
+    values = made(8, 6, share=1.0).values
+    values[0, 2:] = np.nan
+    table = replace(made(8, 6), values=values)
+    assert "m0" not in [p.name for p in fit_plane(table).methods]
+    with pytest.raises(DataError, match="too small for a map"):
+        fit_plane(made(4, 6, share=1.0))
+
+
+def test_equal_scores_and_huge_tables_are_defined() -> None:
+    plane = fit_plane(Table(tuple("abcdef"), tuple("vwxyz"), np.ones((6, 5))))
+    assert plane.stress == pytest.approx(0, abs=1e-3)
+    assert Drawing(plane, {}).svg().count("<text") > 5
+    methods, tasks = (tuple(f"{letter}{i}" for i in range(size)) for letter, size in (("m", 10_000), ("t", 200)))
+    with pytest.raises(DataError, match="too large for a map; expected at most 1000 methods and tasks"):
+        fit_plane(Table(methods, tasks, np.ones((10_000, 200))))
+
+
+@pytest.mark.parametrize("count", [5, 40, 150])
+def test_names_lie_over_nothing(count: int) -> None:
+    random = np.random.default_rng(count)
+    points = random.normal(0, 1, (count, 2)) * [150, 90] + [500, 300]
+    widths = random.uniform(20, 160, count).tolist()
+    labels = arrange(points, widths, HEIGHT, (1000.0, 600.0), np.array([[0.0, 560.0, 1000.0, 600.0]]))
+    boxes = [(x.x, x.y - 6, x.x + w, x.y + 6) for x, w in zip(labels, widths, strict=True) if x]
+    assert len(boxes) == count if count < 50 else len(boxes) > 40
+    for place, box in enumerate(boxes):
+        assert box[0] >= 0
+        assert box[2] <= 1000
+        assert box[1] >= 0
+        assert box[3] <= 560
+        for other in boxes[place + 1 :]:
+            assert box[2] <= other[0] or other[2] <= box[0] or box[3] <= other[1] or other[3] <= box[1]
+        assert not ((points > [box[0], box[1]]) & (points < [box[2], box[3]])).all(1).any()
+
+
+def test_names_are_as_short_as_they_can_be_and_still_differ() -> None:
+    def named(titles: dict[str, str]) -> list[str]:
+        points = [Point(name, 0, 0, 0, 0, 0, 3) for name in titles]
+        return short_names(points, titles, 12)
+
+    assert named({"a": "Clay · 1", "b": "DOFA · 1", "c": "DOFA · 2"}) == ["Clay", "DOFA · 1", "DOFA · 2"]
+    assert named({"mini_a": "mini_a", "mini_b": "mini_b"}) == ["a", "b"]
+    assert named({"pre": "A very long title, pre", "post": "A very long title, post"}) == ["pre", "post"]
+
+
+@pytest.mark.parametrize("width", [WIDE, NARROW])
+def test_a_drawing_is_whole_and_names_cannot_do_anything(width: float) -> None:
+    table = replace(made(8, 5, share=1.0), methods=(IMAGE, MARKUP, *"cdefgh"))
+    plane = fit_plane(table)
+    drawn = ElementTree.fromstring(standalone(Drawing(plane, {}, width)))
+    space = "{http://www.w3.org/2000/svg}"
+    marks = [part for part in drawn.iter() if "mark" in part.get("class", "").split()]
+    assert len(marks) == 13 + 2  # and two in the legend
+    assert any((part.text or "").startswith(IMAGE) for part in drawn.iter(f"{space}title"))
+    assert {part.tag.removeprefix(space) for part in drawn.iter()} == {
+        *("svg", "style", "title", "rect", "circle", "path", "line", "text")
+    } - ({"line"} if not drawn.findall(f".//{space}line") else set())
+    assert "http" not in standalone(Drawing(plane, {}, width)).replace("http://www.w3.org/2000/svg", "").replace(
+        IMAGE, ""
+    ).replace("&lt;", "")
+
+
+def test_colours_are_those_of_the_site(root: Path) -> None:
+    sheet = (root / "neuco_core/boards/views/site/assets/style.css").read_text(encoding="utf-8")
+    wanted = {"ink": INK, "soft": SOFT, "card": CARD, "c0": COLOURS["method"], "c1": COLOURS["task"]}
+    assert [name for name, colour in wanted.items() if f"--{name}: light-dark({colour}," not in sheet] == []
+
+
+def test_map_at_the_command_line(tmp_path: Path) -> None:
+    picture, numbers = tmp_path / "map.svg", tmp_path / "map.json"
+    table, small = written(tmp_path / "known.csv", made(10, 6)), written(tmp_path / "small.csv", made(4, 6))
+    shown = neuco("predict", "map", table, "--out", picture)
+    assert shown.code == 0
+    assert f"Stress {fit_plane(made(10, 6)).stress:.3f}" in shown.out
+    assert ElementTree.parse(picture).getroot().get("class") == "map"
+    before = picture.read_bytes()
+    assert neuco("predict", "map", table, "--out", picture).code == 0
+    assert picture.read_bytes() == before
+    told = neuco("predict", "map", table, "--out", numbers, "--json").json
+    assert told == json.loads(numbers.read_text())
+    assert len(told["methods"]) == 10
+    refused = neuco("predict", "map", table, "--out", tmp_path / "map.png")
+    assert refused.code == 2
+    assert ".svg or .json" in refused.err
+    assert "too small for a map" in neuco("predict", "map", small).err
+
+
+def test_a_plane_is_plain_json() -> None:
+    plane = Plane((Point("a", 0.0, 0.0, 0.1, 0.0, 0.5, 3),), (), 0.1, 1)
+    assert json.loads(json.dumps(plane.to_json()))["methods"][0]["name"] == "a"
+
+
+def test_names_of_wide_letters_have_room() -> None:
+    """Letters of East Asian scripts are as wide as they are high; not every machine has a font to see it."""
+    known, letters = made(20, 10, seed=3), "地球観測基盤モデル"
+    named = replace(known, methods=tuple(f"{letters}{place:02}" for place in range(20)))
+    drawing = Drawing(fit_plane(named), {}, NARROW)
+    left, middle = np.array([(label.x, label.y) for label in drawing.labels[:20] if label]).T
+    beside = np.abs(left[:, None] - left) < FONT * len(letters)
+    level = np.abs(middle[:, None] - middle) < HEIGHT
+    assert len(left) > 10
+    assert (beside & level).sum() == len(left)  # each with itself alone

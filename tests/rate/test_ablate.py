@@ -1,0 +1,162 @@
+"""Fewer dimensions, fewer bits, and the picture of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from neuco_core.errors import UsageError
+from neuco_extensions.rate.ablate import Reducer, Variant, plan
+from tests.command import neuco_here as neuco
+
+FAST = ("--k", 2, "--epochs", 2)
+
+
+@pytest.fixture
+def block() -> np.ndarray:
+    random = np.random.default_rng(3)
+    return (random.standard_normal((300, 20)) @ random.standard_normal((20, 20)) + 5).astype(np.float32)
+
+
+def test_truncation_keeps_the_first(block: np.ndarray) -> None:
+    assert np.array_equal(Reducer(block)("truncate", 7), block[:, :7])
+
+
+def test_principal_components_are_those_of_scikit_learn(block: np.ndarray) -> None:
+    from sklearn.decomposition import PCA
+
+    ours = Reducer(block)("pca", 5)
+    theirs = PCA(5, svd_solver="full").fit_transform(block.astype(np.float64))
+    assert np.abs(ours) == pytest.approx(np.abs(theirs), abs=1e-3)
+
+
+def test_random_projections_keep_distances_on_average(block: np.ndarray) -> None:
+    squares = [(Reducer(block, seed)("random", 10) ** 2).sum() for seed in range(60)]
+    assert np.mean(squares) == pytest.approx((block.astype(np.float64) ** 2).sum(), rel=0.2)
+    assert np.array_equal(Reducer(block, 1)("random", 4), Reducer(block, 1)("random", 4))
+    assert not np.array_equal(Reducer(block, 1)("random", 4), Reducer(block, 2)("random", 4))
+
+
+def test_two_axes_or_a_grid() -> None:
+    axes, _ = plan(64, 500, dims=(16, 64), reductions=("truncate", "pca"), rates=("float32", "int8"))
+    assert axes == [
+        Variant("none", 64, "float32"),
+        Variant("none", 64, "int8"),
+        Variant("truncate", 16, "float32"),
+        Variant("pca", 16, "float32"),
+        Variant("pca", 64, "float32"),
+    ]
+    grid, _ = plan(64, 500, dims=(16, 64), reductions=("truncate", "pca"), rates=("float32", "int8"), grid=True)
+    assert len(grid) == 2 + 2 * 3
+
+
+def test_what_does_not_fit_is_told() -> None:
+    found, left_out = plan(64, 20, dims=(32, 128), reductions=("pca",), rates=("float32",))
+    assert found == [Variant("none", 64, "float32")]
+    assert left_out == ["128 dimensions: the embedding has 64", "pca to 32 dimensions: there are 20 samples"]
+
+
+@pytest.mark.parametrize(("dims", "reductions"), [((0,), ("pca",)), ((4,), ("umap",))])
+def test_what_cannot_be(dims: tuple[int, ...], reductions: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError):
+        plan(64, 500, dims=dims, reductions=reductions, rates=("float32",))
+
+
+def test_the_command(case: Path, parity_tasks: Path, tmp_path: Path) -> None:
+    args = ("rate", "ablate", "--embeddings", case / "embeddings.csv", "--dataset", "parity", "--dims", "4,16", *FAST)
+    ran = neuco(*args, "--plot", tmp_path / "a.png", "--json")
+    assert ran.code == 0, ran.err
+    points = {(p["reduction"], p["dim"], p["rate"]): p for p in ran.json["points"]}
+    assert len(points) == 1 + 7 + 6
+    whole = points["none", 48, "float32"]
+    assert whole["bits_per_sample"] == 48 * 32
+    assert points["pca", 4, "float32"]["bits_per_sample"] == 4 * 32
+    assert set(whole["tasks"]) == {"parity_alpha", "parity_beta", "parity_delta", "parity_gamma"}
+    assert "parity_unpinned: labels not verified yet" in ran.json["left_out"][0]
+    alone = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_delta", *FAST, "--json")
+    assert whole["tasks"]["parity_delta"]["q"] == alone.json["cells"][0]["record"]["q"]
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    again = neuco(*args, "--plot", tmp_path / "b.png", "--json", "--threads", 1)
+    assert again.out == ran.out
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_the_table(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    args = ("--task", "parity_delta", "--dims", "8", "--reduce", "pca", "--rates", "binary,entropy=0.5", *FAST)
+    ran = neuco("rate", "ablate", "--embeddings", case / "embeddings.csv", *args, "--plot", tmp_path / "a.svg")
+    assert ran.code == 0, ran.err
+    rows = [line.split()[:3] for line in ran.out.splitlines()[2:-1]]
+    assert rows == [
+        ["none", "48", "float32"],
+        ["none", "48", "binary"],
+        ["none", "48", "entropy=0.5"],
+        ["pca", "8", "float32"],
+    ]
+    assert "<svg" in (tmp_path / "a.svg").read_text()
+    for name in ("b.svg", "c.pdf"):
+        assert (
+            neuco("rate", "ablate", "--embeddings", case / "embeddings.csv", *args, "--plot", tmp_path / name).code == 0
+        )
+    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
+    assert (tmp_path / "c.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_fewer_labels() -> None:
+    args = ("rate", "ablate", "--method", "band_statistics", "--task", "olinda_elevation_mean", "--k", 5)
+    ran = neuco(*args, "--label-shares", "1%,10%,100%", "--json")
+    assert ran.code == 0, ran.err
+    points = {point["label_share"]: point["tasks"]["olinda_elevation_mean"]["mean"] for point in ran.json["points"]}
+    assert list(points) == [1.0, 0.1, 0.01]
+    assert points[0.01] < points[0.1] < points[1.0]
+    whole = neuco("score", "--method", "band_statistics", "--task", "olinda_elevation_mean", "--k", 5, "--json")
+    assert points[1.0] == whole.json["cells"][0]["record"]["mean"]
+    table = neuco(*args, "--label-shares", "0.1")
+    assert [line.split()[4] for line in table.out.splitlines()[2:4]] == ["100", "10"]
+    few = neuco(*args, "--label-shares", "0.1%")
+    assert few.code == 1
+    assert "olinda_elevation_mean: too few labels to learn from; expected 10, got 2 of 1664" in few.out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--label-shares", "half"), "not a list of shares"),
+        (("--label-shares", "150%"), "bad share of the labels; expected above 0 and at most 1"),
+        (("--label-shares", "10%", "--plot", "x.png"), "the plot is of bits, not of labels"),
+    ],
+)
+def test_shares_that_cannot_be(options: tuple[str, ...], words: str) -> None:
+    ran = neuco("rate", "ablate", "--method", "averaging", "--task", "olinda_elevation_mean", *options)
+    assert (ran.code, words in ran.err) == (2, True), ran.err
+
+
+def test_a_variant_that_cannot_be_coded_is_told(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
+    lines = (case / "embeddings.csv").read_text().splitlines()
+    big = [",".join([cells[0], *(f"{value}e6" for value in cells[1:])]) for cells in (x.split(",") for x in lines[1:])]
+    (tmp_path / "big.csv").write_text("\n".join([lines[0], *big]) + "\n")
+    args = ("--task", "parity_beta", "--dims", "8", "--reduce", "pca", "--rates", "float16,int8", *FAST)
+    ran = neuco("rate", "ablate", "--embeddings", tmp_path / "big.csv", *args)
+    assert ran.code == 1
+    assert "failed none 48 float16: values too large for float16" in ran.out
+    assert [line.split()[2] for line in ran.out.splitlines()[2:5]] == ["float32", "int8", "float32"]
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "word"),
+    [
+        ((), 2, "--method"),
+        (("--method", "pca", "--dims", "a,b"), 2, "whole numbers"),
+        (("--method", "pca", "--rates", "int4"), 2, "no such rate"),
+        (("--method", "pca", "--reduce", "umap", "--dataset", "olinda"), 2, "no such reduction"),
+        (("--method", "pca", "--plot", "a.gif"), 2, "figure format"),
+        (("--method", "pca", "--task", "biomass_mean"), 1, "unpinned"),
+        (("--method", "pca", "--kind", "classification"), 2, "several datasets"),
+    ],
+)
+def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:
+    ran = neuco("rate", "ablate", *args, "--k", 1, "--epochs", 1)
+    assert ran.code == code
+    assert word in ran.err
+    assert "Traceback" not in ran.err

@@ -1,0 +1,98 @@
+"""Curves beside a board: kept by a command, shown only while they are about the scores of the board."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from neuco_core.boards.cells import from_records
+from neuco_core.boards.current import current
+from neuco_core.boards.views.site.board_page import board_page
+from neuco_core.boards.views.site.source import _ablations
+from neuco_core.errors import DataError
+from neuco_core.plugins.catalog import load_suite
+from neuco_extensions.rate.stored import Ablation, AblationPoint, read_ablations, write_ablation
+from tests.boards.site_source import IMAGE, made_source
+from tests.command import neuco_here as neuco
+
+
+def curves(source: object, method: str) -> Ablation:
+    cells = source.cells  # type: ignore[attr-defined]
+    q = {task.id: cells.cell(method, task.id).q for task in cells.tasks}
+    small = {task: value / 2 for task, value in q.items()}
+    points = (
+        AblationPoint("none", 64, "float32", 2048.0, q),
+        AblationPoint("none", 64, "binary", 80.0, small),
+        AblationPoint("pca", 16, "float32", 512.0, small),
+        AblationPoint("pca", 4, "float32", 128.0, small),
+    )
+    own = {"suite": "made", "method": method, "version": 1, "protocol": "ridge", "projection_seed": 0}
+    return Ablation(schema=1, points=points, **own)  # type: ignore[arg-type]
+
+
+def test_what_is_kept_in_the_registry_is_about_its_boards(root: Path) -> None:
+    now = current(root / "registry")
+    for folder in (root / "registry/ablations").iterdir():
+        suite = load_suite(folder.name)
+        kept = read_ablations(root / "registry", suite.id)
+        assert kept
+        assert _ablations(root / "registry", suite, from_records(now.records, suite, now.why_stale)) == kept
+
+
+def test_the_command_keeps_what_the_board_shows(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now, suite = current(root / "registry"), load_suite("olinda")
+    cells = from_records(now.records, suite, now.why_stale)
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
+    (tmp_path / "suites").mkdir()
+    (tmp_path / "suites/olinda.toml").write_bytes((root / "registry/suites/olinda.toml").read_bytes())
+    fast = ("--dims", 4, "--reduce", "truncate", "--rates", "binary")
+    ran = neuco("rate", "ablate", "--method", "averaging", "--suite", "olinda", *fast, "--keep")
+    assert ran.code == 0, ran.err
+    own = read_ablations(tmp_path, "olinda")["averaging"]
+    assert [(p.reduction, p.dim, p.rate) for p in own.points] == [
+        ("none", own.points[0].dim, "float32"),
+        ("none", own.points[0].dim, "binary"),
+        ("truncate", 4, "float32"),
+    ]
+    assert own.holds(cells)
+    assert not structs.replace(own, version=own.version + 1).holds(cells)
+    assert not structs.replace(own, points=own.points[1:]).holds(cells)
+    other = structs.replace(own.points[0], q={**own.points[0].q, "olinda_sea_level": 36.0})
+    assert not structs.replace(own, points=(other, *own.points[1:])).holds(cells)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--method", "averaging", "--dataset", "olinda"), "--keep is for a board"),
+        (("--method", "averaging", "--suite", "olinda", "--grid"), "--keep is for a board"),
+        (("--method", "averaging", "--suite", "olinda", "--task", "olinda_sea_level"), "all 3 tasks under ridge"),
+        (("--method", "averaging", "--suite", "olinda", "--k", "5"), "got 3 tasks under ridge+k=5"),
+    ],
+)
+def test_what_cannot_be_kept(options: tuple[str, ...], words: str) -> None:
+    ran = neuco("rate", "ablate", *options, "--keep")
+    assert (ran.code, words in ran.err) == (2, True), ran.err
+
+
+def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
+    source = made_source()
+    both = {name: curves(source, name) for name in ("m000", "m003")}
+    page = board_page(replace(source, ablations=both))
+    assert page.count('class="ablation"') == 2
+    assert "pca 16, float32: 512 bits, mean Q" in page
+    assert IMAGE not in page
+    assert 'class="ablation"' not in board_page(source)
+
+
+def test_files_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:
+    own = curves(made_source(), "m001")
+    path = write_ablation(tmp_path, own)
+    assert read_ablations(tmp_path, "made") == {"m001": own}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "more": 1}))
+    with pytest.raises(DataError, match="not an ablation"):
+        read_ablations(tmp_path, "made")
