@@ -11,7 +11,7 @@ MODELS ?= .venv-models
 PANDAS2 := .venv-pandas2
 
 .DEFAULT_GOAL := help
-.PHONY: help score test test-models test-pandas2 test-axe lint format docs clean
+.PHONY: help score test test-all test-models test-pandas2 test-axe lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -22,8 +22,13 @@ score: $(COMPILED)  ## score a method on the embedded tasks, offline (METHOD=ave
 
 # Files in their order: by default those with few tests come last, and some of these take minutes on one core. Three at
 # a time even on two cores: a third of the time tests wait for servers, browsers and sandboxes.
-test: $(COMPILED) .venv/parts  ## run all tests (ARGS="-k sandbox" for some)
-	@$(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
+PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile --no-loadscope-reorder --durations=25
+
+test: $(COMPILED) .venv/parts  ## run the quick and sufficient tests (ARGS="-k sandbox" for some)
+	@$(PYTEST) -m "not slow" $(ARGS)
+
+test-all: $(COMPILED) .venv/parts  ## run all tests, the slow ones as well
+	@$(PYTEST) $(ARGS)
 
 test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
 	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)

@@ -15,10 +15,11 @@ from neuco_core.boards.model import Board, BoardSuite, Ranked, number, rounded
 from neuco_core.errors import DataError, NeucoError, PluginError, UsageError
 from neuco_core.jsonio import digest
 from neuco_core.plugins.catalog import load_board
+from neuco_core.specs import resolve
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
-    from neuco_core.specs import BoardKind, Suite, resolve
+    from neuco_core.specs import BoardKind, Suite
 
 
 LARGEST = 250_000  # cells of a board, methods × tasks: its file would come near the 64 MB that are read

@@ -15,10 +15,10 @@ import numpy as np
 
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.jsonio import read_strictly
-from neuco_core.paths import PACKAGE, layers, registry_dir
+from neuco_core.paths import layers, registry_dir
 
 GEOBENCH = "geobench-2-v1"
-SHIPPED = PACKAGE / "geobench" / "normalisers"
+SHIPPED = Path(__file__).with_name("normalisers")
 LARGEST = 1_000_000
 Ends = Annotated[tuple[float, float], msgspec.Meta(description="what becomes 0 and what becomes 1")]
 
