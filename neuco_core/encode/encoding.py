@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.damage import readable
 from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.encoder import blame, check_output, one_thread, ready
