@@ -126,7 +126,7 @@ class Work:
 
             path = fetch(Remote(Path(step.file).as_uri(), step.sha256))
             dim = load_protocol(step.protocol).embedding_dim
-            return read_embeddings(path, strict=step.strict, dim=dim, keep=not step.fresh)
+            return read_embeddings(path, strict=step.strict, dim=dim)
         from neuco_core.encode.run import method_embeddings
 
         shared = Path(step.shared) if step.shared and Path(step.shared).is_dir() else None
