@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.cache import EncodeCache, open_cache
 from neuco_core.encode.encoder import chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
