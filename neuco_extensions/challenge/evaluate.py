@@ -18,10 +18,11 @@ from neuco_core.errors import DataError, NeucoError, ScoreError
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Record
-from neuco_core.runs.files import EmbeddingsFile
+from neuco_core.runs.messages import Scored
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
-from neuco_core.runs.work import environment, score_values
+from neuco_core.runs.sources import EmbeddingsFile
+from neuco_core.runs.worker_steps import environment
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
@@ -125,9 +126,7 @@ def evaluate(
         undefined += failed_probes(found)
         own = Method(id=name, files={task.dataset: remote})
         cell = PlannedCell(own, task, "new", "", identity.inputs(own, task), file=file)
-        contents = {"labels": labels.sha256, "embeddings": used.sha256, "dim": embeddings.dim}
-        result = {"status": "ok", **contents, **score_values(found), "provenance": environment()}
-        records.append(make_record(cell, result, "challenge"))
+        records.append(make_record(cell, Scored.of(found, used, labels, environment()), "challenge"))
     allowed = challenge.phase(phase.phase).failed_probes
     if undefined > allowed:
         return Evaluation(Outcome("failed", detail=f"{undefined} probes failed, {allowed} are tolerated"))
