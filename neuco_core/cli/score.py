@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from neuco_core.runs.messages import Step, StepLimits
     from neuco_core.runs.plan import Plan
     from neuco_core.runs.preview import Preview
-    from neuco_core.runs.run import CellOutcome
+    from neuco_core.runs.run import PlannedOutcome
     from neuco_core.runs.sources import EmbeddingsFile
     from neuco_core.specs import Task
 
@@ -217,7 +217,7 @@ def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsF
     from neuco_core.runs.sources import free_names, open_file
 
     names = free_names(given["files"], given["name"] or "")
-    options = {"strict": given["strict"], "shared": shared, "keep": not given["fresh"]}
+    options = {"strict": given["strict"], "shared": shared}
     opened = [open_file(path, tasks, name=name, **options) for path, name in names.items()]
     for file in opened:
         tell_columns(file)
@@ -274,7 +274,7 @@ def _again(*more: str) -> str:
     return shlex.join(["neuco", *words, *more])
 
 
-def _end(results: Sequence[CellOutcome], given: Given) -> None:
+def _end(results: Sequence[PlannedOutcome], given: Given) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
     from neuco_core.errors import ScoreError
     from neuco_core.runs.run import verdict

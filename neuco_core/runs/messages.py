@@ -22,7 +22,6 @@ worker is idle, and yields None while there is nothing to do.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -30,7 +29,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import msgspec
 
 if TYPE_CHECKING:
-    from neuco_core.scoring.scorer import Score
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 
@@ -156,26 +154,6 @@ class Scored(msgspec.Struct, frozen=True, tag=True):
     samples: dict[str, int] = {}
     splits: dict[str, int] = {}
     provenance: dict[str, Any] = {}
-
-    @classmethod
-    def of(
-        cls, score: Score, embeddings: Embeddings, labels: Labels, provenance: dict[str, Any] | None = None
-    ) -> Scored:
-        """The part of a score that is kept in a record."""
-        return cls(
-            labels.sha256,
-            embeddings.sha256,
-            embeddings.dim,
-            _finite(score.per_split),
-            {name: _finite(values) for name, values in score.metrics.items() if name != score.metric},
-            {name: int(count) for name, count in score.samples.items()},
-            {name: int(count) for name, count in score.splits.items()},
-            provenance or {},
-        )
-
-
-def _finite(values: Any) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]
 
 
 class Encoded(msgspec.Struct, frozen=True, tag=True):

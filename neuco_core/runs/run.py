@@ -240,7 +240,7 @@ def _origin(spec: Spec) -> str:
 
 
 @dataclass(frozen=True)
-class CellOutcome:
+class PlannedOutcome:
     """A planned cell and its record: just made, or read from the registry. There is none for what was not run."""
 
     cell: PlannedCell
@@ -268,7 +268,7 @@ class CellOutcome:
         }
 
 
-def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[CellOutcome]:
+def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[PlannedOutcome]:
     """Every cell of a plan, in its order. A record that is served from the registry is read strictly."""
     new = {record.key: record for record in made}
     found = []
@@ -278,7 +278,7 @@ def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[CellOut
         if record is None and cell.state in ("cached", "failed"):
             path = find_record(registry, *key)
             record = read_record(path) if path else None
-        found.append(CellOutcome(cell, record))
+        found.append(PlannedOutcome(cell, record))
     return found
 
 
@@ -299,7 +299,7 @@ def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
     }
 
 
-def verdict(results: Sequence[CellOutcome], asked: Collection[str] = ()) -> str:
+def verdict(results: Sequence[PlannedOutcome], asked: Collection[str] = ()) -> str:
     """Why the whole is a failure, or "": a task asked for by its id that has no score, or no score at all."""
     scored = {outcome.cell.task.label for outcome in results if outcome.status == "ok"}
     tasks = {outcome.cell.task.label: outcome.cell.task.id for outcome in results}

@@ -105,7 +105,7 @@ class FileSource:
 
     def read(self) -> Embeddings:
         if self._embeddings is None:
-            self._embeddings = read_embeddings(self.path, keep=True, strict=self._strict)
+            self._embeddings = read_embeddings(self.path, strict=self._strict)
             self._ids = frozenset(self._embeddings.ids)
         return self._embeddings
 
@@ -162,16 +162,14 @@ def open_file(
     strict: bool = False,
     shared: str = "",
     several: bool = False,
-    keep: bool = True,
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
     Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
-    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them. Without
-    ``keep`` no binary copy of it is used.
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
     """
     path = as_file(path)
-    embeddings = read_embeddings(path, strict=strict, keep=keep)
+    embeddings = read_embeddings(path, strict=strict)
     ids = frozenset(embeddings.ids)
     labelled: dict[str, frozenset[str]] = {}  # by task
     samples: dict[str, set[str]] = {}  # by dataset

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import platform
 import sys
 import time
-import traceback
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec import convert
 from msgspec.structs import replace
 
 from neuco_core import __version__
@@ -21,12 +20,12 @@ from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Clock, Encoding
 from neuco_core.encode.run import method_embeddings
 from neuco_core.env import show_in_debug
-from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch
 from neuco_core.paths import PACKAGE
 from neuco_core.plugins.catalog import load_dataset, load_method, load_task
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.runs.messages import (
     Call,
     CallContext,
@@ -44,7 +43,7 @@ from neuco_core.runs.messages import (
     Step,
 )
 from neuco_core.runs.sources import shared_labels
-from neuco_core.scoring.scorer import score
+from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
 from neuco_core.specs import Remote, exact, resolve
 from neuco_core.tables.embeddings import Embeddings, content_hash, read_embeddings
 from neuco_core.tables.labels import Labels
@@ -52,8 +51,6 @@ from neuco_core.text import one_line
 
 PACKAGES = {"numba": "numba", "numpy": "numpy", "pandas": "pandas", "scikit-learn": "sklearn", "torch": "torch"}
 TELL_SECONDS = 0.2
-DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO))
-DENIED = frozenset((errno.EACCES, errno.EPERM))
 
 
 class WorkerSteps:
@@ -82,7 +79,7 @@ class WorkerSteps:
                 result = self._call(step)
         except Exception as error:
             show_in_debug(error)
-            result = explain_error(error)
+            result = result_of(outcome_of(error))
         except SystemExit as error:
             result = Failed("method", f"the code called exit({error.code!r})")
         threads = step.embed.threads if isinstance(step, ScoreCell) else getattr(step, "threads", 1)
@@ -97,19 +94,16 @@ class WorkerSteps:
             cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
         return Embedded(embeddings.dim, {**cost, **clock.made_with})
 
-    def _score(self, step: ScoreCell) -> Scored:
-        task = load_task(exact(step.task))
-        labels = self._task_labels(step.task, step.embed.shared)
-        embeddings = self._load(step.embed)
-        found = score(
-            embeddings,
-            labels,
+    def _score(self, step: ScoreCell) -> Scored | Failed | Skipped:
+        outcome = score_cell(
+            lambda: self._load(step.embed),
+            lambda: self._task_labels(step.task, step.embed.shared),
             step.protocol,
-            metric=task.metric,
+            metric=load_task(exact(step.task)).metric,
             threads=step.embed.threads,
             progress=self._progress if self._tell_share else None,
         )
-        return Scored.of(found, embeddings, labels)
+        return result_of(outcome)
 
     def _encode(self, step: EncodeShard) -> Encoded:
         """An encoder that is ready stays so for the next shard."""
@@ -161,7 +155,7 @@ class WorkerSteps:
     def _make(self, embed: Embed, clock: Clock | None) -> Embeddings:
         if embed.file:
             path = fetch(Remote(Path(embed.file).as_uri(), embed.sha256))
-            return read_embeddings(path, strict=embed.strict, dim=embed.dim, keep=not embed.fresh)
+            return read_embeddings(path, strict=embed.strict, dim=embed.dim)
         shared = Path(embed.shared) if embed.shared and Path(embed.shared).is_dir() else None
         method = load_method(exact(embed.method))
         return method_embeddings(
@@ -185,33 +179,13 @@ class WorkerSteps:
             self._tell_share(done / total)
 
 
-def explain_error(error: Exception) -> Failed | Skipped:
-    """What an error means for a cell: a failure of a kind, or that it cannot be scored here."""
-    if _is_machines(error):
-        return Skipped(_clean(f"this machine cannot: {error}"), machine=True)
-    if isinstance(error, UnpinnedError | OfflineError):
-        return Skipped(_clean(str(error)))
-    if isinstance(error, MemoryError):
-        return Failed("memory", "not enough memory")
-    if isinstance(error, DependencyError | ModuleNotFoundError):
-        return Failed("dependency", _clean(str(error)))
-    if isinstance(error, NeucoError):
-        return Failed("method" if isinstance(error, PluginError) else "data", _clean(str(error)))
-    last = traceback.extract_tb(error.__traceback__)[-1]
-    return Failed("method", _clean(f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"))
-
-
-def _is_machines(error: BaseException | None) -> bool:
-    """Whether a disk that is full or cannot be written is behind an error, whoever met it.
-
-    A file that may not be used is the machine's fault if neuco wanted it; a plugin may have asked for anything.
-    """
-    errors = DISK | DENIED if isinstance(error, DataError) else DISK
-    while error is not None:
-        if isinstance(error, OSError) and error.errno in errors:
-            return True
-        error = error.__cause__
-    return False
+def result_of(outcome: CellOutcome) -> Scored | Failed | Skipped:
+    """What became of a cell, as a message; reasons name no folder of this machine."""
+    if outcome.status == "failed":
+        return Failed(outcome.failure, _clean(outcome.reason))
+    if outcome.score is None:
+        return Skipped(_clean(outcome.reason), outcome.machine)
+    return convert(outcome.record_fields(), Scored)
 
 
 def _clean(text: str) -> str:

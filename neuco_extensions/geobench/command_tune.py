@@ -61,10 +61,9 @@ def tune(
     same numbers. The search never gets a row of the test part. On an engine a method on a task is one step, which is
     kept when it ends. `neuco geobench export --tuned` writes a submission.
     """
-    from neuco_core.runs.engine import open_engine
-
     from neuco_core.errors import ScoreError, UsageError
     from neuco_core.plugins.catalog import load_protocol
+    from neuco_core.runs.engine import open_engine
     from neuco_core.runs.sources import MethodSource, open_source
     from neuco_core.scoring.search import Plan
     from neuco_core.studies.inputs import gather, grouped

@@ -233,6 +233,7 @@ def test_an_engine_without_an_address_is_refused(place: str) -> None:
 
 def test_a_step_under_which_two_workers_died_has_the_next_one_for_itself() -> None:
     """Its neighbour on the same dask worker would die with it; others go on meanwhile."""
+
     def cell(method: str, task: str = "t") -> ScoreCell:
         return ScoreCell(Embed(method, "d"), task, "p")
 

@@ -34,7 +34,8 @@ from neuco_core.runs.messages import Failed
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import make_record
 from neuco_core.runs.verify import Verified
-from neuco_core.runs.worker_steps import explain_error
+from neuco_core.runs.worker_steps import result_of
+from neuco_core.scoring.cell import outcome_of
 from tests.records.examples import scored, unscored
 
 HUGE = "1" + "0" * 400
@@ -263,8 +264,8 @@ def test_nothing_that_steers_a_terminal_is_printed(tmp_path: Path, monkeypatch: 
 def test_reasons_of_failures_are_recorded_without_what_steers_a_terminal(tmp_path: Path) -> None:
     cell = make_plan([load_method("random")], [load_task("digits_class")], load_protocol("neuco-2025"), tmp_path)
     results = (
-        explain_error(DataError(STEERS)),
-        explain_error(ModuleNotFoundError(STEERS)),
+        result_of(outcome_of(DataError(STEERS))),
+        result_of(outcome_of(ModuleNotFoundError(STEERS))),
         Failed("crash", STEERS * 999),
     )
     for result in results:
@@ -272,4 +273,4 @@ def test_reasons_of_failures_are_recorded_without_what_steers_a_terminal(tmp_pat
         assert record.reason.isprintable()
         assert "]0;owned" in record.reason
         assert read_record(write_record(record, tmp_path)) == record
-    assert explain_error(DataError("two\u00a0words\n next line")).reason == "two words next line"
+    assert result_of(outcome_of(DataError("two\u00a0words\n next line"))).reason == "two words next line"

@@ -10,7 +10,8 @@ import pytest
 
 from neuco_core.errors import DataError, PluginError
 from neuco_core.runs.messages import Failed, Skipped
-from neuco_core.runs.worker_steps import explain_error
+from neuco_core.runs.worker_steps import result_of
+from neuco_core.scoring.cell import outcome_of
 from tests.runs.helpers import PROTOCOL, World
 
 # How a folder is laid over the cache, really: a disk of one page, one that can only be read, one that is another's.
@@ -61,7 +62,7 @@ FULL, DENIED = OSError(28, "No space left on device"), PermissionError(13, "Perm
     ],
 )
 def test_whose_fault_an_error_is(error: Exception, machines: bool) -> None:
-    result = explain_error(error)
+    result = result_of(outcome_of(error))
     assert isinstance(result, Skipped if machines else Failed)
     assert getattr(result, "machine", False) is machines
 

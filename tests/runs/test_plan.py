@@ -26,8 +26,8 @@ from neuco_core.runs.messages import (
     Group,
     Result,
     Returned,
-    Scored,
     ScoreCell,
+    Scored,
     Step,
     StepLimits,
 )

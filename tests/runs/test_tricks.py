@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.plugins import catalog
-from neuco_core.runs.messages import Embed, Scored, ScoreCell, StepLimits
+from neuco_core.runs.messages import Embed, ScoreCell, Scored, StepLimits
 from neuco_core.runs.worker_process import WorkerProcess
 from tests.command import python
 from tests.runs.small import PROTOCOL, Small, same_numbers, verdict
