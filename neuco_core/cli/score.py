@@ -18,8 +18,8 @@ from neuco_core.cli.options import (
     exact_ids,
     param_option,
     parse_params,
-    progress_bar,
     protocol_options,
+    show_progress,
     split_commas,
     task_options,
 )
@@ -243,7 +243,7 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
     """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
     from neuco_core.runs.messages import ScoreCell
 
-    with progress_bar(lines=False) as bar:
+    with show_progress(lines=False) as bar:
         shares: dict[str, float] = {}  # of the cells under way, by their labels
 
         def moved(step: Step, share: float) -> None:

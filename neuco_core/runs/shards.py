@@ -14,10 +14,10 @@ import numpy as np
 
 from neuco_core.encode.cache import open_cache
 from neuco_core.encode.encoder import check_output, full_params, open_cubes
-from neuco_core.encode.progress import Progress, shown
 from neuco_core.encode.run import chunks_of
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset
+from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import BATCH, Encoded, EncodeShard, Failed, Group, Result, StepLimits
 from neuco_core.specs import Method
@@ -34,7 +34,7 @@ def encode_shards(
     batch_size: int = BATCH,
     device: str = "",
     cached: bool = True,
-    progress: Progress = None,
+    progress: SampleProgress = None,
 ) -> Embeddings:
     """The embeddings of a dataset, encoded on an engine's workers."""
     if method.files:
@@ -53,7 +53,7 @@ def encode_shards(
         return make_embeddings(ids, values)
     done: dict[int, np.ndarray] = {}
     steps = []
-    with shown(method.id, len(ids), progress) as advance:
+    with sample_progress(method.id, len(ids), progress) as advance:
         for start, part in chunks_of(ids):
             rows = cache.load_chunk(start, part) if cached else None
             if rows is None:
