@@ -19,12 +19,12 @@ from neuco_core.cli.options import (
     param_option,
     parse_params,
     protocol_options,
-    show_progress,
     split_commas,
     task_options,
 )
 from neuco_core.cli.score_answer import Answer, answer_options, choose_form
 from neuco_core.cli.score_show import describe, describe_plans, tell_columns
+from neuco_core.progress import show_progress
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
