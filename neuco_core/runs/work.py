@@ -19,7 +19,7 @@ from neuco_core.encode.encoding import Clock
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.labels import run_labels
 from neuco_core.runs.shards import ShardWork
