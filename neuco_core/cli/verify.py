@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import engine_option, ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.text import counted
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--all", "everything", is_flag=True, help="All records of the registry.")
 @click.option("--cached", is_flag=True, help="Quicker: take embeddings from the cache, if they are there.")
 @click.option("--tolerance", type=float, help="Of a split's score. [default: 0.0001]")
-@click.option("--engine", default="local", show_default=True, help="local, dask (here) or dask://host:port.")
+@engine_option
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
 @json_option
 def verify(

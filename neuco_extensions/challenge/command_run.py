@@ -162,7 +162,7 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
     """Show the board of PHASE: while it is open, what anybody may see."""
     from neuco_core.boards.model import plain
     from neuco_core.boards.views.report import grid
-    from neuco_core.cli.board_show import print_board
+    from neuco_core.cli.leaderboard_show import print_board
     from neuco_extensions.challenge.board import final_board, history, live_board
     from neuco_extensions.challenge.host import Host
 
