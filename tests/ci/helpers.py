@@ -18,8 +18,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ci.plugin_sandbox import CODE, KERNELS
 from ci.report import Report
-from ci.warm import KERNELS
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -114,7 +114,7 @@ class Upstream:
 def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapping[str, str]) -> None:
     """The project with few plugins, so that a rehearsal takes seconds and not minutes."""
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("neuco_core", "ci"):
+    for name in CODE:
         shutil.copytree(ROOT / name, target / name, ignore=ignore)
     for package, names in kept.items():
         (target / package).mkdir()
@@ -162,7 +162,7 @@ def _edit(path: Path, change: Mapping[str, str]) -> None:
 def _bytecode() -> Path:
     """What Python makes of the core, believed by the hash of the source: each checkout would have it made again."""
     folder = Path(os.environ["NEUCO_CACHE"]).with_name("bytecode")
-    for name in ("neuco_core", "ci"):
+    for name in CODE:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(folder / name, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     for path in folder.rglob("*"):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 import pytest
-
 from ci.own import BRANCH, EVIDENCE, MESSAGE
+
 from ci.report import Report
 from neuco_core.contract.contract import Finding
 from tests.ci.fake_github import REPOSITORY, FakeGitHub, fake_github, zipped

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ci.collect import MOST_CELLS, MOST_TABLE_CELLS, read_array, read_table
 from ci.extract import check_cubes
-from ci.stub import LARGEST_IDS
+from ci.read_outputs import MOST_CELLS, MOST_TABLE_CELLS, read_array, read_table
+from ci.stub_tree import LARGEST_IDS
 from neuco_core.errors import DataError
 
 

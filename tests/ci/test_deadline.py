@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import OVER, Boxes
+from ci.plugin_sandbox import OVER, Boxes
 from ci.report import parse
 from ci.sandbox import Limits
 from tests.ci.helpers import Upstream, ci

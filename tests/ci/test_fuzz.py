@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ci.publish import publish
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ci.__main__ import say
 from ci.comment import LONGEST, MARK, render, summary, text
 from ci.github import unpack
-from ci.publish import publish
 from ci.report import LARGEST, PluginReport, Report, parse
 from neuco_core.contract.contract import MOST_WORDS, Finding
 from neuco_core.errors import DataError, NeucoError

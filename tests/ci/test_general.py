@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import PluginData
 from ci.changed import Changes, Touched
-from ci.general import MOST_PLUGINS, compare_ids, general
+from ci.plugin_sandbox import PluginData
 from ci.report import MOST_FINDINGS, PluginReport, Report, cut
+from ci.rules import MOST_PLUGINS, compare_ids, general
 from neuco_core.contract.contract import Finding, Status
 from tests.ci.helpers import ROOT
 from tests.ci.prs import write_file

@@ -10,10 +10,10 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from ci.apply import decide
 from ci.guard import next_boards, registered
-from ci.stub import read_json, read_rows, write_stub
+
+from ci.stub_tree import read_json, read_rows, write_stub
 from neuco_core.boards.store import board_path, history_path
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_protocol, load_task

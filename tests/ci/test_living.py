@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from ci.living import living_suites, write_living
+
 from neuco_core.errors import SpecError
 from neuco_core.plugins.catalog import Catalog, catalog, read_suite
 from neuco_core.specs import Dataset, Task, to_json

@@ -6,9 +6,9 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from ci.own import MESSAGE, Own, edits, last_own, propose
 
 from ci.embeddings import Entry, push_index, read_index, write_index
-from ci.own import MESSAGE, Own, edits, last_own, propose
 from neuco_core.errors import DataError
 from tests.ci.helpers import WHO, git
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-
-from ci.boxes import Boxes, PluginData
-from ci.changed import Touched
-from ci.collect import array_header, read_array
-from ci.extract import describe, make_cubes
-from ci.general import unwritten
 from ci.publish import publish
+
+from ci.changed import Touched
+from ci.extract import describe, make_cubes
+from ci.plugin_sandbox import Boxes, PluginData
+from ci.read_outputs import array_header, read_array
 from ci.report import Report, parse
+from ci.rules import unwritten
 from ci.sandbox import Limits
 from neuco_core.contract.scaffold import CAVEATS
 from tests.ci.helpers import ROOT, Upstream, ci, git, take_kernels

@@ -8,8 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ci.comment import render
-from ci.plain import plain
+from ci.comment import plain, render
 from ci.report import PluginReport, Report
 from neuco_core.contract.contract import Finding
 

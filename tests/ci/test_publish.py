@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 import pytest
-
 from ci.publish import publish as run
+
 from ci.report import Report, parse
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError

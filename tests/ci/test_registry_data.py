@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import PluginData
 from ci.changed import Touched
-from ci.registry_data import changed_suites, check_pins
-from ci.stub import FUNCTIONS
+from ci.plugin_sandbox import PluginData
+from ci.rules import changed_suites, check_pins
+from ci.stub_tree import FUNCTIONS
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.specs import Dataset, Method, Task, to_json
 from tests.ci.hugging_face import HuggingFace

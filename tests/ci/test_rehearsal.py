@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from ci.publish import publish
 
 from ci.comment import render
-from ci.publish import publish
 from ci.report import parse
 from neuco_core.errors import DataError
 from tests.ci.helpers import Upstream, ci, git

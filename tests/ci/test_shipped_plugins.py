@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import Boxes
 from ci.changed import TREES
 from ci.extract import run_tests
+from ci.plugin_sandbox import Boxes
 from ci.sandbox import Limits
 from neuco_core.errors import DataError
 from tests.ci.helpers import ROOT

@@ -11,13 +11,13 @@ from typing import Any
 
 import msgspec
 import pytest
-
 from ci.as_data import describe_all
-from ci.boxes import Boxes
+
 from ci.embeddings import Entry, Store, made_from, read_index, write_index
+from ci.judge import Scoring
+from ci.plugin_sandbox import Boxes
 from ci.report import parse
 from ci.sandbox import Limits
-from ci.score_pr import Scoring
 from tests.ci.helpers import ROOT, Upstream, ci, fresh_cache, git
 from tests.ci.prs import write_file
 from tests.ci.test_sandbox import need_bubblewrap

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ci.boxes import Boxes, PluginData
 from ci.changed import Touched
 from ci.extract import make_cubes
+from ci.plugin_sandbox import Boxes, PluginData
 from ci.report import PluginReport, Report
 from ci.sandbox import Limits
-from ci.verdicts import judge_cells
+from ci.score import judge_cells
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_task

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from ci.changed import changed
 from ci.comment import render
 from ci.report import Report
-from ci.score_pr import Scoring
+from ci.judge import Scoring
 from ci.submissions import check_submissions
 from neuco_core.cli.check import check
 from neuco_extensions.geobench.exchange import from_folder

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
+import platform
 import shutil
+import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +20,22 @@ from ci.changed import TREES, Touched
 from ci.environments import INSTALLING, PACKAGES, install, with_packages
 from ci.report import PluginReport, cut
 from ci.sandbox import OUT, TREE, WARM, Limits
-from ci.stub import read_json, spec_of
-from ci.warm import COMPILED, copy_code, forget_times, warm_folder
+from ci.stub_tree import read_json, spec_of
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.encode.lock import FILE
 from neuco_core.errors import DataError
+from neuco_core.fetch.cache import cache_dir
+from neuco_core.fetch.pins import find_pin
 from neuco_core.specs import Dataset, Method, Task
 
 CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset
+CODE = ("neuco_core", "neuco_extensions", "ci")  # main's own, which no plugin replaces
 IN_EARNEST = ("encode", "tests")  # a description needs no packages: whoever lists methods has none of them either
 OVER = "the time for the whole pull request is over (--deadline)"
 PINS = "registry/pins.json"
 KEPT = "kept"  # a plugin that the pull request does not touch
+KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
+COMPILED = (*KERNELS, "neuco_core/plugins/compiled.py")  # with what says how
 
 
 @dataclass
@@ -41,6 +49,20 @@ class PluginData:
     findings: list[Finding] = field(default_factory=list)
     fetched: dict[str, Path] = field(default_factory=dict)
     problem: str = ""
+    datasets: list[Dataset] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    methods: list[Method] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.declare(self.rows)
+
+    def declare(self, rows: list[dict[str, Any]]) -> None:
+        """Take what the plugin registers; a row that is no spec is an error."""
+        specs = [spec_of(row) for row in rows]
+        self.rows = rows
+        self.datasets = [spec for spec in specs if isinstance(spec, Dataset)]
+        self.tasks = [spec for spec in specs if isinstance(spec, Task)]
+        self.methods = [spec for spec in specs if isinstance(spec, Method)]
 
     @property
     def kept(self) -> bool:
@@ -49,25 +71,8 @@ class PluginData:
     def ids(self, noun: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row["spec"]["id"] for row in self.rows if row["noun"] == noun))
 
-    def specs(self, noun: str) -> list[Any]:
-        return [spec_of(row) for row in self.rows if row["noun"] == noun]
-
-    @property
-    def tasks(self) -> list[Task]:
-        return self.specs("task")
-
-    @property
-    def methods(self) -> list[Method]:
-        return self.specs("method")
-
-    @property
-    def datasets(self) -> list[Dataset]:
-        return self.specs("dataset")
-
     def weights(self) -> dict[str, Path]:
         """Fetched weights of encoders by sha256: all that a method's sandbox sees of what was fetched."""
-        from neuco_core.fetch.pins import find_pin
-
         pins = [find_pin(remote) for method in self.methods for remote in method.weights.values()]
         hashes = {pin.sha256 for pin in pins if pin}
         return {sha: path for sha, path in self.fetched.items() if sha in hashes}
@@ -81,8 +86,12 @@ class PluginData:
         return PluginReport(tree, name, how, self.ids("task"), self.ids("method"), cut(self.findings))  # type: ignore[arg-type]
 
 
-class Boxes:
-    """Runs parts of plugins with the code of ``base``; ``tasks`` and ``methods`` are the folders of all plugins."""
+class PluginSandbox:
+    """Runs parts of plugins with the code of ``base``, each in a sandbox of its own.
+
+    ``folders`` are those of all plugins, by tree and name; ``tell`` is given a line when something begins that may
+    take long.
+    """
 
     def __init__(
         self,
@@ -93,7 +102,6 @@ class Boxes:
         deadline: float = math.inf,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        """``tell`` is given a line when something begins that may take long."""
         self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
         self.tell = tell
         self._copies: dict[tuple[Path, bool], Path] = {}
@@ -108,18 +116,18 @@ class Boxes:
 
         A method sees no task and no other method, so no labels and nobody else's results.
         """
-        own = plugin.touched
-        tree = self.scratch / "trees" / own.how / own.folder
+        touched = plugin.touched
+        tree = self.scratch / "trees" / touched.how / touched.folder
         if tree.exists():
             return tree
         _link_tree(self._core(), tree)
-        others = {own.name: plugin.folder}
-        if own.tree == "neuco_tasks":
-            others = {**self.folders[own.tree], **others}
+        others = {touched.name: plugin.folder}
+        if touched.tree == "neuco_tasks":
+            others = {**self.folders[touched.tree], **others}
             for name, folder in self.folders["neuco_methods"].items():
                 _link_tree(self._copied(folder), tree / "neuco_methods" / name)
         for name, folder in others.items():
-            _link_tree(self._copied(folder, code_only=name != own.name), tree / own.tree / name)
+            _link_tree(self._copied(folder, code_only=name != touched.name), tree / touched.tree / name)
         return tree
 
     def clear(self, plugin: PluginData) -> None:
@@ -129,9 +137,9 @@ class Boxes:
     def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
         """A copy of a plugin, made once: every task's tree has all others, so copies in each would be too many."""
         if (folder, code_only) not in self._copies:
-            place = self.scratch / "copies" / str(len(self._copies))
-            _copy(folder, place, code_only=code_only)
-            self._copies[folder, code_only] = place
+            copy = self.scratch / "copies" / str(len(self._copies))
+            _copy(folder, copy, code_only=code_only)
+            self._copies[folder, code_only] = copy
         return self._copies[folder, code_only]
 
     def within(self, limits: Limits) -> Limits:
@@ -145,8 +153,7 @@ class Boxes:
         """Main's code and suites, copied once: each plugin's tree then consists of links to these files."""
         core = self.scratch / "core"
         if not core.exists():
-            for name in ("neuco_core", "ci"):
-                copy_code(self.base / name, core / name)
+            copy_code(self.base, core)
             _copy(self.base / "registry/suites", core / "registry/suites")
             if (self.base / PINS).is_file():
                 (core / PINS).parent.mkdir(parents=True, exist_ok=True)
@@ -163,34 +170,27 @@ class Boxes:
     def warm_for(self, tree: Path) -> dict[str, Path]:
         """The same for another checkout, if all that is compiled is as it is on main: main's own code compiled it."""
         pairs = [(tree / name, self.base / name) for name in COMPILED]
-        if not all(ours.is_file() and ours.read_bytes() == mains.read_bytes() for ours, mains in pairs):
+        if not all(theirs.is_file() and theirs.read_bytes() == mains.read_bytes() for theirs, mains in pairs):
             return {}
         forget_times(tree)
         return self.warm()
 
-    def packages(self, plugin: PluginData) -> Path | None:
-        """The installed environment of a plugin that has a lock."""
-        lock = plugin.folder / FILE
-        if not lock.is_file():
-            return None
-        self.tell(f"{plugin.touched.folder}: packages")
-        return install(lock, self.within(INSTALLING).seconds)
-
     def run(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> tuple[sandbox.Ran, Path]:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
-        if not (plugin.kept and step == "describe"):  # main's own are many, and said at once
-            self.tell(f"{plugin.touched.folder}: {step}")
+        self.tell(f"{plugin.touched.folder}: {step}")
         places = {TREE: self._tree(plugin), **{f"/{place}": path for place, path in read.items()}}
-        method = plugin.touched.tree == "neuco_methods"
-        places |= in_cache(plugin.weights() if method else plugin.fetched)
-        if method and step.startswith(IN_EARNEST) and (packages := self.packages(plugin)):
-            places[PACKAGES] = packages
+        is_method = plugin.touched.tree == "neuco_methods"
+        places |= in_cache(plugin.weights() if is_method else plugin.fetched)
+        lock = plugin.folder / FILE
+        if is_method and step.startswith(IN_EARNEST) and lock.is_file():
+            self.tell(f"{plugin.touched.folder}: packages")
+            places[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
             arguments = with_packages(arguments)
-        if not method and not plugin.kept:
+        if not is_method and not plugin.kept:
             places |= self.warm()
         limits = self.within(self.limits)
-        ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=method)
+        ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=is_method)
         return ran, out
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
@@ -244,3 +244,44 @@ def _copy(source: Path, target: Path, *, code_only: bool = False) -> None:
 def _link_tree(source: Path, target: Path) -> None:
     """A copy that takes no room; nothing writes to either."""
     shutil.copytree(source, target, symlinks=True, copy_function=os.link)
+
+
+def copy_code(base: Path, target: Path) -> None:
+    """Copy main's code for sandboxes, which cannot write: with what Python has compiled of it."""
+    for name in CODE:
+        if (base / name).is_dir():
+            shutil.copytree(base / name, target / name, symlinks=True, ignore=shutil.ignore_patterns("*.nb[ic]"))
+    forget_times(target)
+
+
+def forget_times(tree: Path) -> None:
+    """The compiler of the kernels goes by the time of their files, and every checkout gives them another.
+
+    Without, what was compiled once serves every checkout with the same text.
+    """
+    for name in KERNELS:
+        if (tree / name).is_file():
+            os.utime(tree / name, (0, 0))
+
+
+def warm_folder(core: Path, tell: Callable[[str], None]) -> Path:
+    """The compiled kernels of scorer and reader, made once: in each sandbox it would take ten seconds again.
+
+    They are compiled in a sandbox that holds main's core and nothing else: no contributed code has a hand in it.
+    """
+    sources = [(core / name).read_bytes() for name in KERNELS]
+    facts = (*sources, metadata.version("numba"), sys.version, platform.processor())
+    key = hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+    folder = cache_dir() / "kernel" / key
+    if not folder.is_dir():
+        tell("compiling main's code")
+        out = folder.with_name(f"{key}-{os.getpid()}")
+        arguments, limits = ("-m", "ci.inside", OUT, "warm"), Limits(seconds=300)
+        ran = sandbox.run(arguments, read={TREE: core}, out=out, limits=limits, kind="bubblewrap")
+        if not ran.ok:
+            raise DataError(f"the kernel cannot be compiled: {ran.status}: {ran.output[-300:]}")
+        try:
+            out.rename(folder)
+        except OSError:  # somebody else was faster
+            shutil.rmtree(out)
+    return folder

@@ -13,14 +13,14 @@ from xml.etree import ElementTree
 from ci import sandbox
 from ci.changed import TREES
 from ci.environments import PACKAGES, install, with_packages
+from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import OUT, TREE, Limits, Ran
-from ci.stub import LARGEST
+from ci.stub_tree import LARGEST
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.encode.lock import FILE
 from neuco_core.errors import DataError
 from neuco_core.text import one_line
 
-NAMES = ("tests", "failures", "errors", "skipped")
 # Plugins of pytest that come with packages of neuco's: loading them takes four times as long as pytest itself.
 UNUSED = ("-p", "no:zarr", "-p", "no:hypothesispytest")
 
@@ -39,7 +39,14 @@ def test_files(plugin: Path) -> list[str]:
 
 def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
     """Status, words and cure."""
-    counts = _counts(out / "tests.xml")
+    counts = dict.fromkeys(("tests", "failures", "errors", "skipped"), 0)
+    path = out / "tests.xml"
+    try:
+        if path.stat().st_size <= LARGEST:
+            suite = ElementTree.parse(path).getroot().find("testsuite")  # noqa: S314 - expat bounds the entities
+            counts = {name: int(suite.get(name, "0")) for name in counts}  # type: ignore[union-attr]
+    except (OSError, ElementTree.ParseError, AttributeError, ValueError):
+        pass
     failed = counts["failures"] + counts["errors"]
     passed = counts["tests"] - failed - counts["skipped"]
     words = f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
@@ -54,14 +61,14 @@ def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
     return "failed", f"{words}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
 
 
-def _counts(path: Path) -> dict[str, int]:
-    try:
-        if path.stat().st_size > LARGEST:
-            return dict.fromkeys(NAMES, 0)
-        suite = ElementTree.parse(path).getroot().find("testsuite")  # noqa: S314 - expat bounds the entities
-        return {name: int(suite.get(name, "0")) for name in NAMES}  # type: ignore[union-attr]
-    except (OSError, ElementTree.ParseError, AttributeError, ValueError):
-        return dict.fromkeys(NAMES, 0)
+def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
+    """The tests of one plugin."""
+    if not (plugin.folder / "test.py").is_file():
+        plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
+        return
+    files = [f"{TREE}/{plugin.touched.folder}/{name}" for name in test_files(plugin.folder)]
+    ran, out = boxes.run(plugin, "tests", *arguments(files))
+    plugin.say("tests", *judge(ran, out))
 
 
 def test_everything(head: Path, scratch: Path, limits: Limits, kind: str, warm: Mapping[str, Path]) -> list[Finding]:

@@ -6,49 +6,54 @@ for somebody else's reason (labels without a pin, a dataset elsewhere, a server 
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from ci import sandbox
-from ci.as_data import describe_all, write_tree
-from ci.boxes import OVER, Boxes, PluginData, in_cache, limit, plugin_folders
-from ci.cells import Cell, Material, choose
-from ci.changed import TREES, Changes, changed, check_out
-from ci.collect import array_header
-from ci.contributed import test_everything
+from ci.changed import TREES, Changes, changed
+from ci.describe import describe, describe_all
 from ci.embeddings import Store, read_index
-from ci.extract import describe, fetch_sources, make_cubes, make_labels, run_tests
-from ci.general import MOST_PLUGINS, SHOWN, check_suites, compare_ids, general, removed, unwritten
-from ci.registry_data import PINS, changed_suites, check_pins
+from ci.extract import fetch_sources, make_cubes, make_labels
+from ci.git import check_out
+from ci.plugin_sandbox import OVER, PINS, PluginData, PluginSandbox, plugin_folders
+from ci.plugin_tests import run_tests, test_everything
+from ci.read_outputs import array_header
 from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
-from ci.sandbox import OUT, TREE, Limits
-from ci.stub import read_json
-from ci.submissions import check_submissions
-from ci.verdicts import CARD, judge_cells
+from ci.rules import (
+    MOST_PLUGINS,
+    SHOWN,
+    changed_suites,
+    check_pins,
+    check_submissions,
+    check_suites,
+    compare_ids,
+    frozen_suites,
+    general,
+    removed,
+    unwritten,
+)
+from ci.sandbox import Limits
+from ci.score import Material, choose, evaluate, judge_cells, only_datasets
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
-from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.store import read_all
-from neuco_core.text import counted, join_names
+from neuco_core.text import join_names
 
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 MINUTES = 150.0  # for a whole pull request; the workflows end after 180
-HOURS = 2  # more than any evaluation needs
+CARD = "only its card or its tests changed, so its records stay as they are"
 IMAGES = "dataset-images"  # as `neuco check` calls it; here they are read in the sandbox
 
 
-class Scoring:
+class Judge:
     """One pull request: ``base`` is the trusted checkout that this code belongs to, ``head`` the stranger's.
 
-    ``merged``: it is on main now. ``tell`` is given a line for each step.
+    ``tell`` is given a line for each step.
     """
 
     def __init__(
@@ -58,18 +63,17 @@ class Scoring:
         since: str,
         limits: Limits | None = None,
         kind: str = "",
-        merged: bool = False,
         minutes: float = MINUTES,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._tell, self._start = tell, time.monotonic()
-        self.base, self.head, self.since, self.merged = base.resolve(), head.resolve(), since, merged
+        self.base, self.head, self.since = base.resolve(), head.resolve(), since
         self.limits = limits or Limits()
         self.deadline = time.monotonic() + 60 * minutes
         self.kind = kind or sandbox.engine()
         self._temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its name shows inside
         self.scratch = Path(self._temporary.name)
-        self.suites = list(Catalog(registry=self.base / "registry").suites().values())
+        self.suites = frozen_suites(self.base / "registry")
         self.cards: set[str] = set()  # folders of plugins whose scores cannot have changed
         self.commit = ""
 
@@ -96,8 +100,7 @@ class Scoring:
 
     def _judge(self, changes: Changes, findings: list[Finding]) -> tuple[list[PluginData], list[str]]:
         """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
-        boxes = Boxes(self.base, self.scratch, self.limits, self.kind, self.deadline, self.tell)
-        self.tell(f"asking {sum(map(len, boxes.folders.values()))} plugins of main what they register")
+        boxes = PluginSandbox(self.base, self.scratch, self.limits, self.kind, self.deadline, self.tell)
         before = describe_all(boxes) if changes.plugins or changes.core else []
         mine = self._touched(boxes, changes)
         folders = {plugin.touched.folder for plugin in mine}
@@ -106,14 +109,17 @@ class Scoring:
         for plugin in there:
             self._look_at(boxes, plugin)
         rows = {plugin.touched.folder: plugin.rows for plugin in before}
-        self.cards = {name for name in changes.cards for plugin in there if _same(plugin, name, rows)}
+        for plugin in there:  # registers what it does on main, with the same code and data
+            folder = plugin.touched.folder
+            if folder in changes.cards and plugin.rows and plugin.rows == rows.get(folder):
+                self.cards.add(folder)
         findings += compare_ids(before, after)
         gone = [plugin for plugin in mine if plugin not in there]
         records = read_all(self.base / "registry") if gone else []
         findings += [item for plugin in gone for item in removed(plugin.touched, before, self.suites, records)]
         if changes.core or any(plugin.touched.tree == "neuco_tasks" for plugin in there):
             findings += check_suites(self.head / "registry", after)
-        if str(PINS) in changes.core:
+        if PINS in changes.core:
             findings += check_pins(self.base, self.head, before)
         findings += check_submissions(self.base, self.head, changes.submissions)
         findings += changed_suites(self.base, self.head, [path for path in changes.core if "/suites/" in path], after)
@@ -126,7 +132,7 @@ class Scoring:
             findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
             return mine, []
 
-    def _touched(self, boxes: Boxes, changes: Changes) -> list[PluginData]:
+    def _touched(self, boxes: PluginSandbox, changes: Changes) -> list[PluginData]:
         """The touched plugins; from now on their folders are the pull request's."""
         for tree in TREES:
             here = plugin_folders(self.head / tree)
@@ -137,7 +143,7 @@ class Scoring:
         made = self.scratch / "made" / "touched"
         return [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
 
-    def _look_at(self, boxes: Boxes, plugin: PluginData) -> None:
+    def _look_at(self, boxes: PluginSandbox, plugin: PluginData) -> None:
         """Describe and test one contributed plugin; errors become findings."""
         if not (plugin.folder / "__init__.py").is_file():
             plugin.problem = "there is no __init__.py, so nothing is registered"
@@ -155,7 +161,8 @@ class Scoring:
         except TransientError as error:  # then no cell that needs it can be scored, and this says why
             plugin.say("data", "skipped", str(error))
         except Exception as error:  # what comes out of the sandbox may be broken in any way
-            plugin.problem, plugin.rows = str(error), []
+            plugin.problem = str(error)
+            plugin.declare([])
             plugin.say("data", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same here")
         try:
             run_tests(boxes, plugin)
@@ -163,14 +170,14 @@ class Scoring:
             plugin.say("tests", "failed", str(error))
 
     def _score(
-        self, boxes: Boxes, after: Sequence[PluginData], mine: Sequence[PluginData], general: list[Finding]
+        self, boxes: PluginSandbox, after: Sequence[PluginData], mine: Sequence[PluginData], general: list[Finding]
     ) -> list[str]:
         """Make the data of all cells that are asked for, and evaluate them."""
         alive = [plugin for plugin in mine if plugin.rows]
         if not alive:
             return []
         store = Store(read_index(self.base / "registry"))
-        material = Material(boxes, after, self.merged, store)
+        material = Material(boxes, after, store=store)
         still = {plugin.touched.folder for plugin in after if plugin.kept} | self.cards
         wanted = [
             cell
@@ -185,19 +192,19 @@ class Scoring:
             )
         for plugin in alive:
             self._look_at_images(boxes, plugin)
-        result = self._evaluate(boxes, after, alive, cells)
-        for problem in result["problems"]:
+        result = evaluate(boxes, after, cells, commit=self.commit, touched=alive, cards=self.cards)
+        for problem in result.problems:
             general.append(Finding("register", problem["name"], "failed", problem["error"], "Repair the plugin"))
         for plugin in alive:
             ids = {*plugin.ids("task"), *plugin.ids("method"), *plugin.ids("dataset")}
-            plugin.findings += [finding for finding in result["findings"] if finding.subject in ids]
+            plugin.findings += [finding for finding in result.findings if finding.subject in ids]
             if plugin.touched.folder in self.cards:
                 plugin.say("score", "skipped", CARD)
             elif plugin.tasks or plugin.methods:
                 judge_cells(plugin, result, material.missing)
-        return list(result["records"])
+        return result.texts
 
-    def _look_at_images(self, boxes: Boxes, plugin: PluginData) -> None:
+    def _look_at_images(self, boxes: PluginSandbox, plugin: PluginData) -> None:
         """Read every image of a dataset that is a plugin by itself; those beside tasks are read for their cells."""
         for dataset in plugin.datasets if only_datasets(plugin) and plugin.touched.folder not in self.cards else ():
             try:
@@ -209,51 +216,6 @@ class Scoring:
                 plugin.say(WAITING, "skipped", str(error), "Run it again")
             except Exception as error:  # what comes out of a sandbox may be broken in any way
                 plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data verify` names damaged ones")
-
-    def _evaluate(
-        self, boxes: Boxes, after: Sequence[PluginData], alive: Sequence[PluginData], cells: Sequence[Cell]
-    ) -> dict[str, Any]:
-        """Run ``ci.evaluate`` where all plugins are data; also what reads strangers' files has limits."""
-        self.tell(f"checking the contract of {counted(len(alive), 'plugin')} and scoring {counted(len(cells), 'cell')}")
-        tree = self.scratch / "data"
-        write_tree(tree, self.base, after)
-        by_protocol: dict[str, list[tuple[str, str]]] = {}
-        for cell in cells:
-            by_protocol.setdefault(cell.protocol, []).append(cell.pair)
-        job = {
-            "tasks": [task.label for plugin in alive for task in plugin.tasks],
-            "methods": [method.label for plugin in alive for method in plugin.methods],
-            "datasets": [dataset.id for plugin in alive if only_datasets(plugin) for dataset in plugin.datasets],
-            "cells": by_protocol,
-            "touched": [plugin.touched.folder.replace("/", ".") for plugin in alive],
-            # A contributor brings labels that are pinned; those that main has are a maintainer's to pin.
-            "unpinned": [task.label for plugin in alive for task in plugin.tasks if plugin.touched.how == "changed"],
-            "cards": [
-                spec.label
-                for plugin in alive
-                for spec in (*plugin.tasks, *plugin.methods)
-                if plugin.touched.folder in self.cards
-            ],
-            "commit": self.commit,
-            "seconds": self.limits.seconds,
-        }
-        (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
-        fetched = {sha: path for plugin in after for sha, path in plugin.fetched.items()}
-        limits = boxes.within(replace(self.limits, seconds=HOURS * 3600))
-        read = {TREE: tree, **in_cache(fetched)}
-        if any(plugin.tasks for plugin in alive):
-            read |= boxes.warm()
-        arguments = ("-m", "ci.evaluate", OUT, f"{TREE}/job.json")
-        ran = sandbox.run(arguments, read=read, out=self.scratch / "out" / "evaluate", limits=limits, kind=self.kind)
-        if not ran.ok:
-            if ran.status != "failed":
-                what = f"the evaluation was stopped at the limit of {ran.status}"
-                raise DataError(what, expected=limit(ran, limits))
-            raise DataError(f"the evaluation failed: {' '.join(ran.output.split())[-500:]}")
-        result: dict[str, Any] = read_json(self.scratch / "out" / "evaluate" / "result.json", 2 * LARGEST)
-        if "error" in result:
-            raise DataError(f"the evaluation failed: {result['error']}")
-        return {**result, "findings": msgspec.convert(result["findings"], list[Finding])}
 
     def _report(
         self, changes: Changes, mine: list[PluginData], findings: list[Finding], records: list[str], seconds: float
@@ -277,12 +239,3 @@ class Scoring:
         # Without their findings if these are what is too large: then nothing is known of the plugins.
         kept = report.plugins if size - sum(map(len, records)) < LARGEST // 2 else ()
         return msgspec.structs.replace(report, records=(), plugins=kept, general=(*report.general[:SHOWN], too_many))
-
-
-def only_datasets(plugin: PluginData) -> bool:
-    return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
-
-
-def _same(plugin: PluginData, folder: str, main: dict[str, list[dict[str, Any]]]) -> bool:
-    """Whether it is the plugin in a folder and registers what it does on main, with the same code and data."""
-    return plugin.touched.folder == folder and bool(plugin.rows) and plugin.rows == main.get(folder)

@@ -18,7 +18,6 @@ import msgspec
 
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.code import StandIn
-from neuco_core.records.store import folder_name
 from neuco_core.specs import Baseline, Dataset, Method, Remote, Task, versioned_id
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ NOUNS = ("dataset", "task", "method")
 FUNCTIONS = ("cubes", "encoder", "loader")
 STUB = '''"""Written by continuous integration: what this plugin declared, and none of its code."""
 
-from ci.stub import specs
+from ci.stub_tree import specs
 from neuco_core import hookimpl
 
 
@@ -175,8 +174,8 @@ def read_rows(path: Path) -> list[dict[str, Any]]:
     except (msgspec.ValidationError, ValueError) as error:
         raise DataError(f"not a description: {error}", where=path.name) from error
     for row in plain:
-        given = row["spec"]
-        row["spec"] = {key: bool(given[key]) if key in FUNCTIONS else given[key] for key in given if key != "origin"}
+        fields = row["spec"]
+        row["spec"] = {key: bool(fields[key]) if key in FUNCTIONS else fields[key] for key in fields if key != "origin"}
     return plain
 
 
@@ -200,24 +199,19 @@ def rebuild(noun: str, fields: Mapping[str, Any], **functions: Any) -> Dataset |
         raise DataError(f"not a {noun}: {error}") from error
 
 
-def place_of(spec: Task | Method) -> str:
-    """The name of what was made for a spec, in the folder ``_made``."""
-    return folder_name(spec.label)
-
-
 def spec_of(row: Mapping[str, Any], folder: Path = Path()) -> Dataset | Task | Method:
     """The spec of one row of a description; what its functions would make is in the plugin's ``folder``."""
     noun, fields, made = row["noun"], row["spec"], folder / MADE
-    name = folder_name(versioned_id(str(fields["id"]), fields["version"]))
+    label = versioned_id(str(fields["id"]), fields["version"])
     if noun == "dataset" and fields["cubes"]:
         cubes = made / "cubes" / str(fields["id"])
         return rebuild(noun, fields, cubes=StandIn(row["code"], lambda: _open_cubes(cubes, row["cubes"])))
     if noun == "task" and fields["loader"]:
         return rebuild(
-            noun, fields, loader=StandIn(row["code"], lambda _: _read_labels(made / "labels" / f"{name}.csv"))
+            noun, fields, loader=StandIn(row["code"], lambda _: _read_labels(made / "labels" / f"{label}.csv"))
         )
     if noun == "method" and fields["encoder"]:
-        embeddings = made / "embeddings" / name
+        embeddings = made / "embeddings" / label
         return rebuild(noun, fields, encoder=StandIn(row["code"], lambda **_: StoredEmbeddings(embeddings)))
     return rebuild(noun, fields)
 
