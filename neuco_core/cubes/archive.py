@@ -23,8 +23,8 @@ from neuco_core.cubes.stored import StoredBatch
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
 from neuco_core.specs import Remote
+from neuco_core.tables.csv import shown
 from neuco_core.tables.limits import check_array, check_members
-from neuco_core.tables.rows import shown
 from neuco_core.versions import versioned
 
 INDEX = "index.json"

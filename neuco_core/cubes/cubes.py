@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from neuco_core.errors import DataError, UsageError
-from neuco_core.tables.rows import shown
+from neuco_core.tables.csv import shown
 
 if TYPE_CHECKING:
     import xarray

@@ -20,7 +20,7 @@ from neuco_core.cubes.stored import StoredBatch
 from neuco_core.cubes.zarr_zip import read_cube
 from neuco_core.cubes.zips import Directories, damage
 from neuco_core.errors import DataError, UsageError
-from neuco_core.tables.rows import clean_id, shown
+from neuco_core.tables.csv import clean_id, shown
 from neuco_core.versions import versioned
 
 SEASONS = ("spring", "summer", "fall", "winter")

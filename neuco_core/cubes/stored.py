@@ -9,7 +9,7 @@ import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.errors import DataError
-from neuco_core.tables.rows import shown
+from neuco_core.tables.csv import shown
 
 
 class StoredBatch(CubeBatch):

@@ -19,7 +19,7 @@ from neuco_core.encode.pipeline import Pipeline
 from neuco_core.encode.progress import Advance
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.source import compiled_apart
 
 if TYPE_CHECKING:

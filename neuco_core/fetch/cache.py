@@ -17,8 +17,6 @@ from pathlib import Path
 
 from neuco_core.errors import DataError
 
-TABLES = "tables"  # the folder of binary copies of CSV files
-
 
 def cache_dir() -> Path:
     """The cache folder: ``NEUCO_CACHE``, or the usual place of the platform. It is created when something is stored."""

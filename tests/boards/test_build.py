@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.apply import rebuild
+from ci.evaluate import boards as make_boards
 from neuco_core.boards.build import TooManyCellsError, build_board
 from neuco_core.boards.history import changes
 from neuco_core.boards.model import Board, number, plain
@@ -276,7 +276,7 @@ def test_a_board_of_too_many_cells_holds_up_no_other(tmp_path: Path, monkeypatch
         rows = "".join(f"{task} = 1\n" for task in tasks)
         text = f'id = "{name}"\ntitle = "x"\nprotocol = "{SUITE.protocol}"\n\n[tasks]\n{rows}'
         (tmp_path / "suites" / f"{name}.toml").write_text(text)
-    assert "board large is not made: suite large: too many cells" in rebuild(tmp_path, tmp_path / "site")[0]
+    assert "board large is not made: suite large: too many cells" in make_boards(tmp_path, tmp_path / "site")[0]
     assert board_path(tmp_path, "small").exists()
     assert (tmp_path / "site" / "boards" / "small").is_dir()
     assert not board_path(tmp_path, "large").exists()
