@@ -21,7 +21,6 @@ import click
 import msgspec
 
 from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report, parse
-from ci.sandbox import Limits, engine, protections
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import write_atomic
@@ -80,6 +79,7 @@ def score_pr(
     """
     from ci.comment import summary  # one command, one import
     from ci.judge import Judge  # one command, one import
+    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
     kind = "trust" if trust else "bubblewrap"
     # Written first, so that it is there even if this process is killed.
@@ -146,6 +146,8 @@ def _stop_at(minutes: float) -> None:
 
 def _about(kind: str) -> str:
     """What protects this machine from the code that will run."""
+    from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
+
     if kind == "trust":
         return "--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published."
     return "sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in protections().items())
@@ -153,6 +155,8 @@ def _about(kind: str) -> str:
 
 def _weak(kind: str) -> list[Finding]:
     """A sandbox that lacks something says so in the report. Without cgroup the limits hold all the same."""
+    from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
+
     lacking = [name for name, on in protections().items() if not on and "cgroup" not in name] if kind != "trust" else []
     cure = "Use bubblewrap 0.8 or newer on x86_64 or aarch64"
     words = f"bubblewrap lacks here: {', '.join(lacking)}"
@@ -179,7 +183,8 @@ def sandboxes(
     repo: Path, seconds: float, memory: int, minutes: float, *, trust: bool = False
 ) -> Iterator[PluginSandbox]:
     """Sandboxes for the plugins of a checkout of main."""
-    from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`
+    from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`: they have a right, and run nothing
+    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
     kind = engine(trusted=trust)
     say(_about(kind))

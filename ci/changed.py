@@ -14,6 +14,8 @@ from typing import NamedTuple
 from ci.git import blobs, commit_of, git, git_bytes
 from neuco_core._validate import ID
 from neuco_core.files import LARGEST_DATA
+from neuco_core.plugins.catalog import LIVING, read_suite
+from neuco_core.specs import Suite
 
 TREES = ("neuco_tasks", "neuco_methods")
 # Cannot change scores or the registry; whatever is neither this nor a plugin counts as core.
@@ -207,6 +209,15 @@ def _odd_contents(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, s
             reason = "" if _odd_path(path) else deceptive(path, content)
             if reason:
                 yield _shown(path), reason
+
+
+def suite_files(registry: Path) -> list[Path]:
+    """The files of frozen suites; those of every task of a dataset are made by the catalogue, and have none."""
+    return sorted(path for path in (registry / "suites").glob("*.toml") if not path.stem.startswith(LIVING))
+
+
+def frozen_suites(registry: Path) -> list[Suite]:
+    return [read_suite(path) for path in suite_files(registry)]
 
 
 def deceptive(path: str, content: bytes) -> str:

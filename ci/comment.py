@@ -10,8 +10,8 @@ import textwrap
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from ci.changed import frozen_suites
 from ci.report import PluginReport, Report, is_waiting
-from ci.rules import frozen_suites
 from neuco_core.boards.build import build_board
 from neuco_core.boards.values import with_values
 from neuco_core.boards.views.report import place

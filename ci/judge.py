@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from ci import sandbox
-from ci.changed import TREES, Changes, changed
+from ci.changed import TREES, Changes, changed, frozen_suites
 from ci.describe import describe, describe_all
 from ci.embeddings import Store, read_index
 from ci.extract import fetch_sources, make_cubes, make_labels
@@ -31,7 +31,6 @@ from ci.rules import (
     check_submissions,
     check_suites,
     compare_ids,
-    frozen_suites,
     general,
     removed,
     unwritten,

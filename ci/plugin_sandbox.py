@@ -187,7 +187,7 @@ class PluginSandbox:
             self.tell(f"{plugin.touched.folder}: packages")
             places[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
             arguments = with_packages(arguments)
-        if not is_method and not plugin.kept:
+        if not is_method and not plugin.kept and step != "describe":
             places |= self.warm()
         limits = self.within(self.limits)
         ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=is_method)

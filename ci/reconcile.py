@@ -19,11 +19,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ci import sandbox
+from ci.changed import frozen_suites
 from ci.describe import CATALOG, catalog_bytes, describe_all, write_tree
 from ci.embeddings import Store, read_index
 from ci.git import git
 from ci.plugin_sandbox import PluginData, PluginSandbox
-from ci.rules import frozen_suites
 from ci.sandbox import OUT, TREE, Limits
 from ci.score import Material, evaluate, find_cells
 from ci.stub_tree import NOUNS, read_json

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from ci.changed import Changes, Touched
+from ci.changed import Changes, Touched, suite_files
 from ci.plugin_sandbox import PINS, PluginData
 from ci.report import WAITING
 from neuco_core.boards.published import Published
@@ -19,7 +19,7 @@ from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import fetch, is_local
 from neuco_core.fetch.pins import Pin, read_pins
 from neuco_core.fetch.transfer import TransientError
-from neuco_core.plugins.catalog import LIVING, Catalog, read_suite
+from neuco_core.plugins.catalog import Catalog, read_suite
 from neuco_core.plugins.discovery import alike
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record
@@ -31,15 +31,6 @@ MOST_PLUGINS = 100  # of one pull request; each is run in several sandboxes
 # By noun and id in any spelling: the ids as they are written, each with the folder of its plugin.
 Ids = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 FROZEN = "A suite is frozen: raise its version, or make a new suite"
-
-
-def suite_files(registry: Path) -> list[Path]:
-    """The files of frozen suites; those of every task of a dataset are made by the catalogue, and have none."""
-    return sorted(path for path in (registry / "suites").glob("*.toml") if not path.stem.startswith(LIVING))
-
-
-def frozen_suites(registry: Path) -> list[Suite]:
-    return [read_suite(path) for path in suite_files(registry)]
 
 
 def general(changes: Changes) -> Iterator[Finding]:

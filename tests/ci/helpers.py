@@ -14,12 +14,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
 from ci.plugin_sandbox import CODE, KERNELS
-from ci.report import Report
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -93,18 +93,19 @@ class Upstream:
         shutil.copytree(_bytecode(), path, dirs_exist_ok=True)
         return path
 
-    def records(self) -> dict[str, bytes]:
-        """The records on main by their places, whether packed or not."""
-        from neuco_core.records.store import record_content, record_files
-
+    def records(self, registry: str = "registry") -> list[Record]:
+        """The records on main, in the order of their keys."""
         with tempfile.TemporaryDirectory() as folder:
             archive = subprocess.run(
                 ["git", "archive", "main", "registry"], cwd=self.bare, capture_output=True, check=True
             )
             subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-            return {
-                str(path.relative_to(folder)): record_content(path) for path in record_files(Path(folder, "registry"))
-            }
+            return sorted(read_all(Path(folder, registry)), key=lambda record: record.key)
+
+    def commit(self, message: str) -> None:
+        """Push what was changed in the clone to main."""
+        self._commit(self.base, message)
+        git(self.base, "push", "--quiet", "origin", "HEAD:main")
 
     def _commit(self, repo: Path, message: str) -> None:
         git(repo, "add", "--all")
@@ -203,10 +204,3 @@ def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[
     environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)
-
-
-class Reports(NamedTuple):
-    """What ``score-pr`` said of a good task and of a good method."""
-
-    task: Report
-    method: Report
