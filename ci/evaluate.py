@@ -28,7 +28,7 @@ import numpy as np
 from ci.inside import write_json
 from ci.stub_tree import MADE
 from neuco_core.boards.build import TooManyCellsError
-from neuco_core.boards.current import current
+from neuco_core.boards.from_registry import current
 from neuco_core.boards.store import write_board
 from neuco_core.boards.views.site.source import gather
 from neuco_core.boards.views.site.write import write_site
@@ -40,7 +40,7 @@ from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record, record_bytes
 from neuco_core.records.store import read_heads
-from neuco_core.runs.engines import open_engine
+from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
 from neuco_core.specs import Dataset, Method, exact

@@ -170,13 +170,12 @@ class Reconciling:
         update.lines += self._ask("boards", plugins, *(["--site"] if site else []), aside=aside)["lines"]
         out = self.boxes.scratch / "out" / "boards"
         for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
-            suite = path.name.partition(".")[0]
-            lost = lost_methods(out / "registry", self.registry, suite, self.withdraw)
-            if not lost:
-                update.files[f"leaderboards/{path.name}"] = path.read_bytes()
-            elif path.name == f"{suite}.json":
+            lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
+            if lost:
                 words = f"it would lose {join_names(lost)}; score them again, or withdraw them"
-                update.lines.append(f"board {suite} stays as it was: {words}")
+                update.lines.append(f"board {path.stem} stays as it was: {words}")
+            else:
+                update.files[f"leaderboards/{path.name}"] = path.read_bytes()
         if site is not None:
             shutil.copytree(out / "site", site, dirs_exist_ok=True)
 

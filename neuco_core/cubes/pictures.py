@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from neuco_core.errors import DataError
 
@@ -40,7 +40,9 @@ class Picture:
         row = np.full((height, count * width + (count - 1) * gap, 3), 255, dtype=np.uint8)
         for place, image in enumerate(self.images):
             row[:, place * (width + gap) : place * (width + gap) + width] = image
-        return to_png(row)
+        file = io.BytesIO()
+        Image.fromarray(row).save(file, "PNG", optimize=True)
+        return file.getvalue()
 
 
 def pictures(task: Task, count: int = COUNT) -> list[Picture]:
@@ -63,10 +65,10 @@ def pictures(task: Task, count: int = COUNT) -> list[Picture]:
     step = -(-max(values.shape[-2:]) // LARGEST)
     images = _stretch(np.moveaxis(values[..., ::step, ::step], 2, -1))
     images = images if colours else np.repeat(images, 3, axis=-1)
-    words = [_label(task, labels, row) for row in chosen]
+    names = [_label(task, labels, row) for row in chosen]
     return [
-        Picture(labels.ids[row], said, tuple(batch.seasons), image)
-        for row, said, image in zip(chosen, words, images, strict=True)
+        Picture(labels.ids[row], label, tuple(batch.seasons), image)
+        for row, label, image in zip(chosen, names, images, strict=True)
     ]
 
 
@@ -112,33 +114,20 @@ def _label(task: Task, labels: Labels, row: int) -> str:
         return f"{value[0]:.4g} {task.unit}".strip()
     if task.kind == "classification":
         return labels.classes[int(value[0])] if labels.classes else f"class {int(value[0])}"
-    return ", ".join(name for name, own in zip(labels.columns, value, strict=True) if own) or "none"
+    return ", ".join(name for name, mark in zip(labels.columns, value, strict=True) if mark) or "none"
 
 
-def to_png(pixels: np.ndarray) -> bytes:
-    """(height, width, 3) bytes as a PNG file; the format is simple enough to need no library."""
-    height, width, _ = pixels.shape
-    lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), pixels.reshape(height, -1)], axis=1)
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    chunks = (struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
-
-
-def sheet(task: Task, found: Sequence[Picture]) -> Figure:
+def sheet(task: Task, samples: Sequence[Picture]) -> Figure:
     """A row for each sample, a column for each season, and the distribution of the labels below."""
     from matplotlib.figure import Figure
 
     from neuco_core.tables.labels import load_labels
 
     labels = load_labels(task)
-    seasons = found[0].seasons
-    figure = Figure(figsize=(max(4.0, 1.7 * len(seasons)), 1.7 * len(found) + 2), layout="constrained")
-    grid = figure.add_gridspec(len(found) + 1, len(seasons))
-    for y, picture in enumerate(found):
+    seasons = samples[0].seasons
+    figure = Figure(figsize=(max(4.0, 1.7 * len(seasons)), 1.7 * len(samples) + 2), layout="constrained")
+    grid = figure.add_gridspec(len(samples) + 1, len(seasons))
+    for y, picture in enumerate(samples):
         for x, image in enumerate(picture.images):
             axes = figure.add_subplot(grid[y, x])
             axes.imshow(image, interpolation="nearest")
