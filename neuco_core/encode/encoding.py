@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.damage import readable
 from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.encoder import blame, check_output, one_thread, ready
@@ -19,7 +18,7 @@ from neuco_core.encode.pipeline import Pipeline
 from neuco_core.encode.progress import Advance
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.source import compiled_apart
 
 if TYPE_CHECKING:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.cache import EncodeCache, open_cache
 from neuco_core.encode.encoder import chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
@@ -53,7 +52,7 @@ def method_embeddings(
     an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
     """
     if method.files:
-        return _from_file(method, dataset_id, params, keep=cached and run is None)
+        return _from_file(method, dataset_id, params)
     from neuco_core.plugins.catalog import load_dataset
 
     dataset = load_dataset(dataset_id)
@@ -62,7 +61,7 @@ def method_embeddings(
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
-def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any], *, keep: bool) -> Embeddings:
+def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
     from neuco_core.fetch.fetch import fetch
 
     if params:
@@ -73,7 +72,7 @@ def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any], *, ke
             expected="one of " + ", ".join(sorted(method.files)),
             got=dataset_id,
         )
-    return read_embeddings(fetch(method.files[dataset_id]), keep=keep)
+    return read_embeddings(fetch(method.files[dataset_id]))
 
 
 @versioned(1)

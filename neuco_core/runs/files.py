@@ -44,13 +44,11 @@ def open_file(
     strict: bool = False,
     shared: str = "",
     several: bool = False,
-    keep: bool = True,
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
     Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
-    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them. Without
-    ``keep`` no binary copy of it is used.
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
     """
     from neuco_core.runs.labels import run_labels
     from neuco_core.scoring.leaks import columns_used
@@ -58,7 +56,7 @@ def open_file(
     from neuco_core.tables.terratorch_files import as_file
 
     path = as_file(path)
-    found = read_embeddings(path, strict=strict, keep=keep)
+    found = read_embeddings(path, strict=strict)
     ids = frozenset(found.ids)
     labelled = _labelled(ids, tasks, shared)
     datasets = _datasets(tasks, labelled)

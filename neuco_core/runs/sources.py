@@ -90,7 +90,7 @@ class FileSource:
         if self._embeddings is None:
             from neuco_core.tables.embeddings import read_embeddings
 
-            self._embeddings = read_embeddings(self.path, keep=True, strict=self._strict)
+            self._embeddings = read_embeddings(self.path, strict=self._strict)
             self._ids = frozenset(self._embeddings.ids)
         return self._embeddings
 

@@ -19,7 +19,7 @@ from neuco_core.encode.encoding import Clock
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.plugins import catalog
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.labels import run_labels
 from neuco_core.runs.shards import ShardWork
@@ -126,7 +126,7 @@ class Work:
 
             path = fetch(Remote(Path(step.file).as_uri(), step.sha256))
             dim = load_protocol(step.protocol).embedding_dim
-            return read_embeddings(path, strict=step.strict, dim=dim, keep=not step.fresh)
+            return read_embeddings(path, strict=step.strict, dim=dim)
         from neuco_core.encode.run import method_embeddings
 
         shared = Path(step.shared) if step.shared and Path(step.shared).is_dir() else None

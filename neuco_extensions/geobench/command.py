@@ -203,7 +203,7 @@ def _key(capability: str) -> str:
 def normaliser(suite: str, name: str) -> None:
     """Pin what becomes 0 and 1 on each task of SUITE: the least and the largest score of a split in the records.
 
-    A suite of the kind "capabilities" names it as its option `normaliser`. It is written once and never changed.
+    A suite of the kind "geobench" names it as its option `normaliser`. It is written once and never changed.
     """
     import msgspec
 

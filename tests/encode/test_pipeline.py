@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
-from neuco_core.cubes.stored import Selection
 from neuco_core.encode import device, memory, pipeline
 from neuco_core.encode.agree import agree, apart
 from neuco_core.encode.encoding import Clock

@@ -25,9 +25,9 @@ from neuco_core.runs.steps import Group, Result, Step, StepLimits, failure
 from neuco_core.runs.work import Work
 from neuco_core.scoring import search as study
 from neuco_core.scoring.search import Divided, Plan, divide
-from neuco_core.studies import tune as module
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
+from neuco_extensions.geobench import tune as module
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.command_tune import tune as command
 from neuco_extensions.geobench.tune import Tuned, read_tuned, tune, tune_on
