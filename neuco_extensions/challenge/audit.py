@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
+from neuco_core.runs.engine import EngineLike
 
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.files import read_limited
 from neuco_core.records.model import Record
-from neuco_core.runs.engine import EngineLike
 from neuco_core.text import counted, join_names
 from neuco_extensions.challenge.close import public_files
 from neuco_extensions.challenge.feedback import Rung, feedback
@@ -58,7 +58,8 @@ def audit(
 ) -> list[AuditCheck]:
     """All checks, in their order; ``progress`` hears how far it is.
 
-    Submissions are scored by the workers of an engine, with the limits of the evaluation, or in this process. If the seal is broken, or the journal, nothing else can be proved, and the list ends there.
+    Submissions are scored by the workers of an engine, with the limits of the evaluation, or in this process. If the
+    seal is broken, or the journal, nothing else can be proved, and the list ends there.
     """
     try:
         host = Host(folder)
@@ -71,10 +72,9 @@ def audit(
             return [AuditCheck("seal"), AuditCheck("journal", f"it cannot be read: {error}")]
         about = counted(len(entries), "submission")
         scored = [entry for entry in entries if entry.state == "scored"]
-        broken = broken_link(entries)
         checks = [
             AuditCheck("seal", _public_rules(host)),
-            AuditCheck("journal", f"entry {broken} is not what was entered, or is out of order" if broken else "", about),
+            AuditCheck("journal", _journal(entries), about),
             AuditCheck("quotas", _first(_quotas(host, entries))),
             AuditCheck("files", _first(_files(host, entries)), about),
             AuditCheck("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"),
@@ -104,6 +104,11 @@ def _is_of(published: Any, rules: Any) -> bool:
         return bool(published == rules)
     same = all(name in rules and _is_of(value, rules[name]) for name, value in published.items())
     return same and not any(isinstance(rules[name], dict) for name in rules.keys() - published.keys())
+
+
+def _journal(entries: list[JournalEntry]) -> str:
+    broken = broken_link(entries)
+    return f"entry {broken} is not what was entered, or does not follow from the one before" if broken else ""
 
 
 def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:

@@ -44,7 +44,9 @@ def rank_teams(cells: Cells, by: str = "weighted") -> Ranked:
         raise UsageError("a challenge is not ranked so", expected=f"one of {', '.join(RANK_BY)}", got=by)
     ranks, weighted = team_ranks(cells, by)
     rows: list[BoardRow] = []
-    for team in sorted(cells.methods, key=lambda m: (ranks.get(m.id, len(ranks) + 1), -(m.values["mean_q"] or 0), m.id)):
+    for team in sorted(
+        cells.methods, key=lambda m: (ranks.get(m.id, len(ranks) + 1), -(m.values["mean_q"] or 0), m.id)
+    ):
         values = {key: value for key, value in team.values.items() if key != BARRED}
         if team.id in weighted:
             values[WEIGHTED.key] = weighted[team.id]
@@ -125,7 +127,7 @@ def final_board(host: Host, phase: str) -> Board:
     cells: dict[tuple[str, str], Cell] = {}
     for team, count in counts.items():
         for record in host.records(count.ranked):
-            # Without the hash of its embeddings: two teams with the same file tie, and neither is the copy of the other.
+            # Without the hash of its embeddings: two teams with the same file tie, and neither is the other's copy.
             cells[team, record.task] = replace(record_cell(record), embeddings="")
     tasks = [BoardTask(name, task.version, task.dataset, task.kind, task.metric) for name, task in hidden.tasks.items()]
     suite = _suite(host.challenge, phase, {task.id: task.version for task in tasks})
@@ -168,7 +170,7 @@ def history(host: Host, phase: str, *, final: bool, now: datetime | None = None)
 
 def _q_cells(teams: Sequence[BoardMethod], counts: Mapping[str, Counted], *, final: bool) -> Cells:
     """The cells of the ranked submissions with nothing but Q, as the journal has it; before the end what was told."""
-    cells = {}
+    cells: dict[tuple[str, str], Cell] = {}
     for team, count in counts.items():
         values = count.ranked.scores if final else count.ranked.feedback
         cells |= {(team, task): Cell(q=q) for task, q in values.items()}
@@ -178,7 +180,9 @@ def _q_cells(teams: Sequence[BoardMethod], counts: Mapping[str, Counted], *, fin
 
 def _teams(host: Host, phase: str, counts: Mapping[str, Counted]) -> tuple[BoardMethod, ...]:
     earlier = host.challenge.phase(phase).after
-    took_part = [{entry.team for entry in host.journal.submissions(name) if entry.state == "scored"} for name in earlier]
+    took_part = [
+        {entry.team for entry in host.journal.submissions(name) if entry.state == "scored"} for name in earlier
+    ]
     teams = []
     for name, count in sorted(counts.items()):
         rules = host.challenge.teams.get(name)

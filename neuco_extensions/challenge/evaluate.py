@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.protocol import Protocol, load_protocol
@@ -22,11 +21,12 @@ from neuco_core.records.model import Record
 from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
-from neuco_core.runs.work import environment, score_values
-from neuco_core.scoring.scorer import Score, score
+from neuco_core.runs.work import environment
+from neuco_core.scoring.cell import score_cell
+from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
-from neuco_core.tables.labels import Labels, content_hash
+from neuco_core.tables.labels import Labels
 from neuco_core.text import counted, join_names
 from neuco_extensions.challenge.journal import Code, Verdict
 from neuco_extensions.challenge.rules import Challenge, ChallengeLimits
@@ -72,30 +72,18 @@ def hidden(challenge: Challenge, phase: str, seed: int) -> Hidden:
         raise PhaseError(f"{counted(len(strangers), 'used id')} of phase {phase} not asked for", got=min(strangers))
     try:
         tasks = {name: challenge.task(name) for name in rules.tasks}
-        labels = {name: _labels_of(task.labels(), used_ids) for name, task in tasks.items()}
+        labels = {name: task.labels().only(used_ids) for name, task in tasks.items()}
     except NeucoError as error:
         raise PhaseError(f"the labels of phase {phase} cannot be had: {error}") from error
+    for name, table in labels.items():
+        if not table.ids:
+            raise PhaseError(f"no id of phase {phase} has a label", where=name)
     labelled = {sample for table in labels.values() for sample in table.ids}
     protocol = load_protocol(rules.protocol).with_(k=rules.k, seed=seed)
     return Hidden(phase, protocol, tasks, labels, ids, tuple(name for name in ids if name in labelled))
 
 
-def _labels_of(labels: Labels, ids: frozenset[str]) -> Labels:
-    """The labels of these ids alone."""
-    rows = np.array([row for row, name in enumerate(labels.ids) if name in ids], dtype=np.int64)
-    if not rows.size:
-        raise DataError("no id of the phase has a label", where=labels.task)
-    kept = tuple(labels.ids[row] for row in rows)
-    values = labels.values[rows]
-    groups = None if labels.groups is None else labels.groups[rows]
-    split = None if labels.split is None else labels.split[rows]
-    sha256 = content_hash(kept, values, groups, split)
-    return replace(labels, ids=kept, values=values, groups=groups, split=split, sha256=sha256)
-
-
-def evaluate(
-    challenge: Challenge, phase: Hidden, path: Path, name: str, *, threads: int | None = 1
-) -> Evaluation:
+def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, threads: int | None = 1) -> Evaluation:
     """Score a file on all tasks of a phase. ``name`` is what its records call it.
 
     Whatever the file is at fault for becomes a verdict; what is the hosts' fault is raised.
@@ -114,17 +102,14 @@ def evaluate(
     undefined = 0
     for task in phase.tasks.values():
         labels = phase.labels[task.id]
-        try:
-            result = score(used, labels, phase.protocol, metric=task.metric, threads=threads)
-        except (NeucoError, ArithmeticError, ValueError) as error:
-            show_in_debug(error)
-            return Evaluation(Verdict("failed", detail=f"{task.id}: {error}"))
-        undefined += failed_probes(result)
+        outcome = score_cell(used, labels, phase.protocol, metric=task.metric, threads=threads)
+        if outcome.score is None:
+            return Evaluation(Verdict("failed", detail=f"{task.id}: {outcome.reason}"))
+        undefined += failed_probes(outcome.score)
         method = Method(id=name, files={task.dataset: remote})
         cell = PlannedCell(method, task, "new", "", identity.inputs(method, task), file=file)
-        contents = {"labels": labels.sha256, "embeddings": used.sha256, "dim": embeddings.dim}
-        values = {"status": "ok", **contents, **score_values(result), "provenance": environment()}
-        record = make_record(cell, values, "challenge")
+        result = {**outcome.record_fields(), "provenance": environment()}
+        record = make_record(cell, result, "challenge")
         if record.q is None:
             return Evaluation(Verdict("failed", detail=f"{task.id}: no split has a score"))
         records.append(record)

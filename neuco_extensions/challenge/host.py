@@ -203,19 +203,21 @@ class Host:
 
 
 def is_visible(entry: JournalEntry, challenge: Challenge, now: datetime) -> bool:
-    """Whether a team may see the answer now: at the second tick after its receipt, or the next one after its end.
+    """Whether a team may see the answer now. After the end of a phase no time can tell anything any more."""
+    moment = visible_at(entry, challenge.limits.tick)
+    return moment is not None and (moment <= now or challenge.phase(entry.phase).end <= now)
 
-    As long as evaluations take less than a tick this follows from the time of receipt alone, and tells nothing of the
-    evaluation. After the end of a phase no time can tell anything any more.
+
+def visible_at(entry: JournalEntry, tick: int) -> datetime | None:
+    """When a team may see the answer: at the second tick after its receipt, or the next one after it was finished.
+
+    As long as evaluations take less than a tick this follows from the time of receipt alone, and tells nothing.
     """
     if entry.finished is None:
-        return False
-    if challenge.phase(entry.phase).end <= now:
-        return True
-    tick = challenge.limits.tick
+        return None
     earliest = next_tick(datetime.fromisoformat(entry.received), tick) + timedelta(seconds=tick)
     finished = datetime.fromisoformat(entry.finished)
-    return (earliest if finished <= earliest else next_tick(finished, tick)) <= now
+    return earliest if finished <= earliest else next_tick(finished, tick)
 
 
 def next_tick(moment: datetime, tick: int) -> datetime:

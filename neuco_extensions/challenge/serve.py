@@ -1,7 +1,7 @@
 """``neuco challenge serve``: teams upload, see their state and the board; workers evaluate.
 
-One process takes requests in (``web``) and keeps the journal, others evaluate (``workers``). All that is to last is in the journal and on
-disk before a request is answered, so either may be killed at any time.
+One process takes requests in (``web``) and keeps the journal, others evaluate (``workers``). All that is to last is in
+the journal and on disk before a request is answered, so either may be killed at any time.
 """
 
 from __future__ import annotations

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from neuco_core.runs.engine import EngineLike, open_engine
+from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped, StepLimits
 
 from neuco_core.errors import NeucoError
 from neuco_core.records.model import Record
-from neuco_core.runs.engine import EngineLike, open_engine
-from neuco_core.runs.messages import Call, CallContext, Group, Result, Returned, Skipped, StepLimits
 from neuco_extensions.challenge.evaluate import Evaluation, PhaseError
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, Verdict
@@ -34,10 +34,6 @@ PATIENCE = 10.0  # seconds that the evaluation gets to give its submissions back
 LIBRARIES = 1 << 30
 BY_BYTE, BY_ID = 16, 512
 log = logging.getLogger("neuco.challenge")
-
-
-class WorkerDiedError(NeucoError):
-    """The process that evaluated a submission died. Whether the file killed it or something else, nobody knows."""
 
 
 def memory_limit(challenge: Challenge) -> int:
@@ -88,19 +84,16 @@ def _call(host: Host, entry: JournalEntry, threads: int) -> Group:
     return Group((Call(f"{__name__}:evaluate_call", arguments, label=entry.name, threads=threads),))
 
 
-def _evaluation(entry: JournalEntry, result: Result) -> Evaluation:
-    """What came of a call. What is the hosts' fault, or a worker's death, is raised."""
-    if isinstance(result, Returned):
-        if "hosts_fault" in result.value:
-            raise PhaseError(result.value["hosts_fault"])
-        verdict = msgspec.convert(result.value["verdict"], Verdict)
-        return Evaluation(verdict, msgspec.convert(result.value["records"], tuple[Record, ...]))
-    if isinstance(result, Skipped):
-        raise PhaseError(result.reason)
-    reason = getattr(result, "reason", "no result")
-    if getattr(result, "kind", "") in ("crash", "timeout"):
-        raise WorkerDiedError(f"{entry.name}: {reason}")
-    return Evaluation(Verdict("failed", detail=reason))  # too much memory, or an odd file that nobody foresaw
+def _evaluation(result: Result) -> Evaluation:
+    """What came of a call; what is the hosts' fault is raised."""
+    if isinstance(result, Failed):  # too much memory, or an odd file that nobody foresaw
+        return Evaluation(Verdict("failed", detail=result.reason))
+    if not isinstance(result, Returned):
+        raise PhaseError(result.reason if isinstance(result, Skipped) else "no result of an evaluation")
+    if "hosts_fault" in result.value:
+        raise PhaseError(result.value["hosts_fault"])
+    verdict = msgspec.convert(result.value["verdict"], Verdict)
+    return Evaluation(verdict, msgspec.convert(result.value["records"], tuple[Record, ...]))
 
 
 def evaluate_waiting(
@@ -133,13 +126,12 @@ def evaluate_waiting(
     try:
         for step, result in engine.run(waiting(), limits):
             entry = leased[step.label]
-            try:
-                evaluation = _evaluation(entry, result)
-            except WorkerDiedError as error:
-                log.error("a worker died: %s", error)
-                host.journal.give_back(leased.pop(step.label), counts=True)
+            if isinstance(result, Failed) and result.kind in ("crash", "timeout"):
+                log.warning("%s is tried again, if it may: %s", entry.name, result.reason)
+                host.journal.give_back(leased.pop(entry.name), counts=True)
                 continue
-            del leased[step.label]
+            evaluation = _evaluation(result)
+            del leased[entry.name]
             yield host.settle(entry, evaluation)
     except InterruptedError:
         return
@@ -164,7 +156,7 @@ def evaluate_again(
     for step, result in engine.run(calls, StepLimits(memory=memory_limit(host.challenge))):
         entry = by_name[step.label]
         try:
-            yield entry, _evaluation(entry, result)
+            yield entry, _evaluation(result)
         except NeucoError as error:
             yield entry, error
 
@@ -183,14 +175,13 @@ class EvaluationThread:
         while not self._stop.is_set():
             begun = time.monotonic()
             try:
+                engine = start_engine(self._engine, self._jobs)
                 with Host(self._folder) as host:
-                    for entry in evaluate_waiting(
-                        host, start_engine(self._engine, self._jobs), self._jobs, stop=self._stop
-                    ):
+                    for entry in evaluate_waiting(host, engine, self._jobs, stop=self._stop):
                         log.info("submission %d of %s in %s: %s", entry.id, entry.team, entry.phase, entry.state)
             except Exception as error:
                 pause = 1.0 if time.monotonic() - begun > GOOD_LIFE else min(2 * pause, LONGEST_PAUSE)
-                log.error("the evaluation stopped, and starts again in %.0f s: %s", pause, error)
+                log.warning("the evaluation stopped, and starts again in %.0f s: %s", pause, error)
                 self._stop.wait(pause)
 
     def __enter__(self) -> EvaluationThread:

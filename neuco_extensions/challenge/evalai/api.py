@@ -1,4 +1,7 @@
-"""A host's account on EvalAI and the calls that a remote worker needs. No error carries the token, or an address with a signature."""
+"""A host's account on EvalAI and the calls that a remote worker needs.
+
+No error carries the token, or an address with a signature.
+"""
 
 from __future__ import annotations
 

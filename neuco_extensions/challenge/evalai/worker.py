@@ -264,7 +264,8 @@ class Bridge:
     """An ``Evaluate`` for the worker: EvalAI's submissions in the journal, evaluation and feedback of everybody's.
 
     A team of EvalAI is the team ``evalai-NUMBER`` here; it is entered into the rules with its first submission. Its
-    token is thrown away: such a team submits on EvalAI only. What is the hosts' fault costs no team its submission: it waits.
+    token is thrown away: such a team submits on EvalAI only. What is the hosts' fault costs no team its submission: it
+    waits.
     """
 
     def __init__(self, folder: Path, *, threads: int = 1) -> None:
