@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
+from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, say, table
+from neuco_core.progress import show_progress
 from neuco_core.text import common_prefix, counted, join_names
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def compare(
     for source in sources:
         if isinstance(source, FileSource):
             click.echo(clean(f"{source.name}: {columns_used(source.read())}"), err=True)
-    with prompt_interrupt(), progress_bar() as progress:
+    with prompt_interrupt(), show_progress() as progress:
         pairs = compare_tasks(
             *sources,
             choice.groups,

@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
+from neuco_core.progress import Progress, show_progress
 from neuco_core.runs.sources import FileSource, MethodSource, Source, examples
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.studies.given import as_source, as_tasks
-from neuco_core.studies.progress import Progress, shown
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def evaluate(
     notes: dict[str, None] = {}
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
-    with shown(progress) as tell:
+    with show_progress(progress) as tell:
         for place, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
             try:
                 found = _score(source, task, rules, threads, _step(tell, task.label, place, len(tasks)), notes)
