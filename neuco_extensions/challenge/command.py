@@ -14,7 +14,7 @@ import click
 from neuco_core.boards.model import plain
 from neuco_core.boards.views.report import grid
 from neuco_core.cli.board_show import print_board
-from neuco_core.cli.options import progress_bar
+from neuco_core.progress import show_progress
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
 from neuco_extensions.challenge.audit import CHECKS
@@ -220,7 +220,7 @@ def close(folder: Path) -> None:
 @json_option
 def audit(folder: Path, threads: int, as_json: bool) -> None:
     """Prove that nothing was moved, and score every submission again. Exits with 4 if anything is not as it was."""
-    with progress_bar() as bar:
+    with show_progress() as bar:
 
         def progress(done: int, total: int) -> None:
             if bar is not None:
