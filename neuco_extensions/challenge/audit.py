@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
-from neuco_core.runs.engine import EngineLike
 
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.files import read_limited
 from neuco_core.records.model import Record
+from neuco_core.runs.engine import EngineLike
 from neuco_core.text import counted, join_names
 from neuco_extensions.challenge.close import public_files
 from neuco_extensions.challenge.feedback import Rung, feedback

@@ -14,9 +14,9 @@ import click
 from neuco_core.boards.model import plain
 from neuco_core.boards.views.report import grid
 from neuco_core.cli.board_show import print_board
-from neuco_core.progress import show_progress
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
+from neuco_core.progress import show_progress
 from neuco_extensions.challenge.audit import CHECKS
 from neuco_extensions.challenge.audit import audit as run_audit
 from neuco_extensions.challenge.board import final_board, history, live_board

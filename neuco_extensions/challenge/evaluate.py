@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError
@@ -18,10 +19,10 @@ from neuco_core.fetch.cache import hash_file
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Record
-from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
-from neuco_core.runs.work import environment
+from neuco_core.runs.sources import EmbeddingsFile
+from neuco_core.runs.worker_steps import environment, result_of
 from neuco_core.scoring.cell import score_cell
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Method, Remote, Task
@@ -108,7 +109,7 @@ def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, thre
         undefined += failed_probes(outcome.score)
         method = Method(id=name, files={task.dataset: remote})
         cell = PlannedCell(method, task, "new", "", identity.inputs(method, task), file=file)
-        result = {**outcome.record_fields(), "provenance": environment()}
+        result = msgspec.structs.replace(result_of(outcome), provenance=environment())
         record = make_record(cell, result, "challenge")
         if record.q is None:
             return Evaluation(Verdict("failed", detail=f"{task.id}: no split has a score"))
