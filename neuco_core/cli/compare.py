@@ -14,7 +14,7 @@ from neuco_core.text import common_prefix, counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
-    from neuco_core.studies.pairs import Pair
+    from neuco_core.studies.compare import Pair
 
 
 @click.command()
@@ -42,7 +42,7 @@ def compare(
     from neuco_core.errors import ScoreError
     from neuco_core.runs.sources import FileSource, open_source
     from neuco_core.scoring.leaks import columns_used
-    from neuco_core.studies.pairs import compare_tasks, problem
+    from neuco_core.studies.compare import compare_tasks, problem
 
     choice = choose(**selection)
     sources = open_source(a, strict=strict), open_source(b, strict=strict)
@@ -70,7 +70,7 @@ def _show(
     from neuco_core.jsonio import jsonable
     from neuco_core.scoring.quality import ruled
     from neuco_core.specs import to_json
-    from neuco_core.studies.inputs import grouped
+    from neuco_core.studies.labels_for import grouped
 
     if as_json:
         head = {

@@ -17,9 +17,8 @@ import msgspec
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
-from neuco_core.boards.history import Version
 from neuco_core.boards.model import SCORE, STD, Board, BoardRow, BoardSuite, BoardTask, Column, Ranked
-from neuco_core.boards.replay import Snapshot, Standing, replay
+from neuco_core.boards.replay import Snapshot, TeamRank, Version, replay
 from neuco_core.boards.stats.ranking import DIGITS, Rule, positions, rank
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.challenge.host import Host, is_visible
@@ -163,7 +162,7 @@ def history(host: Host, phase: str, *, final: bool, now: datetime | None = None)
             counts = counted(rules, entries[:number], final=final)
             cells = _q_cells(_teams(host, phase, counts), counts, final=final)
             ranks = team_ranks(cells, rules.rank_by if final else "mean_q")[0]
-            teams = {team: Standing(ranks.get(team), count.mean_q) for team, count in counts.items()}
+            teams = {team: TeamRank(ranks.get(team), count.mean_q) for team, count in counts.items()}
             snapshots.append(Snapshot(entry.received[:19] + "Z", teams, (entry.team,)))
     return replay(snapshots)
 

@@ -67,7 +67,7 @@ def tune(
     from neuco_core.runs.engine import open_engine
     from neuco_core.runs.sources import MethodSource, open_source
     from neuco_core.scoring.search import Plan
-    from neuco_core.studies.inputs import gather, grouped
+    from neuco_core.studies.labels_for import gather, grouped
     from neuco_extensions.geobench.tune import tune as run
     from neuco_extensions.geobench.tune import tune_on
 

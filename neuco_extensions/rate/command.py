@@ -188,7 +188,7 @@ def _keep(suite: str, method: Method, tasks: Sequence[Task], points: Sequence[Po
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
     """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.studies.inputs import gather, grouped
+    from neuco_core.studies.labels_for import gather, grouped
 
     inputs = gather(tasks, source, same_dataset=True)
     usable = [(item.task, item.labels) for item in inputs if item.labels is not None]

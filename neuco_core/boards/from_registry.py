@@ -64,7 +64,7 @@ class Current:
 def _read(registry: Path, tasks: Collection[str]) -> Iterator[Record]:
     """All records; without their other metrics, which of 500,000 records are 3 GB, where no board reads them.
 
-    Intervals of F1 do (``stats/trained.py``).
+    Intervals of F1 do (``stats/f1_variance.py``).
     """
     for path in record_files(registry):
         record = read_record(path)
