@@ -123,7 +123,7 @@ def test_a_busy_server_is_asked_again_and_answered_once(
 
 
 def test_waits_grow_are_spread_and_bounded() -> None:
-    api = Api(account("https://evalai.test", "q", backoff=1.0), lambda: 0.0, lambda seconds: None)
+    api = Api(account("https://evalai.test", "q", backoff=1.0), lambda seconds: None)
     once = TransientError("x")
     waits = [[api.after(tries, once) for _ in range(50)] for tries in (1, 4, 20)]
     assert all(0.5 <= wait <= 1 for wait in waits[0])
@@ -136,12 +136,12 @@ def test_waits_grow_are_spread_and_bounded() -> None:
     assert [_asked(text) for text in ("", "soon", "nan", "-5")] == [0, 0, 0, 0]
 
 
-def test_all_workers_together_send_60_requests_a_minute(tmp_path: Path) -> None:
-    first, second = Deliveries(tmp_path), Deliveries(tmp_path)
-    taken = [journal.turn(60) for _ in range(30) for journal in (first, second)]
-    assert taken == [0.0] * 60
-    assert 0 < first.turn(60) <= 61
-    assert 0 < second.turn(60) <= 61
+def test_no_more_than_so_many_requests_are_sent_in_a_minute(server: EvalAI) -> None:
+    pauses: list[float] = []
+    api = Api(account(server.url, "queue", per_minute=3), pauses.append)
+    for _ in range(4):
+        api.receive()
+    assert [60 < seconds <= 61 for seconds in pauses] == [True]
 
 
 def test_a_submission_that_comes_again_is_not_evaluated_again(server: EvalAI, tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import time
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,6 +26,7 @@ from neuco_extensions.challenge.journal import Verdict
 
 PORTS = {"http": 80, "https": 443}
 FILES = "https://evalai.s3.amazonaws.com"  # where eval.ai keeps the files of submissions
+MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 LONGEST_WAIT = 60.0  # between two tries, if the server asks for no more
 LONGEST_ASKED = 3600.0  # what a server may ask for
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and to wait for data
@@ -92,16 +95,17 @@ class EvalAIRefusedError(FetchError):
 
 
 class Api:
-    """``pause(seconds)`` waits; ``turn()`` says how long to wait for the next request to be allowed, 0 for not at all.
+    """``pause(seconds)`` waits. No more than ``account.per_minute`` requests are sent in a minute.
 
     A PUT is tried once: it would overwrite a state that a team or a host has set meanwhile, and EvalAI servers of some
     versions add another line to the board for each that arrives, also for one whose answer was lost. The worker looks
     at the submission before it tries again.
     """
 
-    def __init__(self, account: Account, turn: Callable[[], float], pause: Callable[[float], None]) -> None:
-        self.account, self._turn, self._pause = account, turn, pause
-        self._session: requests.Session | None = None
+    def __init__(self, account: Account, pause: Callable[[float], None]) -> None:
+        self.account, self._pause = account, pause
+        self._sent: deque[float] = deque(maxlen=account.per_minute)
+        self._session = requests.Session()
         self._codenames: dict[int, str] = {}
 
     def receive(self) -> Mapping[str, Any]:
@@ -155,8 +159,9 @@ class Api:
     def _ask(self, method: str, path: str, data: Mapping[str, Any] | None = None, tries: int = 0) -> Any:
         tries = tries or self.account.tries
         for number in range(1, tries + 1):
-            while wait := self._turn():
-                self._pause(wait)
+            if len(self._sent) == self.account.per_minute:
+                self._pause(max(0.0, self._sent[0] + MINUTE - time.monotonic()))
+            self._sent.append(time.monotonic())
             try:
                 return self._once(method, path, data)
             except TransientError as error:
@@ -171,7 +176,6 @@ class Api:
         return max(error.wait, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads requests, protects nothing
 
     def _once(self, method: str, path: str, data: Mapping[str, Any] | None) -> Any:
-        self._session = self._session or requests.Session()
         where = f"{method} {self.account.server}{path}"
         url = self.account.server.rstrip("/") + path
         try:

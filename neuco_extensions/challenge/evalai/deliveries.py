@@ -31,9 +31,7 @@ CREATE TABLE IF NOT EXISTS evalai_deliveries (
     sha256 TEXT,
     verdict TEXT
 );
-CREATE TABLE IF NOT EXISTS evalai_requests (at REAL NOT NULL);
 """
-MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 
 
 @dataclass(frozen=True)
@@ -106,21 +104,6 @@ class Deliveries:
         for submission, phase, receipt, step, began, ended, sha256, kept in rows.fetchall():
             verdict = msgspec.json.decode(kept, type=Verdict) if kept else None
             yield Delivery(submission, phase, receipt, step, began, ended, sha256, verdict)
-
-    def turn(self, per_minute: int) -> float:
-        """Take one of the requests that all workers here may send in a minute: 0, or the seconds to wait for one."""
-        now = time.time()
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            # A clock that was set back must not stop us for hours.
-            self._base.execute("DELETE FROM evalai_requests WHERE at NOT BETWEEN ? AND ?", (now - MINUTE, now + 1))
-            number, first = self._base.execute("SELECT count(*), min(at) FROM evalai_requests").fetchone()
-            if number < per_minute:
-                self._base.execute("INSERT INTO evalai_requests VALUES (?)", (now,))
-                return 0.0
-            return max(float(first) + MINUTE - now, 0.01)
-        finally:
-            self._base.execute("COMMIT")
 
     @contextmanager
     def exclusive(self, submission: int) -> Iterator[bool]:

@@ -69,7 +69,7 @@ class EvalAIWorker:
         self.stop = stop or threading.Event()
         self.deliveries = Deliveries(folder)
         self._kept: set[int] = set()  # what EvalAI refused: tried again when it is handed out again, or after a restart
-        self.api = Api(account, lambda: self.deliveries.turn(account.per_minute), self.pause)
+        self.api = Api(account, self.pause)
 
     def run(self, *, once: bool = False) -> None:
         """Work until stopped; with ``once`` until the queue has nothing for us."""
