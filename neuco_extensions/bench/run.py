@@ -106,9 +106,10 @@ def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Lead
 
 def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
     protocol = job.config.protocol
-    options = {"strict": job.strict, "dim": protocol.embedding_dim, "gaps": not job.strict, "keep": True}
     with _short_turns(), ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(read_embeddings, job.submission_file, **options)  # type: ignore[arg-type]
+        reading = beside.submit(
+            read_embeddings, job.submission_file, strict=job.strict, dim=protocol.embedding_dim, gaps=not job.strict
+        )
         tasks = {file.task: read_task_labels(file, normalize=protocol.normalize_labels) for file in files}
         if protocol.probe == "linear":
             kernel.warm()

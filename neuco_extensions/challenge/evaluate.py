@@ -78,7 +78,7 @@ def hidden(challenge: Challenge, phase: str, seed: int) -> Hidden:
         raise PhaseError(f"the labels of phase {phase} cannot be had: {error}") from error
     for name, table in labels.items():
         if not table.ids:
-            raise PhaseError(f"no id of phase {phase} has a label", where=name)
+            raise PhaseError("no id of the phase has a label", where=f"{phase}, {name}")
     labelled = {sample for table in labels.values() for sample in table.ids}
     protocol = load_protocol(rules.protocol).with_(k=rules.k, seed=seed)
     return Hidden(phase, protocol, tasks, labels, ids, tuple(name for name in ids if name in labelled))

@@ -342,7 +342,8 @@ class Journal:
             (number,),
         )
         if not changed.rowcount:
-            raise UsageError("not to be tried again", expected="one that failed", got=self.get(number).state)
+            what, got = f"submission {number} is not to be tried again", self.get(number).state
+            raise UsageError(what, where=self.path, expected="one whose state is failed", got=got)
 
 
 def link(before: str, values: tuple[Any, ...]) -> str:

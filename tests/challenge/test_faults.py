@@ -169,7 +169,7 @@ def test_a_copy_of_the_journal_alone_lacks_nothing_after_the_end(host: Host, tmp
 
 def test_only_what_failed_is_tried_again(host: Host, tmp_path: Path) -> None:
     host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
-    with pytest.raises(UsageError, match="expected one that failed, got received"):
+    with pytest.raises(UsageError, match="expected one whose state is failed, got received"):
         host.journal.retry(1)
     with pytest.raises(NeucoError, match="no submission '9'"):
         host.journal.retry(9)
