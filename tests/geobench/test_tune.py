@@ -23,7 +23,6 @@ from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
 from neuco_core.runs.sources import MethodSource
 from neuco_core.runs.worker_steps import WorkerSteps
-from neuco_core.scoring import search as study
 from neuco_core.scoring.search import Divided, Plan, divide
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
