@@ -179,6 +179,7 @@ def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_its
     assert "random" in ranked(own_upstream)
 
 
+@pytest.mark.slow
 def test_a_sample_is_verified_and_a_forged_record_is_found(own_upstream: Upstream) -> None:
     need_bubblewrap()
     repo = own_upstream.clone("main")
