@@ -85,10 +85,10 @@ def rebuild(registry: Path, site: Path | None) -> list[str]:
             continue
         lines.append(f"board {suite.id}: {'; '.join(changes) if changes else 'unchanged'}")
     if site is not None:
-        from neuco_core.boards.views.site.write import write_site
-        from neuco_extensions.predict.page import gather_with_estimates
+        from neuco_core.site.page_data import gather
+        from neuco_core.site.write import write_site
 
-        lines.append(f"site: {write_site(gather_with_estimates(registry), site)} pages")
+        lines.append(f"site: {write_site(gather(registry), site)} pages")
     return lines
 
 

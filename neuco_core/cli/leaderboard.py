@@ -11,7 +11,7 @@ import click
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.leaderboard_show import one_board, show
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-from neuco_core.errors import DataError, NeucoError
+from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.text import counted
 
@@ -150,15 +150,26 @@ def history(name: str, as_json: bool) -> None:
 
 @leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@click.option("--kind", type=click.Choice(["heat", "differences", "bump"]), default="heat", show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
+@click.option("--kind", type=click.Choice(["differences", "bump"]), default="differences", show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Draw a board: heat map, ranks with groups that are indistinguishable, or ranks over its versions."""
+    """Write a figure of a board's page: ranks with groups that are indistinguishable, or ranks over its versions."""
     from neuco_core.boards.store import history_path, read_history
-    from neuco_core.boards.views.plots import draw
+    from neuco_core.files import write_atomic
+    from neuco_core.site.figures import forest, ranks_over_time, standalone
 
+    if out.suffix.lower() != ".svg":
+        raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")
     board = one_board(name, {})
-    draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
+    history = [entry for entry in read_history(history_path(registry_dir(), name)) if entry.ranks]
+    if not board.ranked or (kind == "bump" and not history):
+        raise UsageError("nothing to draw", where=out, hint="No method is ranked on this board, or it has no history")
+    drawing = forest(board, str) if kind == "differences" else ranks_over_time(history, f"Ranks on {name} by version")
+    try:
+        write_atomic(out, standalone(drawing).encode())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"the figure cannot be written: {reason}", where=out, hint="Choose another path") from error
     click.echo(str(out))
 
 
@@ -170,8 +181,8 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    from neuco_core.boards.views.site.source import gather
-    from neuco_core.boards.views.site.write import write_site
+    from neuco_core.site.page_data import gather
+    from neuco_core.site.write import write_site
 
     pages = write_site(gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")

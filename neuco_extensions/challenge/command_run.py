@@ -161,7 +161,7 @@ def _number(value: float | None) -> str:
 def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, as_json: bool) -> None:
     """Show the board of PHASE: while it is open, what anybody may see."""
     from neuco_core.boards.model import plain
-    from neuco_core.boards.views.report import grid
+    from neuco_core.boards.report import grid
     from neuco_core.cli.board_show import print_board
     from neuco_extensions.challenge.board import final_board, history, live_board
     from neuco_extensions.challenge.host import Host
@@ -187,9 +187,9 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
 
 
 def _write_site(made: Board, past: dict[str, tuple[Version, ...]], out: Path) -> None:
-    from neuco_core.boards.views.site.source import BoardSource, Words
-    from neuco_core.boards.views.site.write import write_site
+    from neuco_core.site.page_data import About, PageData
+    from neuco_core.site.write import write_site
 
-    teams = {row.method: Words(title=row.title) for row in made.rows}
+    teams = {row.method: About(title=row.title) for row in made.rows}
     about = made.about
-    write_site([BoardSource(id=about.id, title=about.title, board=made, methods=teams, past=past)], out)
+    write_site([PageData(id=about.id, title=about.title, board=made, methods=teams, past=past)], out)

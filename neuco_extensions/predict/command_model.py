@@ -112,7 +112,8 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     from neuco_core.errors import UsageError
     from neuco_core.files import replacing
     from neuco_core.jsonio import dump
-    from neuco_extensions.predict.map_svg import Drawing, standalone
+    from neuco_core.site.figures import standalone
+    from neuco_extensions.predict.map_figure import Drawing
     from neuco_extensions.predict.plane import fit_plane
 
     if out and out.suffix.lower() not in FIGURES:
@@ -125,7 +126,7 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     if out:
         with replacing(out) as temporary:
             whole = out.suffix.lower() == ".json"
-            temporary.write_bytes(dump(plane.to_json()) if whole else standalone(drawing).encode())
+            temporary.write_bytes(dump(plane.to_json()) if whole else standalone(drawing.svg()).encode())
     if as_json:
         echo_json(plane.to_json())
         return
@@ -140,7 +141,8 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     if left_out:
         say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
-        say(f"{out}" + (f", in which {drawing.left_out} names found no room" if drawing.left_out else ""))
+        unnamed = drawing.labels.count(None)
+        say(f"{out}" + (f", in which {unnamed} names found no room" if unnamed else ""))
 
 
 def _row(point: Point) -> list[str]:

@@ -18,7 +18,7 @@ from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import Challenge
 from neuco_extensions.challenge.web.threads import Hosts
 
-OWN, BOARDS = "neuco_extensions.challenge.web", "neuco_core.boards.views.site"
+OWN, BOARDS = "neuco_extensions.challenge.web", "neuco_core.site"
 # Address → package, file and type. The look is that of the boards' site.
 PAGE = {
     "/": (OWN, "page/index.html", "text/html"),
