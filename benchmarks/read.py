@@ -4,7 +4,7 @@
 
 Every reading happens in a fresh process: first a smaller file, so that the libraries are loaded, then the file that
 is measured. The readers take turns; the smallest time of each counts, of all threads for CPU seconds. Memory is the
-peak resident size during the reading less the size before it. "again" is a CSV file of which a binary copy is kept.
+peak resident size during the reading less the size before it.
 polars takes part if it is installed; neuco does not need it. Exit code 1 if CSV takes more than 1.1 times the seconds
 or the CPU seconds of the best of the others, or 2.5 times the memory of the array.
 """
@@ -25,7 +25,7 @@ from pathlib import Path
 
 TIME_LIMIT, MEMORY_LIMIT = 1.1, 2.5
 OTHERS = ("pandas csv", "pyarrow csv", *(["polars csv"] if find_spec("polars") else []))
-READERS = (*OTHERS, "neuco csv", "neuco csv again", "neuco parquet", "neuco npz", "neuco npy")
+READERS = (*OTHERS, "neuco csv", "neuco parquet", "neuco npz", "neuco npy")
 WARM_BYTES = 6_000_000  # a smaller CSV file is read without the compiled code
 
 
@@ -53,7 +53,7 @@ def read(path: Path, reader: str) -> object:
     if library == "neuco":
         from neuco_core.tables.embeddings import read_embeddings
 
-        return read_embeddings(path, keep=reader.endswith("again"))
+        return read_embeddings(path)
     if library == "pyarrow":
         import pyarrow.csv
 
@@ -81,7 +81,6 @@ def child(*arguments: str) -> str:
 
 def compare(folder: Path, rounds: int, array: int) -> dict[str, dict[str, float]]:
     runs: dict[str, list[dict[str, float]]] = {reader: [] for reader in READERS}
-    child("--folder", str(folder), "--measure", "neuco csv again")  # leaves the copy
     for _ in range(rounds):
         for reader in READERS:
             runs[reader].append(json.loads(child("--folder", str(folder), "--measure", reader)))

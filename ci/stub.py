@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from neuco_core.errors import DataError, NeucoError
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.records.store import folder_name
 from neuco_core.specs import Baseline, Dataset, Method, Remote, Task, versioned_id
 

@@ -28,7 +28,7 @@ from neuco_core.encode.encoder import one_thread
 from neuco_core.encode.pipeline import Pipeline
 from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.specs import Dataset, Method, Task
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import ChecksumError, DataError
+from neuco_core.progress import show_progress
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -20,21 +20,18 @@ if TYPE_CHECKING:
 @click.command()
 @json_option
 def ls(as_json: bool) -> None:
-    """List the cache: files, what uses them, binary copies of large CSV files, and what encoders made."""
+    """List the cache: files, what uses them, and what encoders made."""
     from neuco_core.fetch.cache import cache_dir, entries
     from neuco_core.fetch.usage import made_here, users
-    from neuco_core.tables.kept import copies
 
     used = users()
     files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
-    binary = [copy.describe() for copy in copies()]
     made = made_here()
     if as_json:
-        return echo_json({"cache": str(cache_dir()), "copies": binary, "files": files, "made": made})
+        return echo_json({"cache": str(cache_dir()), "files": files, "made": made})
     cells = [(f["sha256"][:12], str(f["size"]), f["name"], " ".join(f["used_by"])) for f in files]
-    cells += [(c["sha256"][:12], str(c["size"]), c["name"], "(binary copy)") for c in binary]
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
-    size = sum(item["size"] for item in [*files, *binary])
+    size = sum(item["size"] for item in files)
     click.echo(f"{counted(len(cells), 'file')}, {size} bytes in {cache_dir()}")
     if made:
         told = ", ".join(f"{name} {size} bytes" for name, size in made.items())
@@ -48,7 +45,7 @@ def ls(as_json: bool) -> None:
 def verify(datasets: Sequence[str], as_json: bool) -> None:
     """Hash every file in the cache, or read every byte of a dataset's cubes.
 
-    Corrupt files in the cache are removed: the next fetch brings them again, and copies of CSV files are made anew.
+    Corrupt files in the cache are removed: the next fetch brings them again.
     Of each DATASET all files are read and compared with the CRC-32s in them, and the version is shown by which scores
     know the data: it is the same for every copy. Damaged cubes are named and stay. Ends with exit code 4 if anything is
     corrupt or damaged.
@@ -60,18 +57,20 @@ def verify(datasets: Sequence[str], as_json: bool) -> None:
 
 
 def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
-    from tqdm import tqdm
-
     from neuco_core.cubes.cubes import damaged, source_of
     from neuco_core.plugins.catalog import load_dataset
 
     rows: list[dict[str, Any]] = []
     for dataset in [load_dataset(name) for name in names]:
         source = source_of(dataset)
-        quiet = as_json or not sys.stderr.isatty()
-        files = list(tqdm(damaged(source), desc=dataset.id, unit="file", disable=quiet, leave=False))
-        bad = {name: reason for name, reason in files if reason}
         samples = len(source.ids())
+        bad: dict[str, str] = {}
+        with show_progress(lines=False) as tell:
+            for number, (name, reason) in enumerate(damaged(source), 1):
+                if reason:
+                    bad[name] = reason
+                if tell is not None:
+                    tell(number / samples, f"{dataset.id}: {name}")
         rows.append({"dataset": dataset.id, "version": source.version, "samples": samples, "damaged": bad})
     if as_json:
         echo_json(rows)
@@ -90,14 +89,12 @@ def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
 
 def _verify_cache(as_json: bool) -> None:
     from neuco_core.fetch.cache import discard, entries
-    from neuco_core.tables.kept import copies
 
     checked = [(item, _describe(item), item.intact()) for item in entries()]
     for item, _, intact in checked:
         if not intact:
             discard(item)
     rows = [{**description, "intact": intact} for _, description, intact in checked]
-    rows += [{**copy.describe(), "intact": copy.load() is not None} for copy in copies()]  # which removes it if not
     if as_json:
         echo_json(rows)
     else:
@@ -114,15 +111,14 @@ def _verify_cache(as_json: bool) -> None:
     "--all",
     "everything",
     is_flag=True,
-    help="Empty the cache, with embeddings that encoders made and copies of CSV files.",
+    help="Empty the cache, with embeddings that encoders made.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @json_option
 def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
     """Remove what is no longer used.
 
-    That is: fetched files that no registered task or method uses, binary copies of CSV files that were not read for 30
-    days, and what killed downloads left behind. A download
+    That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.
     """
     from neuco_core.fetch.usage import prunable, remove

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from neuco_core.boards.model import Board
     from neuco_core.specs import Suite
 
+FIGURES = ("differences", "profiles", "scatter")
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
 
 
@@ -112,7 +113,7 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
     Without NEW, OLD is compared with what the records give now.
     """
-    from neuco_core.boards.history import changes
+    from neuco_core.boards.diff import changes
     from neuco_core.boards.model import plain
     from neuco_core.boards.store import read_board
 
@@ -126,45 +127,19 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
 
 @leaderboard.command()
-@click.argument("name", metavar="SUITE", shell_complete=ids_of("suite"))
-@json_option
-def history(name: str, as_json: bool) -> None:
-    """List the versions of a suite's board, the newest last: what changed, and why."""
-    from neuco_core.boards.model import plain
-    from neuco_core.boards.store import history_path, read_history
-    from neuco_core.plugins.catalog import Catalog
-
-    Catalog(registry=registry_dir()).suite(name)  # an unknown one is refused
-    path = history_path(registry_dir(), name)
-    versions = read_history(path)
-    if not versions:
-        raise DataError("the board has no history yet", where=path, hint=f"Run `neuco leaderboard build {name}`")
-    if as_json:
-        echo_json(plain(versions))
-        return
-    for entry in versions:
-        click.echo(f"version {entry.version}, {counted(len(entry.ranks), 'method')} ranked")
-        for change in entry.changes:
-            click.echo(f"  {change}")
-
-
-@leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@click.option("--kind", type=click.Choice(["differences", "bump"]), default="differences", show_default=True)
+@click.option("--kind", type=click.Choice(FIGURES), default=FIGURES[0], show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Write a figure of a board's page: ranks with groups that are indistinguishable, or ranks over its versions."""
-    from neuco_core.boards.store import history_path, read_history
+    """Write a figure of a board's page as a file: ranks with their groups, profiles over the tasks, Q against size."""
     from neuco_core.files import write_atomic
-    from neuco_core.site.figures import forest, ranks_over_time, standalone
+    from neuco_core.site.figures import board_figure, standalone
 
     if out.suffix.lower() != ".svg":
         raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")
-    board = one_board(name, {})
-    history = [entry for entry in read_history(history_path(registry_dir(), name)) if entry.ranks]
-    if not board.ranked or (kind == "bump" and not history):
-        raise UsageError("nothing to draw", where=out, hint="No method is ranked on this board, or it has no history")
-    drawing = forest(board, str) if kind == "differences" else ranks_over_time(history, f"Ranks on {name} by version")
+    drawing = board_figure(kind, one_board(name, {}))
+    if drawing is None:
+        raise UsageError("nothing to draw", where=out, hint="No method is ranked, or the board has no such columns")
     try:
         write_atomic(out, standalone(drawing).encode())
     except OSError as error:
@@ -190,7 +165,7 @@ def site(out: Path, address: str, suites: Sequence[str]) -> None:
 
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
     """The boards of suites. One that cannot be computed is told and put into ``problems``, and the others go on."""
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
 
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well

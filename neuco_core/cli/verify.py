@@ -49,7 +49,7 @@ def verify(
     from neuco_core.env import available_cores
     from neuco_core.errors import ScoreError
     from neuco_core.plugins.catalog import name_of
-    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.engine import open_engine
     from neuco_core.runs.run import default_limits, shared_folder
     from neuco_core.runs.verify import TOLERANCE, verify_records
 

@@ -34,7 +34,7 @@ def metadata(subject: DatasetSubject) -> str:
 )
 def images(subject: DatasetSubject) -> str:
     from neuco_core.cubes.cubes import damaged, source_of
-    from neuco_core.tables.rows import shown
+    from neuco_core.tables.csv import shown
 
     source, spec = source_of(subject.spec), subject.spec
     if (source.bands, source.seasons) != (spec.bands, spec.seasons):

@@ -84,8 +84,8 @@ def _ids(dataset: Dataset) -> frozenset[str]:
 
 
 def _with_ids(labels: Labels, ids: tuple[str, ...]) -> Labels:
+    from neuco_core.tables.csv import first_double
     from neuco_core.tables.labels import content_hash
-    from neuco_core.tables.rows import first_double
 
     double = first_double(ids)
     if double is not None:

@@ -16,15 +16,14 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch, StoredBatch
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place
-from neuco_core.cubes.stored import StoredBatch
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
 from neuco_core.specs import Remote
+from neuco_core.tables.csv import shown
 from neuco_core.tables.limits import check_array, check_members
-from neuco_core.tables.rows import shown
 from neuco_core.versions import versioned
 
 INDEX = "index.json"

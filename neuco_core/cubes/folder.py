@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch, StoredBatch
 from neuco_core.cubes.images import SCENE, SUFFIXES, Image, Place, named, read_image
-from neuco_core.cubes.stored import StoredBatch
 from neuco_core.cubes.zips import Directories
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fetch.cache import hash_file
-from neuco_core.tables.rows import shown
+from neuco_core.tables.csv import shown
 from neuco_core.versions import versioned
 
 FEW = 9  # files that are looked at to know what the images of a folder are

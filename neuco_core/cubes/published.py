@@ -14,8 +14,8 @@ from typing import Any
 
 from neuco_core.cubes.images import SUFFIXES
 from neuco_core.errors import DataError
+from neuco_core.tables.csv import first_double
 from neuco_core.tables.limits import check_members
-from neuco_core.tables.rows import first_double
 
 # How files begin, and the suffix that they should have.
 MAGIC = {b"\x89PNG": ".png", b"\xff\xd8": ".jpg", b"II*\0": ".tif", b"MM\0*": ".tif", b"\x93NUMPY": ".npy"}

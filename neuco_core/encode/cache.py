@@ -22,7 +22,7 @@ from neuco_core.encode.weights import weight_hashes
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
-from neuco_core.plugins.code import code_key, home_of
+from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.tables.embeddings import content_hash
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ def open_cache(
     place = Path("encoded", method.id, dataset.id)
     if run is not None:
         return EncodeCache(run / place, "run")
-    code = code_key(method.encoder, home_of(method), files="all")
-    cubes = code_key(dataset.cubes, home_of(dataset), files="named")
+    code = code_key(method.encoder, home_of(method))
+    cubes = code_key(dataset.cubes, home_of(dataset))
     if code is None or cubes is None:
         return None
     identity = {

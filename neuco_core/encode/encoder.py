@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import select
+from neuco_core.cubes.cubes import CubeSource, select
 from neuco_core.encode.lock import check_lock
 from neuco_core.encode.weights import weight_files
 from neuco_core.encoders import MAX_DIM
 from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
-from neuco_core.plugins.code import StandIn
+from neuco_core.plugins.code_key import StandIn
 from neuco_core.text import join_names
 
 if TYPE_CHECKING:

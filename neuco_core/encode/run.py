@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.cache import EncodeCache, open_cache
 from neuco_core.encode.encoder import chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.progress import Progress, shown
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
+from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.versions import versioned
 
@@ -33,7 +32,7 @@ def method_embeddings(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: Progress = None,
+    progress: SampleProgress = None,
     cached: bool = True,
     run: Path | None = None,
     spare: Path | None = None,
@@ -53,7 +52,7 @@ def method_embeddings(
     an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
     """
     if method.files:
-        return _from_file(method, dataset_id, params, keep=cached and run is None)
+        return _from_file(method, dataset_id, params)
     from neuco_core.plugins.catalog import load_dataset
 
     dataset = load_dataset(dataset_id)
@@ -62,7 +61,7 @@ def method_embeddings(
     return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
 
 
-def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any], *, keep: bool) -> Embeddings:
+def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
     from neuco_core.fetch.fetch import fetch
 
     if params:
@@ -73,7 +72,7 @@ def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any], *, ke
             expected="one of " + ", ".join(sorted(method.files)),
             got=dataset_id,
         )
-    return read_embeddings(fetch(method.files[dataset_id]), keep=keep)
+    return read_embeddings(fetch(method.files[dataset_id]))
 
 
 @versioned(1)
@@ -83,7 +82,7 @@ def encode_dataset(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: Progress = None,
+    progress: SampleProgress = None,
     cached: bool = True,
     run: Path | None = None,
     spare: Path | None = None,
@@ -128,12 +127,16 @@ def encode_dataset(
 
 
 def _run(
-    task: Encoding, ids: tuple[str, ...], cache: EncodeCache | None, progress: Progress, clock: Clock | None = None
+    task: Encoding,
+    ids: tuple[str, ...],
+    cache: EncodeCache | None,
+    progress: SampleProgress,
+    clock: Clock | None = None,
 ) -> np.ndarray:
     if not ids:
         raise DataError(f"the cubes for method {task.method.id!r} hold no sample")
     done: list[np.ndarray] = []
-    with task.running(), shown(task.method.id, len(ids), progress) as advance:
+    with task.running(), sample_progress(task.method.id, len(ids), progress) as advance:
         for start, part in chunks_of(ids):
             values = cache.load_chunk(start, part) if cache else None
             if values is None:

@@ -7,10 +7,9 @@ from collections.abc import Iterable
 from operator import itemgetter
 from pathlib import Path
 
-from neuco_core.fetch.cache import TABLES, cache_dir, entries, leftovers, tidy
+from neuco_core.fetch.cache import LOCK, cache_dir, entries, leftovers, tidy
 from neuco_core.fetch.pins import find_pin
 
-UNUSED = 30 * 86400.0  # seconds after which a binary copy of a CSV file is not worth its place
 MADE = ("encoded", "cubes", "gathered")  # folders of what is made anew when it is missing
 QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
@@ -45,18 +44,13 @@ def _made(name: str) -> list[Path]:
 
 
 def prunable(*, everything: bool = False) -> list[Path]:
-    """What can be removed: files that nobody declares, old copies and leftovers; or everything that neuco put there."""
+    """What can be removed: files that nobody declares, and leftovers; or everything that neuco put there."""
     used = {} if everything else users()
     unused = [item.path for item in entries() if item.sha256 not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
-    tables = [path for path in sorted((cache_dir() / TABLES).glob("*")) if everything or _is_old(path)]
     made = [path for name in MADE if everything for path in _made(name)]
-    return [*unused, *dead, *tables, *made]
-
-
-def _is_old(path: Path) -> bool:
-    """A hidden file is a copy in the making, or what is left of one."""
-    return time.time() - path.stat().st_mtime > (QUIET if path.name.startswith(".") else UNUSED)
+    locks = sorted((cache_dir() / "sha256").glob(f"*/{LOCK}")) if everything else []
+    return [*unused, *dead, *made, *locks]
 
 
 def remove(paths: Iterable[Path]) -> None:

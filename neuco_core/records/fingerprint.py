@@ -20,7 +20,7 @@ from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.jsonio import hashed
 from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, load_splitter
-from neuco_core.plugins.code import code_key, home_of
+from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Scalar
@@ -29,15 +29,6 @@ from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
-
-# The code behind the cubes of datasets that are older than its place in records. While it is this, nothing is noted,
-# so that the records from before hold; any other code makes them stale. Nothing is ever added here.
-FIRST_CUBES = {
-    "digits": "e59b664b7ebdd9392cb20cf9a184f41d3215499ee28ae53944d983b46dd9da64",
-    "mini": "2de3ba30bc9d82b48987324d71086af6eefc322b2545bc517003d51da531968d",
-    "olinda": "9edb1834306c8ce4dfea0baf5dbed9b2d7a8a123680c8e3c7c5cc89dccad6dd0",
-    "ssl4eo_s12_downstream": "1a988aab8126a8bc9d0985a34748133449cce593d449ce44c1cac1f632e99827",
-}
 
 UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
 
@@ -182,8 +173,8 @@ def task_code(task: Task) -> str:
 
 
 def cubes_code(dataset: Dataset) -> str:
-    """The key of the code that opens and reads a dataset's cubes, and of the files that it names."""
-    return code_key(dataset.cubes, home_of(dataset), files="named") or UNKNOWN_CODE
+    """The key of the code that opens and reads a dataset's cubes."""
+    return code_key(dataset.cubes, home_of(dataset)) or UNKNOWN_CODE
 
 
 def cubes_key(dataset: Dataset) -> str:
@@ -199,8 +190,7 @@ def cubes_key(dataset: Dataset) -> str:
             raise _NotHereError(str(error)) from error
         raise
     own = [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)]
-    code = cubes_code(dataset)
-    return hashed(own if code == FIRST_CUBES.get(dataset.label) else [*own, code])
+    return hashed([*own, cubes_code(dataset)])
 
 
 def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
@@ -269,7 +259,7 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
 
 def _code(function: Callable[..., Any] | None, spec: Spec) -> str:
     """The key of a function's code; of code that cannot be found nobody knows whether it changed, so: it did."""
-    return code_key(function, home_of(spec), files="all") or UNKNOWN_CODE
+    return code_key(function, home_of(spec)) or UNKNOWN_CODE
 
 
 def _packages(method: Method) -> dict[str, str]:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from neuco_core.boards.facts import FILTERS
-from neuco_core.boards.history import Version
+from neuco_core.boards.formatting import RANK, axes, reasons, show
 from neuco_core.boards.model import Board, BoardRow, Column, plain, rounded
+from neuco_core.boards.replay import Version
 from neuco_core.boards.report import copies, diagnostics, overlaps
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.values import RANK, axes, reasons, show
 from neuco_core.site import figures
 from neuco_core.site.board_table import layout, shades, short_names, table_view, value_of
 from neuco_core.site.cell_details import has_pairs
@@ -60,7 +60,7 @@ def board_page(page: PageData, picture: str = "") -> str:
         diagnostics=diagnostics(board) if board.tasks else None,
         with_titles=lambda words: _with_titles(page, words),
         groups=[_group_names(page, group) for group in (board.groups or ())[:MANY]],
-        phases=[(phase, versions, _caused_by_others(versions)) for phase, versions in reversed(page.past.items())],
+        phases=[(phase, versions, _caused_by_others(versions)) for phase, versions in reversed([*page.past.items()])],
         terms=_terms(board),
         bibtex=bibtex(page),
         data=view_data(page, colours) if board.shown else None,
@@ -84,7 +84,7 @@ def _tabs(page: PageData, added: Sequence[RenderedPanel]) -> dict[str, str]:
     if board.tasks and board.ranked:
         tabs["robustness"] = "Robustness"
     tabs |= {panel.id: panel.title for panel in added}
-    if page.past or page.history:
+    if page.past:
         tabs["history"] = "History"
     return {**tabs, "reading": "How to read this", "submit": "Submit"}
 
@@ -133,9 +133,8 @@ def _tiles(page: PageData) -> list[tuple[str, str, str, str]]:
             value, task = max(weighed)
             label = f"Largest {column.label.lower()}"
             tiles.append((label, page.task_title(task), figures.shown(column, value), f"task/{task}.html"))
-    if page.updated or page.history:
-        version = f"version {page.history[-1].version}" if page.history else ""
-        tiles.append(("Updated", page.updated or version, version if page.updated else "", ""))
+    if page.updated:
+        tiles.append(("Updated", page.updated, "", ""))
     return tiles
 
 
@@ -306,9 +305,9 @@ def bibtex(page: PageData) -> str:
         note = f"{board.published.citation}. Imported from: {board.published.source}"
         fields = {"title": page.title, "note": note}
     else:
-        note = f"version {page.history[-1].version} of the board, " if page.history else ""
+        note = ""
         if board.suite:
-            note += f"suite {page.id} version {board.suite.version}, protocol {board.suite.protocol}, "
+            note = f"suite {page.id} version {board.suite.version}, protocol {board.suite.protocol}, "
         fields = {"title": f"{page.title}: neuco leaderboard", "note": f"{note}cells {board.cells[:16]}"}
         if page.updated:
             fields["year"] = page.updated[:4]

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from neuco_core.boards.formatting import axes, higher_is_better, with_values
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
-from neuco_core.boards.values import axes, higher_is_better, with_values
 from neuco_core.site.figures import bounds
 from neuco_core.site.page_data import PageData
 

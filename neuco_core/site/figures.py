@@ -16,13 +16,13 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
-from neuco_core.boards.history import Version
+from neuco_core.boards.formatting import RANK, axes, show
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
-from neuco_core.boards.values import RANK, axes, show
+from neuco_core.boards.replay import Version
 from neuco_core.errors import DependencyError
 from neuco_core.figures import blank, check_target, png
 from neuco_core.scoring.quality import summarize
-from neuco_core.text import clean, counted
+from neuco_core.text import clean, common_prefix, counted
 
 MANY = 60  # methods, of which single lines are still told apart; of more, bands are drawn
 HIGHLIGHTED = 3  # the first methods have a colour where the reader has chosen none
@@ -380,16 +380,21 @@ def _forest_bands(board: Board, titles: Titles) -> Markup:
     box = {"x": "6%", "width": "92%", "y": top, "height": height}
     parts.append(_stretched(box, last - 1, last - 1, *bands))
     for rank in _rank_ticks(last):
-        y = top + height * (rank - 1) / (last - 1)
-        parts.append(tag("text", rank, x="5%", y=f"{y + 4:.1f}", class_="axis end"))
+        tick = top + height * (rank - 1) / (last - 1)
+        parts.append(tag("text", rank, x="5%", y=f"{tick + 4:.1f}", class_="axis end"))
     for place, row in enumerate(rows):
         x, y = _share(place, 0, last - 1, 6, 92), top + height * (ranks[place] - 1) / (last - 1)
-        low, high = (f"{top + height * (end - 1) / (last - 1):.1f}" for end in ends[place])
+        upper, lower = (f"{top + height * (end - 1) / (last - 1):.1f}" for end in ends[place])
         words = f"Rank {row.rank} ({ends[place][0]:g} to {ends[place][1]:g}): {titles(row.method)}"
         area = tag(
             "rect", x=_share(place - 0.5, 0, last - 1, 6, 92), width=f"{92 / (last - 1):.2f}%", y=top, height=height
         )
-        inner = (tag("title", words), area, _line(x, low, x, high, "interval"), tag("circle", cx=x, cy=f"{y:.1f}", r=5))
+        inner = (
+            tag("title", words),
+            area,
+            _line(x, upper, x, lower, "interval"),
+            tag("circle", cx=x, cy=f"{y:.1f}", r=5),
+        )
         parts.append(tag("g", *inner, class_=f"spot{_hue(row)}", data_method=row.method))
     parts.append(
         tag("text", "methods, in the order of the ranking", x="52%", y=top + height + 28, class_="axis middle")
@@ -437,9 +442,9 @@ def parallel(board: Board, names: Mapping[str, str], titles: Titles) -> Markup:
     box = {"x": f"{left:g}%", "width": f"{width:g}%", "y": top, "height": bottom - top}
     parts.append(_stretched(box, last, 100, *inner))
     room = 10 + 6 * max(min(len(names[task.id]), LONGEST_TASK) for task in tasks)
-    label = f"{column.label} of {counted(len(rows), 'method')} on {counted(len(tasks), 'task')}"
+    told = f"{column.label} of {counted(len(rows), 'method')} on {counted(len(tasks), 'task')}"
     many = " many" if len(rows) > MANY else ""
-    return _wide(bottom + 24 + 0.5 * room, label, *parts, class_=f"parallel{many}")
+    return _wide(bottom + 24 + 0.5 * room, told, *parts, class_=f"parallel{many}")
 
 
 def _quarter(
@@ -502,12 +507,12 @@ def scatter(board: Board, titles: Titles) -> Markup:
     for row in reversed(rows):  # the first lie on top
         same = [other.method for other in rows if at[other.method] == at[row.method]]
         beside = (same.index(row.method) - (len(same) - 1) / 2) * min(9.0, 120 / len(same))
-        x, value = _share(places[row.method], first, last, left, width), row.values[up.key]
+        x = _share(places[row.method], first, last, left, width)
         words = f"{titles(row.method)}: " + ", ".join(f"{c.label} {shown(c, row.values[c.key])}" for c in (across, up))
         inner = [tag("title", f"{words}, rank {row.rank}")]
         if ends := _ends(row.intervals.get(up.key)):
             inner.append(_line(x, y(ends[0]), x, y(ends[1]), "error"))
-        inner.append(tag("circle", cx=x, cy=y(float(value or 0)), r=5))
+        inner.append(tag("circle", cx=x, cy=y(float(row.values[up.key] or 0)), r=5))
         look = {"class_": f"spot{_hue(row)}", "data_method": row.method}
         parts.append(tag("g", *inner, transform=f"translate({beside:.1f} 0)", **look))
     label = f"{up.label} against {across.label} of {counted(len(rows), 'method')}"
@@ -663,6 +668,17 @@ def curve_key(curve: Curve) -> Markup:
 
 
 # --- files
+
+
+def board_figure(kind: str, board: Board) -> Markup | None:
+    """A figure of a board for a file; none where the board has not what it shows."""
+    if kind == "differences" and len(board.ranked) > 1:
+        return forest(board, str)
+    if kind == "profiles" and board.ranked and board.profile:
+        prefix = common_prefix([task.id for task in board.tasks])
+        return parallel(board, {task.id: task.id.removeprefix(prefix) for task in board.tasks}, str)
+    known = {key for row in board.ranked for key, value in row.values.items() if value is not None}
+    return scatter(board, str) if kind == "scatter" and board.scatter and known.issuperset(board.scatter) else None
 
 
 def standalone(svg: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
+from neuco_core.boards.formatting import LOWER, MARK, RANK, axes, higher_is_better, in_row, with_values
 from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Column
-from neuco_core.boards.values import LOWER, MARK, RANK, axes, higher_is_better, in_row, with_values
 from neuco_core.site.cell_details import record_facts, verify_command
 from neuco_core.site.figures import Scale, class_bars, histogram, profile, rank_axis, scale, shown, strip
 from neuco_core.site.page_data import PageData

@@ -14,14 +14,12 @@ import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
-from neuco_core.boards.current import Current, current
 from neuco_core.boards.extra import extra_cells
 from neuco_core.boards.facts import or_none
-from neuco_core.boards.history import Version
+from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
 from neuco_core.boards.published import Published, list_published
-from neuco_core.boards.replay import Past, read_past
-from neuco_core.boards.store import history_path, read_history
+from neuco_core.boards.replay import Past, Version, read_past
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.links import linked_file
@@ -78,7 +76,6 @@ class PageData:
     methods: Mapping[str, About] = field(default_factory=dict)
     tasks: Mapping[str, About] = field(default_factory=dict)
     labels: Mapping[str, Histogram] = field(default_factory=dict)
-    history: Sequence[Version] = ()
     past: Mapping[str, Sequence[Version]] = field(default_factory=dict)
     past_source: str = ""
     records: Mapping[tuple[str, str], Record] = field(default_factory=dict)
@@ -123,7 +120,7 @@ def gather(registry: Path, names: Sequence[str] = ()) -> list[PageData]:
     pages = []
     for suite in now.choose(names):
         try:
-            pages.append(from_suite(now, suite, registry))
+            pages.append(from_suite(now, suite))
         except TooManyCellsError as error:
             if names:
                 raise
@@ -133,7 +130,7 @@ def gather(registry: Path, names: Sequence[str] = ()) -> list[PageData]:
     return [replace(page, registry=registry, extra=extra_cells(page.board)) for page in pages]
 
 
-def from_suite(now: Current, suite: Suite, registry: Path) -> PageData:
+def from_suite(now: Current, suite: Suite) -> PageData:
     cells = from_records(now.records, suite, now.why_stale)
     methods, tasks = {}, {}
     for entry in cells.methods:
@@ -167,7 +164,6 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> PageData:
         methods=methods,
         tasks=tasks,
         labels={name: histogram for name, histogram in histograms.items() if histogram},
-        history=read_history(history_path(registry, suite.id)),
         records=records,
         pictures={name: task_pictures(task) for name, task in specs.items()},
     )

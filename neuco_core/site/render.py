@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
+from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, nobody, show
 from neuco_core.boards.model import Board, Column, Section, Value
 from neuco_core.boards.report import TEXT, marked
-from neuco_core.boards.values import LOWER, MARK, NONE, RANK, nobody, show
 from neuco_core.plugins.catalog import catalog
 from neuco_core.site import figures
 from neuco_core.site.board_table import LONGEST_WORD, split_title, value_of

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from neuco_core.env import available_cores
-from neuco_core.tables import rows as _csv
+from neuco_core.tables import csv as _csv
 
 # Bytes from which on this is quicker: a smaller file is read by plain Python before the compiled code is even loaded.
 LARGE = 4 << 20

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from neuco_core.errors import DataError
-from neuco_core.tables import rows as _csv
+from neuco_core.tables import csv as _csv
 from neuco_core.tables.limits import MAX_COLUMNS
 from neuco_core.text import Brief
 
@@ -60,6 +60,16 @@ class Embeddings(Brief):
     @property
     def dim(self) -> int:
         return int(self.values.shape[1])
+
+    def only(self, ids: Collection[str]) -> Embeddings:
+        """The rows with these ids, in the order that they have here."""
+        wanted = set(ids)
+        rows = [row for row, name in enumerate(self.ids) if name in wanted]
+        if len(rows) == len(self.ids):
+            return self
+        kept = tuple(self.ids[row] for row in rows)
+        values = self.values[rows]
+        return replace(self, ids=kept, values=values, sha256=content_hash(kept, values))
 
     def frame(self) -> pandas.DataFrame:
         """A table indexed by id, a column for each dimension."""
@@ -122,7 +132,7 @@ def clean_ids(ids: Sequence[str], where: object) -> tuple[str, ...]:
 
 
 def read_embeddings(
-    path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False, keep: bool = False
+    path: str | Path, *, strict: bool = False, dim: int | None = None, gaps: bool = False
 ) -> Embeddings:
     """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
 
@@ -130,8 +140,7 @@ def read_embeddings(
 
     Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
     ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
-    Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant. With ``keep`` a
-    large CSV file is read once, and then from a binary copy in the cache, as long as it has the same sha256.
+    Numbered columns of a CSV file may lack numbers only with ``gaps``: a lost column is rarely meant.
     """
     from neuco_core.tables import embeddings_csv, embeddings_files
 
@@ -149,7 +158,7 @@ def read_embeddings(
     }
     most, kind = min(dim or MAX_COLUMNS, MAX_COLUMNS), _format(path)
     if kind == ".csv":
-        return embeddings_csv.read_csv(path, strict, most, gaps=gaps, keep=keep)
+        return embeddings_csv.read_csv(path, strict, most, gaps=gaps)
     return readers[kind](path, strict, most)
 
 

@@ -16,8 +16,8 @@ import numpy as np
 
 from neuco_core.errors import DataError
 from neuco_core.files import replacing
+from neuco_core.tables import csv as _csv
 from neuco_core.tables import csv_quick
-from neuco_core.tables import rows as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
 from neuco_core.tables.limits import check_columns
 
@@ -65,31 +65,7 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
     return columns
 
 
-def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False, keep: bool = False) -> Embeddings:
-    """``keep`` takes a large file from its binary copy if there is one, and leaves one for the next run if not."""
-    if not keep or path.stat().st_size < csv_quick.LARGE:
-        return _read(path, strict, dim, gaps)
-    from neuco_core.tables import kept
-
-    before = _state(path)
-    copy = kept.copy_of(path)
-    if copy and copy.path.exists():
-        layout = _layout(path, dim, gaps)
-        found = copy.load(path, **layout.names)
-        if found and found.dim == len(layout.places) and not (strict and found.replaced):
-            return found
-    embeddings = _read(path, strict, dim, gaps)
-    if copy and _state(path) == before:  # otherwise other bytes were hashed than read
-        copy.save(embeddings, path.name)
-    return embeddings
-
-
-def _state(path: Path) -> tuple[int, ...]:
-    stat = path.stat()
-    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
-
-
-def _read(path: Path, strict: bool, dim: int | None, gaps: bool) -> Embeddings:
+def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
     size = path.stat().st_size
     blocks = csv_quick.cut(path) if size >= csv_quick.LARGE else None
     lines = 1 + sum(blocks.lines) if blocks else _csv.scan(path)

@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import replacing
-from neuco_core.tables import rows as _csv
+from neuco_core.tables import csv as _csv
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
 from neuco_core.tables.embeddings_csv import value_columns
 from neuco_core.tables.limits import check_array, check_columns, check_unpacked, check_zip

@@ -19,7 +19,7 @@ import numpy as np
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.tables import rows as _csv
+from neuco_core.tables import csv as _csv
 from neuco_core.tables.labels import (
     Labels,
     labels_from_table,

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.errors import DataError
+from neuco_core.tables.csv import shown
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, write_embeddings
-from neuco_core.tables.rows import shown
 
 KEY, VALUES = "file_id", "embedding"  # its columns; others are metadata
 WHOLE = ("embeddings.csv", "embeddings.parquet")

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from neuco_core.errors import DataError
-from neuco_core.tables import rows
-from neuco_core.tables.rows import shown
+from neuco_core.tables import csv as rows
+from neuco_core.tables.csv import shown
 from neuco_extensions.bench.annotations import Annotation
 
 if TYPE_CHECKING:

@@ -169,8 +169,8 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
 
 def _print_board(board: Board) -> None:
     """Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal."""
+    from neuco_core.boards.formatting import show
     from neuco_core.boards.report import notes, place
-    from neuco_core.boards.values import show
 
     leading, others = board.columns[:2], board.columns[2:]
     heads = ("Rank", "Method", *(column.label for column in board.columns))
@@ -203,12 +203,12 @@ def _key(capability: str) -> str:
 def normaliser(suite: str, name: str) -> None:
     """Pin what becomes 0 and 1 on each task of SUITE: the least and the largest score of a split in the records.
 
-    A suite of the kind "capabilities" names it as its option `normaliser`. It is written once and never changed.
+    A suite of the kind "geobench" names it as its option `normaliser`. It is written once and never changed.
     """
     import msgspec
 
     from neuco_core.boards.cells import from_records
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
     from neuco_core.files import write_atomic
     from neuco_core.jsonio import dump
     from neuco_extensions.geobench.normaliser import folders, made_of

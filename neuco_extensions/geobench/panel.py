@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from neuco_core.boards.formatting import rankings_by_column
 from neuco_core.boards.model import Interval, Section, Value
-from neuco_core.boards.values import rankings_by_column
 from neuco_core.site.page_data import PageData
 
 

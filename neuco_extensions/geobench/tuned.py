@@ -48,7 +48,7 @@ def board_of(tuned: Sequence[Tuned]) -> Published:
         schema=2,
         id="tuned",
         title="Tuned here",
-        kind="capabilities",
+        kind="geobench",
         description="Settings found inside the training part, then repeated with several seeds.",
         citation="",
         source="`neuco geobench tune`",

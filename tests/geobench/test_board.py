@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuco_core.boards.build import build_board
-from neuco_core.boards.current import current
+from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.source import from_suite
 from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_core.records.store import write_record
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder
@@ -199,7 +199,7 @@ def test_the_command_and_where_a_folder_would_stand(tmp_path: Path) -> None:
     assert "Resnet50-ImageNet · yours-1" in said
     assert "Ranking: Classification" in said
     assert "Left out" not in said
-    assert json.loads(run("board", "--json").output)["kind"] == "capabilities"
+    assert json.loads(run("board", "--json").output)["kind"] == "geobench"
     with pytest.raises(UnknownIdError, match="no capability 'm'"):
         run("board", "--capability", "m")
 
@@ -250,15 +250,15 @@ def test_a_suite_is_shown_by_another_kind(tmp_path: Path, monkeypatch: pytest.Mo
     def shown(*words: str) -> Result:
         return CliRunner().invoke(leaderboard, ["show", *words], catch_exceptions=False)
 
-    found = json.loads(shown("trial", "--kind", "capabilities", "--by", "water", "--json").output)
-    assert found["kind"] == "capabilities"
+    found = json.loads(shown("trial", "--kind", "geobench", "--by", "water", "--json").output)
+    assert found["kind"] == "geobench"
     assert found["rule"].startswith("water: ")
     assert json.loads(shown("trial", "--json").output)["kind"] == "neuco"
     with pytest.raises(UnknownIdError, match=r"no capability 'terrain'\. Known are overall, texture, water"):
-        shown("trial", "--kind", "capabilities", "--by", "terrain")  # all tasks share it
+        shown("trial", "--kind", "geobench", "--by", "terrain")  # all tasks share it
     with pytest.raises(UnknownIdError, match="no board 'colours'"):
         shown("trial", "--kind", "colours")
     file = tmp_path / "mine.csv"
     file.touch()
     with pytest.raises(UsageError, match="the suite's own board"):
-        shown("trial", "--kind", "capabilities", "--with", str(file))
+        shown("trial", "--kind", "geobench", "--with", str(file))

@@ -74,7 +74,7 @@ def test_figures_are_those_of_the_code(text: str, root: Path) -> None:
     ]
     assert f"up to {max(abs(pair.ours.value - pair.official) for pair in every):.3f}." in plain
     options = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
-    assert set(load_board("capabilities").options) <= options
+    assert set(load_board("geobench").options) <= options
 
 
 def test_the_table_of_coverage_has_the_columns_of_the_benchmark_and_shows_what_is_asked(text: str) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuco_core.plugins.code import code_key
+from neuco_core.plugins.code_key import code_key
 
 FILES = {
     "__init__.py": '"""A package."""\n',
@@ -74,4 +74,4 @@ class Package:
         for name in [name for name in sys.modules if name.partition(".")[0] == self.name]:
             del sys.modules[name]
         importlib.invalidate_caches()
-        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), home, files="all")
+        return code_key(pick(importlib.import_module(f"{self.name}.plugin")), home)

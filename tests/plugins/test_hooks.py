@@ -69,12 +69,13 @@ def use_splitters() -> None:
 
 
 def use_engines() -> None:
-    from neuco_core.runs.engines import open_engine
-    from neuco_core.runs.steps import Group, Step, StepLimits
+    from neuco_core.runs.engine import open_engine
+    from neuco_core.runs.messages import Embed, Group, ScoreCell, Scored, StepLimits
 
-    step = Step("random", "digits", "digits_class", "ridge+k=2")
-    results = open_engine("soil_serial", 4).run([Group("random", "digits", (step,))], StepLimits())
-    assert [(done.task, result["status"]) for done, result in results] == [("digits_class", "ok")]
+    step = ScoreCell(Embed("random", "digits"), "digits_class", "ridge+k=2")
+    [(done, result)] = open_engine("soil_serial", 4).run([Group((step,), step.embed)], StepLimits())
+    assert done is step
+    assert isinstance(result, Scored)
 
 
 def use_boards() -> None:
@@ -89,6 +90,14 @@ def use_boards() -> None:
 
 def use_commands() -> None:
     assert neuco_here("soil").out == "soil!\n"
+
+
+def use_panels() -> None:
+    from neuco_core.site.render import panels
+    from tests.site.made_pages import made_source
+
+    (panel,) = (panel for panel in panels(made_source(4, 2, replicates=10), "board") if panel.id == "soil")
+    assert (panel.title, panel.html) == ("Soil", "<p>2 tasks</p>")
 
 
 USES: dict[str, Callable[[], None]] = {

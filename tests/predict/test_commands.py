@@ -109,9 +109,9 @@ def test_models_are_compared(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("predict", "nowhere.csv"), "nowhere.csv"),
-        (("predict", "nothing"), "nothing"),
-        (("predict", "mini", "--method", "pcaa"), "Did you mean pca?"),
+        (("fill", "nowhere.csv"), "nowhere.csv"),
+        (("fill", "nothing"), "nothing"),
+        (("fill", "mini", "--method", "pcaa"), "Did you mean pca?"),
         (("suggest", "mini", "--method", "nobody"), "no result of a method 'nobody'"),
         (("suggest", "mini", "--method", "nobody"), "suggest --new"),
         (("suggest", "mini", "--method", "pca", "--new"), "method pca is there twice"),
@@ -120,7 +120,7 @@ def test_models_are_compared(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
-    done = neuco("capabilities", *words)
+    done = neuco("predict", *words)
     assert done.code != 0
     assert said in done.err
 
@@ -136,7 +136,7 @@ def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (root / "docs/capabilities.md").read_text(encoding="utf-8")
     run = [step.command for step in console.steps(text)]
-    assert [name for name in COMMANDS if not any(f"capabilities {name}" in line for line in run)] == []
+    assert [name for name in COMMANDS if not any(f"predict {name}" in line for line in run)] == []
     own_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(root))
     failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home")}, {})

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from msgspec import structs
 
+from neuco_core.boards.extra import filled
 from neuco_core.boards.model import Board, BoardCell
 from neuco_core.boards.published import list_published
 from neuco_core.paths import registry_dir
-from neuco_extensions.predict.fill import MOST_SCORES, filled, predictions, why_not
+from neuco_extensions.predict.fill import MOST_SCORES, predicted_cells, predictions, why_not
 from neuco_extensions.predict.read import from_board
-from tests.boards.site_source import made_source
 from tests.command import neuco_here as neuco
+from tests.site.made_pages import made_source
 
 EMPTY = BoardCell(status="missing", reason="there is no record")
 
@@ -34,9 +35,10 @@ def with_holes(methods: int = 8, tasks: int = 5, turned: bool = False) -> Board:
 
 def test_only_empty_cells_are_filled_and_nothing_else_changes() -> None:
     board = with_holes()
-    found = predictions(board)
+    found = predicted_cells(board)
+    assert found is not None
     after = filled(board, found)
-    assert {cell.status for cell in found.cells.values()} == {"predicted"}
+    assert {cell.status for cell in found.cells.values()} == {"estimated"}
     assert len(found.cells) == sum(cell.status != "ok" for row in board.shown for cell in row.cells.values())
     assert after.ranks == board.ranks
     for row, new in zip(board.rows, after.rows, strict=True):
@@ -47,7 +49,9 @@ def test_only_empty_cells_are_filled_and_nothing_else_changes() -> None:
 
 def test_predictions_are_never_learnt_from() -> None:
     board = with_holes()
-    after = from_board(filled(board, predictions(board)))
+    found = predicted_cells(board)
+    assert found is not None
+    after = from_board(filled(board, found))
     assert np.array_equal(after.values, from_board(board).values, equal_nan=True)
 
 
@@ -85,9 +89,9 @@ def test_the_real_board_with_holes() -> None:
 def test_in_the_terminal() -> None:
     shown = neuco("leaderboard", "show", "geobench-2", "--estimated")
     assert shown.out.count("≈0.") == 16
-    assert "≈ marks values that do not count: predicted." in shown.out
+    assert "≈ marks values that do not count: estimated." in shown.out
     assert "Where known scores were held back" in shown.out
     refused = neuco("leaderboard", "show", "geobench-2", "--estimated", "--format", "csv")
     assert refused.code == 2
-    assert "CSV cannot mark a prediction" in refused.err
-    assert "nothing is predicted: no cell" in neuco("leaderboard", "show", "neuco-paper-table-4", "--estimated").err
+    assert "CSV cannot mark an estimate" in refused.err
+    assert "no estimates: no cell" in neuco("leaderboard", "show", "neuco-paper-table-4", "--estimated").err

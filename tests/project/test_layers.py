@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BASE = "errors ids env text jsonio files paths figures versions _validate specs protocol hookspecs __init__"
+BASE = "errors ids env text jsonio files paths figures progress versions _validate specs protocol hookspecs __init__"
 LAYERS = [
     BASE.split(),
     ["plugins"],
@@ -19,6 +19,7 @@ LAYERS = [
     ["records"],
     ["runs"],
     ["boards"],
+    ["site"],
     ["studies"],
     ["contract", "testing", "pytest_plugin"],
     ["cli"],
@@ -47,8 +48,8 @@ def violations(package: Path) -> list[str]:
         inside = path.relative_to(package).with_suffix("").parts
         own = inside[0]
         for line, name in imports(path):
-            package = name.split(".")[0]
-            target = name.split(".")[1] if package == "neuco_core" else package
+            top, below = name.split(".")[:2]
+            target = below if top == "neuco_core" else top
             if target not in RANK and name.count(".") == 1:
                 continue  # a public name of the package itself, such as Task
             if own not in UPWARDS and RANK.get(target, len(LAYERS)) > RANK[own]:

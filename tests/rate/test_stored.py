@@ -10,14 +10,15 @@ import pytest
 from msgspec import structs
 
 from neuco_core.boards.cells import from_records
-from neuco_core.boards.current import current
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.source import _ablations
+from neuco_core.boards.from_registry import current
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_suite
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import from_suite
+from neuco_extensions.rate.panel import of_board
 from neuco_extensions.rate.stored import Ablation, AblationPoint, read_ablations, write_ablation
-from tests.boards.site_source import IMAGE, made_source
 from tests.command import neuco_here as neuco
+from tests.site.made_pages import IMAGE, made_source
 
 
 def curves(source: object, method: str) -> Ablation:
@@ -30,7 +31,7 @@ def curves(source: object, method: str) -> Ablation:
         AblationPoint("pca", 16, "float32", 512.0, small),
         AblationPoint("pca", 4, "float32", 128.0, small),
     )
-    own = {"suite": "made", "method": method, "version": 1, "protocol": "ridge", "projection_seed": 0}
+    own = {"suite": "made", "method": method, "version": 1, "protocol": "neuco-2025", "projection_seed": 0}
     return Ablation(schema=1, points=points, **own)  # type: ignore[arg-type]
 
 
@@ -40,7 +41,8 @@ def test_what_is_kept_in_the_registry_is_about_its_boards(root: Path) -> None:
         suite = load_suite(folder.name)
         kept = read_ablations(root / "registry", suite.id)
         assert kept
-        assert _ablations(root / "registry", suite, from_records(now.records, suite, now.why_stale)) == kept
+        source = from_suite(now, suite, root / "registry")
+        assert of_board(replace(source, registry=root / "registry")) == kept
 
 
 def test_the_command_keeps_what_the_board_shows(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,12 +83,13 @@ def test_what_cannot_be_kept(options: tuple[str, ...], words: str) -> None:
 
 def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
     source = made_source()
-    both = {name: curves(source, name) for name in ("m000", "m003")}
-    page = board_page(replace(source, ablations=both))
+    for name in ("m000", "m003"):
+        write_ablation(tmp_path, curves(source, name))
+    page = board_page(replace(source, registry=tmp_path))
     assert page.count('class="ablation"') == 2
     assert "pca 16, float32: 512 bits, mean Q" in page
     assert IMAGE not in page
-    assert 'class="ablation"' not in board_page(source)
+    assert 'class="curves"' not in board_page(source)
 
 
 def test_files_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:

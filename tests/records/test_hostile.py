@@ -30,11 +30,12 @@ from neuco_core.records.store import (
     record_path,
     write_record,
 )
+from neuco_core.runs.messages import Failed
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import make_record
-from neuco_core.runs.steps import failure
 from neuco_core.runs.verify import Verified
-from neuco_core.runs.work import explain_error
+from neuco_core.runs.worker_steps import result_of
+from neuco_core.scoring.cell import outcome_of
 from tests.records.examples import scored, unscored
 
 HUGE = "1" + "0" * 400
@@ -243,7 +244,7 @@ def test_nothing_that_steers_a_terminal_is_printed(tmp_path: Path, monkeypatch: 
     """Somebody may sign what the strict reader would refuse, and a plan shows its reason."""
     method, task, protocol = load_method("random"), load_task("digits_class"), load_protocol("neuco-2025")
     cell = make_plan([method], [task], protocol, tmp_path).cells[0]
-    record = make_record(cell, failure("crash", "HERE"), "local")
+    record = make_record(cell, Failed("crash", "HERE"), "local")
     path = write_record(record, tmp_path)
     path.write_bytes(record_bytes(msgspec.structs.replace(record, reason=STEERS)))
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
@@ -263,13 +264,13 @@ def test_nothing_that_steers_a_terminal_is_printed(tmp_path: Path, monkeypatch: 
 def test_reasons_of_failures_are_recorded_without_what_steers_a_terminal(tmp_path: Path) -> None:
     cell = make_plan([load_method("random")], [load_task("digits_class")], load_protocol("neuco-2025"), tmp_path)
     results = (
-        explain_error(DataError(STEERS)),
-        explain_error(ModuleNotFoundError(STEERS)),
-        failure("crash", STEERS * 999),
+        result_of(outcome_of(DataError(STEERS))),
+        result_of(outcome_of(ModuleNotFoundError(STEERS))),
+        Failed("crash", STEERS * 999),
     )
     for result in results:
         record = make_record(cell.cells[0], result, "local")
         assert record.reason.isprintable()
         assert "]0;owned" in record.reason
         assert read_record(write_record(record, tmp_path)) == record
-    assert explain_error(DataError("two\u00a0words\n next line"))["reason"] == "two words next line"
+    assert result_of(outcome_of(DataError("two\u00a0words\n next line"))).reason == "two words next line"

@@ -11,11 +11,7 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from neuco_core.runs.memory import can_measure
-
-needs_proc = pytest.mark.skipif(not can_measure(), reason="a memory limit is kept only where there is /proc")
 PROTOCOL = "neuco-2025+k=3,probe=toy_probe"
 TASKS = tuple(f"toy_{letter}" for letter in "abcdef")
 METHODS = ("toy_one", "toy_two", "toy_three")

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from neuco_core.tables import csv_quick
+from neuco_core.tables.csv import clean_id
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.labels import labels_from_table, read_labels
 from neuco_core.tables.package import canonical_bytes
-from neuco_core.tables.rows import clean_id
 
 # tmp_path stays the same for all draws of one test; every draw writes its file anew.
 quick = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

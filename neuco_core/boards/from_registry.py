@@ -1,0 +1,91 @@
+"""The boards that the registry's records give at this moment: the edge between files and the pure functions."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from neuco_core.boards.build import build_board
+from neuco_core.boards.facts import with_facts
+from neuco_core.boards.model import Board
+from neuco_core.errors import DataError, NeucoError, UnknownIdError
+from neuco_core.plugins.catalog import Catalog
+from neuco_core.records.model import Key, Record
+from neuco_core.records.store import read_record, record_files
+from neuco_core.runs.plan import Present, stale_records
+from neuco_core.specs import Suite, Task
+from neuco_core.text import counted, join_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Current:
+    """All records of a registry, each read strictly, and why some of them no longer count."""
+
+    suites: Mapping[str, Suite]
+    records: Sequence[Record]
+    stale: Mapping[Key, str]
+    bad: Mapping[str, NeucoError] = field(default_factory=dict)  # files that are no suites, by the id they would have
+
+    def why_stale(self, record: Record) -> str | None:
+        return self.stale.get(record.key)
+
+    def choose(self, names: Sequence[str] = ()) -> list[Suite]:
+        """These suites, or all."""
+        for name in names:
+            if name in self.bad:
+                raise self.bad[name]
+            if name not in self.suites:
+                raise UnknownIdError("suite", name, self.suites)
+        return [self.suites[name] for name in names] if names else list(self.suites.values())
+
+    def board(self, suite: Suite, options: Mapping[str, Any] | None = None, only: Sequence[str] = ()) -> Board:
+        """The board of a suite; with ``only``, the pool is the methods that match one of the patterns."""
+        methods = sorted({record.method for record in self.records})
+        for pattern in only:
+            if not any(fnmatchcase(method, pattern) for method in methods):
+                raise UnknownIdError("method", pattern, methods)
+        chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
+        own = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
+        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), own)
+        return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
+
+
+def _read(registry: Path, tasks: Collection[str]) -> Iterator[Record]:
+    """All records; without their other metrics, which of 500,000 records are 3 GB, where no board reads them.
+
+    Intervals of F1 do (``stats/f1_variance.py``).
+    """
+    for path in record_files(registry):
+        record = read_record(path)
+        if record.task not in tasks:
+            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
+        yield record if record.metric == "f1" else replace(record, metrics={})
+
+
+def current(registry: Path) -> Current:
+    """Read a registry. A record of a task that is not registered is refused, as is any other bad record."""
+    known = Catalog(registry=registry)
+    suites, bad = known.survey_suites()
+    for problem in known.suite_problems().values():  # its board shows old scores or none: say why
+        log.warning("%s", problem)
+    tasks = {*known.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
+    records = list(_read(registry, tasks))
+    present = Present()
+    stale = stale_records(records, present)
+    lacking = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
+    lacking = [reason for reason in lacking if reason]
+    if lacking:  # they rank as they are recorded
+        reasons = join_names(sorted(set(lacking)), 1)
+        log.warning("%s could not be compared here: %s", counted(len(lacking), "record"), reasons)
+    return Current(suites, records, stale, bad)

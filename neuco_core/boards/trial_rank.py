@@ -1,0 +1,215 @@
+"""Where would I stand? Files of embeddings ranked among the methods of a suite; nothing is written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace as replace_fields
+
+from neuco_core.boards.formatting import RANK, show
+from neuco_core.boards.from_registry import Current, current
+from neuco_core.boards.model import Board, BoardRow
+from neuco_core.env import available_cores
+from neuco_core.errors import NeucoError, UnknownIdError, UsageError
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import Catalog, load_protocol
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_keys
+from neuco_core.runs.engine import open_engine
+from neuco_core.runs.plan import Plan, Planner
+from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
+from neuco_core.runs.sources import EmbeddingsFile, free_names, open_file, shared_labels
+from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Suite, Task
+
+YOURS = " (yours)"
+NAMED = 3  # ids of samples may be 64 letters long
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a file stands. ``missing`` names, by dataset, the labelled samples that the file lacks."""
+
+    file: Path
+    row: BoardRow
+    sentence: str
+    missing: Mapping[str, tuple[str, ...]]
+
+    def __repr__(self) -> str:
+        return f"Place({one_line(self.sentence, LONGEST_REPR)})"
+
+    def to_json(self) -> dict[str, Any]:
+        missing = {dataset: list(ids) for dataset, ids in self.missing.items()}
+        return {"file": self.file.name, "method": self.row.method, "sentence": self.sentence, "missing": missing}
+
+
+@dataclass(frozen=True)
+class Standing:
+    """A board with files among its methods: their rows are marked. ``notes`` tell their places and what they lack."""
+
+    board: Board
+    places: tuple[Place, ...]
+    notes: tuple[str, ...]
+
+    def __repr__(self) -> str:
+        return f"Standing({one_line(' '.join(place.sentence for place in self.places), LONGEST_REPR)})"
+
+
+def rank_on(
+    suite: str | Suite,
+    *files: str | Path,
+    options: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    registry: Path | None = None,
+    told: Callable[[Record], None] | None = None,
+) -> Standing:
+    """Score files of embeddings on a suite's tasks, by its protocol, and rank them in the pool of its board.
+
+    ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
+    the patterns. ``told`` is called with each score. The registry is read and never written.
+    """
+    registry = registry or registry_dir()
+    known = Catalog(registry=registry)
+    chosen = _suite(known.survey_suites()[0], suite)
+    if not files:
+        raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
+    paths = list(dict.fromkeys(map(Path, files)))
+    tasks = known.suite_tasks(chosen)
+    names = free_names(paths, taken={key[0].partition("@")[0] for key in read_keys(registry)})
+    with shared_folder() as shared:
+        opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
+        now = current(registry)  # takes longer than to see that a file will not do
+        records = list(_score(opened, tasks, chosen.protocol, shared, told))
+        missing = [_missing(file, tasks, shared) for file in opened]
+    board = _board(now, chosen, records, [file.method.id for file in opened], options, only)
+    rows = {row.method: row for row in board.rows}
+    places = [
+        Place(file.path, rows[file.method.id], _sentence(board, file.path.name + YOURS, rows[file.method.id]), own)
+        for file, own in zip(opened, missing, strict=True)
+    ]
+    titles = {file.method.id: file.path.name + YOURS for file in opened}
+    marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
+    notes = [note for place, file in zip(places, opened, strict=True) for note in _notes(place, file, records)]
+    return Standing(replace_fields(board, rows=marked), tuple(places), tuple(notes))
+
+
+def rank_of(
+    suite: str | Suite,
+    method: str,
+    *,
+    options: Mapping[str, Any] | None = None,
+    only: Sequence[str] = (),
+    registry: Path | None = None,
+) -> Standing:
+    """Where a method with records stands on a suite's board."""
+    now = current(registry or registry_dir())
+    board = now.board(_suite(now.suites, suite), options, (*only, method) if only else ())
+    rows = {row.method: row for row in board.rows}
+    if method not in rows:
+        raise UnknownIdError("method on this board", method, rows)
+    sentence = _sentence(board, method, rows[method], "has")
+    return Standing(board, (Place(Path(method), rows[method], sentence, {}),), (sentence,))
+
+
+def _suite(suites: Mapping[str, Suite], suite: str | Suite) -> Suite:
+    chosen = suites.get(suite) if isinstance(suite, str) else suite
+    if chosen is None:
+        raise UnknownIdError("suite", str(suite), suites)
+    return chosen
+
+
+def _open(path: Path, tasks: Sequence[Task], name: str, suite: str, shared: str) -> EmbeddingsFile:
+    file = open_file(path, tasks, name=name, shared=shared, several=True)
+    if set(file.left_out) == {task.label for task in tasks}:
+        datasets = ", ".join(sorted({task.dataset for task in tasks}))
+        hint = "See `neuco leaderboard list` for other suites; the column of ids must be named id"
+        expected = f"ids of {datasets}"
+        got = next(iter(file.left_out.values())).partition(": ")[2]
+        what = f"no id of the file has a label in suite {suite!r}"
+        raise UsageError(what, where=path, expected=expected, got=got or None, hint=hint)
+    return file
+
+
+def _score(
+    files: Sequence[EmbeddingsFile],
+    tasks: Sequence[Task],
+    protocol: str,
+    shared: str,
+    told: Callable[[Record], None] | None,
+) -> Iterator[Record]:
+    """A record for every file and task; where there is no score, it says why."""
+    planner = Planner(load_protocol(protocol), {})
+    ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
+    plan = Plan(planner.protocol, tuple(planner.file_cell(file, task) for file in files for task in ordered))
+    jobs = available_cores()
+    engine = open_engine("local", jobs)
+    threads = jobs if len(plan.work) < 4 * jobs else 1
+    # Nothing is kept of a file that is not saved, so the registry is only named here.
+    options: dict[str, Any] = {"threads": threads, "shared": shared}
+    with closing(run_plan(plan, registry_dir(), engine, default_limits(jobs), **options)) as made:
+        for record in made:
+            if told:
+                told(record)
+            yield record
+    for cell in plan.cells:
+        if not cell.to_run:
+            yield make_record(cell, None, engine.name)
+
+
+def _missing(file: EmbeddingsFile, tasks: Sequence[Task], shared: str) -> dict[str, tuple[str, ...]]:
+    lacking: dict[str, dict[str, None]] = {}
+    for task in tasks:
+        try:
+            labelled = shared_labels(task, shared).ids
+        except NeucoError:
+            continue  # its cell says that the labels cannot be had
+        lacking.setdefault(task.dataset, {}).update(dict.fromkeys(name for name in labelled if name not in file.ids))
+    return {dataset: tuple(names) for dataset, names in lacking.items() if names}
+
+
+def _board(
+    now: Current,
+    suite: Suite,
+    records: Sequence[Record],
+    names: Sequence[str],
+    options: Mapping[str, Any] | None,
+    only: Sequence[str],
+) -> Board:
+    pool = replace(now, records=[*now.records, *records])
+    return pool.board(suite, options, (*only, *names) if only else ())
+
+
+def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") -> str:
+    if row.same_as:
+        first = next(other for other in board.rows if other.method == row.same_as)
+        return f"{name} has the same embeddings as {row.same_as}. {_sentence(board, row.same_as, first, 'has')}"
+    if row.rank is None:
+        lacks = f"it has no score on {len(row.lacks)} of {counted(len(row.cells), 'task')} ({join_names([*row.lacks])})"
+        return f"{name} is not ranked: {row.note or lacks}."
+    interval, how = row.intervals.get(RANK.key), board.uncertainty
+    sure = f"; ranks {show(RANK, interval)} are plausible at {how.level:.0%}" if interval and how else ""
+    group = {other for group in board.groups or () if row.method in group for other in group} - {row.method}
+    alike = sorted(group, key=lambda other: (abs(board.ranks[other] - board.ranks[row.method]), other))  # nearest first
+    tied = f"; statistically indistinguishable from {join_names(alike)}" if alike else ""
+    return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{sure}{tied}."
+
+
+def _notes(place: Place, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
+    yield place.sentence
+    name = place.file.name
+    yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
+    for dataset, ids in place.missing.items():
+        lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
+        comparable = (
+            "" if place.row.rank is None else " Its scores are of other samples than those of the other methods."
+        )
+        yield f"{lacks}.{comparable}"
+    replaced = max((r.samples.get("replaced_values", 0) for r in records if r.method == place.row.method), default=0)
+    if replaced:
+        yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0."

@@ -1,0 +1,210 @@
+"""The key of a plugin's code: as long as it is the same, so are the numbers that the code made.
+
+It is coarse on purpose. It is taken of everything in the plugin's package: the syntax trees of its modules without
+docstrings, and the bytes of its other files; then of every other plugin in neuco's folders that it imports. Comments,
+layout, tests and the words about a plugin (its card, its licence) do not count. Anything else makes records stale, and
+scoring a cell again takes seconds. From neuco itself only versions count (see ``versions``), from other packages
+nothing: a method names those in ``requires``.
+
+What no key can see is what a run reads elsewhere: files outside of the package, variables of the environment, another
+installed package. ``neuco verify`` runs the code again for this reason.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.util import resolve_name
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from neuco_core.jsonio import hashed
+from neuco_core.plugins.discovery import IN_TREE
+from neuco_core.specs import Spec
+from neuco_core.versions import behind, component_versions, constants
+
+WORDS = re.compile(r"(README|LICENSE|CHANGELOG)(\.md|\.rst|\.txt)?|py\.typed|\.DS_Store")
+TESTS = ("test.py", "tests")  # at the top of a package
+COMPILED = (".pyc", ".nbi", ".nbc")  # in __pycache__; plugins run from source (see ``source``), so nobody reads these
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """A function that takes the place of one that ran elsewhere, in a sandbox, and goes by the key of its code."""
+
+    key: str
+    call: Callable[..., Any]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+
+class _UnknownCode(Exception):
+    """Code without a source, or that may come from anywhere."""
+
+
+def code_key(function: Callable[..., Any] | None, home: str = "") -> str | None:
+    """The key of a function's code; None if it cannot be known, e.g. because it was typed into a session.
+
+    ``home`` is the module that registers it. Without one, only a function or class that stands in a module is known:
+    what a lambda, a partial or an object holds may have come from the session.
+    """
+    if isinstance(function, StandIn):
+        return function.key
+    inner = function
+    while isinstance(inner, functools.partial):
+        inner = inner.func
+    owner: Any = inner if hasattr(inner, "__qualname__") else type(inner)
+    module, name = owner.__module__, owner.__qualname__
+    bound = function is not owner or getattr(function, "__self__", None) is not None
+    if not home and (bound or "<" in name):
+        return None
+    try:
+        packages, versions = _reached(home or module)
+    except (_UnknownCode, OSError):
+        return None
+    if module.startswith("neuco_core."):
+        versions |= _versions(module, name)
+    elif _package(module) not in packages:
+        return None  # made by somebody else's code, such as a decorator: what it does is not in these packages
+    entry = [module.removeprefix(_package(module)), name]
+    return hashed({"entry": entry, "packages": list(packages.values()), "neuco": versions})
+
+
+def home_of(spec: Spec) -> str:
+    """The module that registers a spec: of a directory of ours, or what an entry point names."""
+    origin = spec.origin
+    if origin is None:
+        return ""
+    tree, name = Path(origin.source).parent.name, Path(origin.source).name
+    return f"{tree}.{name}" if tree in IN_TREE else origin.source.partition(":")[0]
+
+
+def _package(module: str) -> str:
+    """The plugin that a module belongs to: a directory of ours, or the top-level package of an installed one."""
+    parts = module.split(".")
+    return ".".join(parts[: 2 if parts[0] in IN_TREE else 1])
+
+
+def _reached(home: str) -> tuple[dict[str, list[list[str]]], dict[str, Any]]:
+    """The files of a plugin's package and of those that it imports, and the versions of neuco's parts."""
+    packages: dict[str, list[list[str]]] = {}
+    versions: dict[str, Any] = {}
+    waiting = {_package(home): _locate(_package(home))} if not home.startswith("neuco_core.") else {}
+    while waiting:
+        package, location = waiting.popitem()
+        if location is None:
+            raise _UnknownCode
+        files = _files(package, location)
+        packages[package] = [[name, content.sha256] for name, content in files.items()]
+        for module, name in sorted({pair for content in files.values() for pair in content.imports}):
+            if module.partition(".")[0] == "neuco_core":
+                versions |= _versions(module, name)
+            for other in (_package(module), _package(f"{module}.{name}")):
+                if other not in packages and (path := _locate(other, location)) is not None:
+                    waiting[other] = path
+    return dict(sorted(packages.items())), versions
+
+
+def _locate(package: str, importer: Path | None = None) -> Path | None:
+    """The folder of a plugin, or the file of a lone module, such as a script, which may import others beside it."""
+    tree, _, plugin = package.partition(".")
+    if tree in IN_TREE:
+        folders = [Path(folder) / plugin for folder in getattr(sys.modules.get(tree), "__path__", ())]
+        return next((folder for folder in folders if plugin and folder.is_dir()), None)
+    if importer is not None:
+        beside = importer.with_name(f"{package}.py")
+        return beside if importer.is_file() and beside.is_file() else None
+    module = sys.modules.get(package)
+    places = [*getattr(module, "__path__", ()), getattr(module, "__file__", None)]
+    return Path(places[0]) if places[0] else None
+
+
+class _Content(NamedTuple):
+    """A file: the hash of what counts in it; of a module also its text, and what it imports from where."""
+
+    sha256: str
+    text: str = ""
+    imports: frozenset[tuple[str, str]] = frozenset()
+
+
+def _files(package: str, location: Path) -> dict[str, _Content]:
+    """Everything in a package that counts, hidden or not; of a lone module also the files beside it that it names."""
+    if location.is_file():
+        module = _content(location, _state(location), package)
+        named = sorted(path for path in location.parent.iterdir() if path.suffix != ".py" and path.name in module.text)
+        return {"": module, **{path.name: _content(path, _state(path), "") for path in named if path.is_file()}}
+    files: dict[str, _Content] = {}
+    for path in sorted(location.rglob("*")):
+        if path.is_symlink() and path.is_dir():
+            raise _UnknownCode  # what it leads to is not part of the package, and may change unseen
+        relative = path.relative_to(location)
+        compiled = path.parent.name == "__pycache__" and path.suffix in COMPILED
+        if path.is_file() and not compiled and relative.parts[0] not in TESTS:
+            around = ".".join((package, *relative.parent.parts))
+            files[relative.as_posix()] = _content(path, _state(path), around)
+    # Words about the plugin do not count, unless the code names their file: then it may read it as data.
+    code = "".join(content.text for content in files.values())
+    about = {name for name in files if WORDS.fullmatch(Path(name).name) and Path(name).name not in code}
+    return {name: content for name, content in files.items() if name not in about}
+
+
+def _state(path: Path) -> tuple[int, ...]:
+    """What differs after a file was written; the time of its last change of state cannot be set back."""
+    known = path.stat()
+    return known.st_ino, known.st_size, known.st_mtime_ns, known.st_ctime_ns
+
+
+@functools.lru_cache(maxsize=4096)
+def _content(path: Path, state: tuple[int, ...], package: str) -> _Content:
+    """Read once in a process while the file stays as it is; ``package`` is what its relative imports start from."""
+    with path.open("rb") as file:
+        sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    if path.suffix != ".py":
+        return _Content(sha256)
+    data = path.read_bytes()
+    try:
+        tree = ast.parse(data)
+        imports = frozenset(_imports(tree, package))
+        return _Content(hashed(_dump(tree)), data.decode("utf-8", "replace"), imports)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return _Content(sha256)  # no Python: it counts by its bytes
+
+
+def _dump(node: Any) -> Any:
+    """A syntax tree as lists without docstrings. Fields that a newer Python adds are empty for old code: left out."""
+    if isinstance(node, list):
+        return [_dump(item) for item in node]
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = {name: getattr(node, name, None) for name in node._fields}
+    if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and ast.get_docstring(node):
+        fields["body"] = node.body[1:]
+    return [type(node).__name__, *([name, _dump(value)] for name, value in fields.items() if value not in (None, []))]
+
+
+def _imports(tree: ast.Module, package: str) -> Iterator[tuple[str, str]]:
+    """Modules and the names that are imported from them, "*" for all; wherever the statement stands."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, "*") for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            module = "." * node.level + (node.module or "")
+            base = resolve_name(module, package) if node.level else module
+            yield from ((base, alias.name) for alias in node.names)
+
+
+def _versions(module: str, name: str) -> dict[str, Any]:
+    """Versions of the parts of neuco behind an imported name; a table that is imported counts whole."""
+    found: dict[str, Any] = {}
+    for part, wanted in ((module, name), (f"{module}.{name}", "*")):  # the name may be that of a module
+        for component in component_versions(part):
+            found |= behind(part, component) if wanted in (component, "*") else {}
+        for constant, value in constants(part).items():
+            found |= {constant: hashed(_dump(value))} if wanted in (constant, "*") else {}
+    return found

@@ -1,0 +1,157 @@
+"""A look: methods with other parameters, or on a few samples only, as files made for one run and never recorded.
+
+A record is of a registered method as it is registered, on all samples. With other parameters it would be another
+method, and on some samples another score, so neither may take a record's place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from neuco_core.encode.encoder import full_params
+from neuco_core.encode.run import encode_dataset, method_embeddings
+from neuco_core.errors import NeucoError
+from neuco_core.plugins.catalog import load_dataset
+from neuco_core.protocol import Protocol
+from neuco_core.runs.messages import BATCH
+from neuco_core.runs.plan import Plan, PlannedCell, Planner
+from neuco_core.runs.sources import EmbeddingsFile, file_method, method_id, shared_labels
+from neuco_core.specs import Method, Task
+from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, write_embeddings
+from neuco_core.text import counted
+
+
+@dataclass(frozen=True)
+class Preview:
+    """How a run departs from what records are of. ``limit`` is how many samples of each task are taken."""
+
+    params: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    batch_size: int = BATCH
+    fresh: bool = False
+
+    def __bool__(self) -> bool:
+        return bool(self.params) or self.limit is not None
+
+    def __str__(self) -> str:
+        changed = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        few = f"{counted(self.limit, 'sample')} of each task" if self.limit is not None else ""
+        return " and ".join(filter(None, (changed, few)))
+
+    def to_json(self) -> dict[str, Any]:
+        return {"params": dict(self.params), "limit": self.limit}
+
+    def name(self, stem: str) -> str:
+        """What the scores are called: never the method's own id."""
+        changed = [f"{name}-{value}" for name, value in self.params.items()]
+        words = [stem, *changed, *(["quick"] if self.limit is not None else [])]
+        return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())))
+
+
+def check_params(methods: Iterable[Method], preview: Preview) -> None:
+    """Refuse parameters that one of the methods does not have, before anything is encoded."""
+    for method in methods if preview.params else ():
+        full_params(method, preview.params)
+
+
+def plan_preview(
+    preview: Preview,
+    methods: Sequence[Method],
+    files: Sequence[EmbeddingsFile],
+    chosen: Sequence[tuple[Protocol, list[Task]]],
+    shared: str,
+) -> list[Plan]:
+    """Make the embeddings, and plan a cell for each of them and each task; what has none says why."""
+    planner_of_preview = _PreviewPlanner(preview, [task for _, own in chosen for task in own], shared)
+    plans = []
+    for protocol, own in chosen:
+        planner = Planner(protocol, {})
+        tasks = sorted(own, key=lambda task: (task.dataset, task.label))
+        cells = [planner_of_preview.cell(planner, method, task) for method in methods for task in tasks]
+        cells += [planner_of_preview.file_cell(planner, file, task) for file in files for task in tasks]
+        plans.append(Plan(protocol, tuple(cells)))
+    return plans
+
+
+class _PreviewPlanner:
+    """What the plans of one look share: which samples, and embeddings that are made once for each dataset."""
+
+    def __init__(self, preview: Preview, tasks: Sequence[Task], shared: str) -> None:
+        self.preview, self.tasks, self.shared = preview, tasks, shared
+        self._made: dict[tuple[str, str], EmbeddingsFile | NeucoError] = {}
+        self._samples: dict[str, frozenset[str]] = {}
+
+    def cell(self, planner: Planner, method: Method, task: Task) -> PlannedCell:
+        alias = Method(id=self.preview.name(method.id), title=method.title, files=method.files, encoder=method.encoder)
+        nothing = EmbeddingsFile(Path(), alias)  # also what was not made is a file's: it leaves no record
+        planned = replace(planner.cell(method, task), method=alias, file=nothing)
+        if not planned.to_run:
+            return planned
+        place = method.label, task.dataset
+        if place not in self._made:
+            self._made[place] = self._attempt(method, task.dataset)
+        made = self._made[place]
+        if isinstance(made, NeucoError):
+            return replace(planned, state="failed", reason=str(made))
+        return planner.file_cell(made, task)
+
+    def file_cell(self, planner: Planner, file: EmbeddingsFile, task: Task) -> PlannedCell:
+        """A file that was given; with a limit, some rows of it."""
+        cell = planner.file_cell(file, task)
+        if self.preview.limit is None or not cell.to_run:
+            return cell
+        place = str(file.path), task.dataset
+        if place not in self._made:
+            rows = _some(read_embeddings(file.path, strict=file.strict), self._ids(task.dataset))
+            self._made[place] = replace(self._write(rows, file.method.id, task.dataset), strict=file.strict)
+        made = self._made[place]
+        return planner.file_cell(made, task) if isinstance(made, EmbeddingsFile) else cell
+
+    def _attempt(self, method: Method, dataset: str) -> EmbeddingsFile | NeucoError:
+        try:
+            return self._write(self._embeddings(method, dataset), method.id, dataset)
+        except NeucoError as error:
+            return error
+
+    def _embeddings(self, method: Method, dataset: str) -> Embeddings:
+        if self.preview.limit is None or method.files:
+            size, cached = self.preview.batch_size, not self.preview.fresh
+            made = method_embeddings(method, dataset, self.preview.params, batch_size=size, cached=cached)
+            return made if self.preview.limit is None else _some(made, self._ids(dataset))
+        size, only = self.preview.batch_size, self._ids(dataset)
+        return encode_dataset(method, load_dataset(dataset), self.preview.params, batch_size=size, only=only)
+
+    def _ids(self, dataset: str) -> frozenset[str]:
+        """The samples: of each task as many as the limit says, in the same order for all tasks."""
+        if dataset not in self._samples:
+            labelled = []
+            for task in self.tasks:
+                if task.dataset == dataset:
+                    with suppress(NeucoError):  # labels that cannot be had: the plan says so
+                        labelled.append(shared_labels(task, self.shared).ids)
+            self._samples[dataset] = frozenset(
+                name for ids in labelled for name in shuffled(ids)[: self.preview.limit or None]
+            )
+        return self._samples[dataset]
+
+    def _write(self, embeddings: Embeddings, stem: str, dataset: str) -> EmbeddingsFile:
+        name = self.preview.name(stem)
+        path = Path(self.shared, f"{name}.{dataset}.npz")
+        write_embeddings(embeddings, path)
+        return EmbeddingsFile(path, file_method(path, name, [dataset]))
+
+
+def shuffled(ids: Iterable[str]) -> list[str]:
+    """As good as random, and always the same: all methods are looked at on the same samples."""
+    return sorted(ids, key=lambda name: hashlib.sha256(name.encode()).digest())
+
+
+def _some(embeddings: Embeddings, ids: Collection[str]) -> Embeddings:
+    places = [place for place, name in enumerate(embeddings.ids) if name in ids]
+    return make_embeddings([embeddings.ids[place] for place in places], embeddings.values[places])

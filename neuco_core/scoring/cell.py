@@ -1,0 +1,149 @@
+"""A cell: embeddings and labels joined and scored under a protocol, and what every error means for it.
+
+Runs, studies, ``rank_on``, the bench and challenges score by ``score_cell``, so that one fault has one status and one
+reason wherever it is met.
+"""
+
+from __future__ import annotations
+
+import errno
+import math
+import traceback
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+from neuco_core.env import show_in_debug
+from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
+from neuco_core.protocol import Protocol
+from neuco_core.scoring.scorer import Score, score
+from neuco_core.scoring.stream import WordStream
+from neuco_core.specs import Metric
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
+
+DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO))
+DENIED = frozenset((errno.EACCES, errno.EPERM))
+
+
+class ScoreOptions(TypedDict, total=False):
+    """What ``score_cell`` hands on to ``score``."""
+
+    metric: Metric | str | None
+    stream: WordStream | None
+    standardize_ids: Collection[str] | None
+    threads: int | None
+    progress: Callable[[int, int], None] | None
+    keep_models: bool
+    allow_constant: bool
+    train_share: float
+
+
+@dataclass(frozen=True)
+class CellOutcome:
+    """A score, or why there is none.
+
+    ``status`` is ok, skipped (nobody's fault: data that are not pinned, no network, this machine's disk) or failed;
+    then ``failure`` is one of data, dependency, memory and method. ``machine`` says that another machine may be able
+    to. ``reason`` may name this machine's folders; ``error`` is what was raised.
+    """
+
+    status: str
+    score: Score | None = None
+    embeddings_sha256: str = ""
+    labels_sha256: str = ""
+    dim: int = 0
+    failure: str = ""
+    reason: str = ""
+    machine: bool = False
+    error: Exception | None = field(default=None, repr=False, compare=False)
+
+    def require(self) -> Score:
+        """The score; without one the error is raised again."""
+        if self.score is None:
+            raise self.error or DataError(self.reason)
+        return self.score
+
+    def record_fields(self) -> dict[str, Any]:
+        """The part that is kept in a record, as plain values; NaN is null."""
+        if self.status == "failed":
+            return {"status": "failed", "failure": self.failure, "reason": self.reason}
+        if self.score is None:
+            skipped: dict[str, Any] = {"status": self.status, "reason": self.reason}
+            if self.machine:
+                skipped["machine"] = True
+            return skipped
+        return {
+            "status": "ok",
+            "labels": self.labels_sha256,
+            "embeddings": self.embeddings_sha256,
+            "dim": self.dim,
+            "per_split": _numbers(self.score.per_split),
+            "metrics": {
+                name: _numbers(values)
+                for name, values in self.score.metrics.items()
+                if name != self.score.metric  # that is per_split
+            },
+            "samples": {name: int(value) for name, value in self.score.samples.items()},
+            "splits": {name: int(value) for name, value in self.score.splits.items()},
+            "settings": {name: _numbers(values) for name, values in self.score.settings.items()},
+        }
+
+
+def score_cell(
+    embeddings: Embeddings | Callable[[], Embeddings],
+    labels: Labels | Callable[[], Labels],
+    protocol: Protocol | str,
+    **options: Unpack[ScoreOptions],
+) -> CellOutcome:
+    """Join, score, and turn whatever is raised into an outcome.
+
+    Embeddings and labels may be functions that make them: then an error of these is an outcome, too.
+    """
+    try:
+        if callable(labels):
+            labels = labels()
+        if callable(embeddings):
+            embeddings = embeddings()
+        found = score(embeddings, labels, protocol, **options)
+    except Exception as error:  # encoders, loaders, metrics and probes may be a stranger's code
+        show_in_debug(error)
+        return outcome_of(error)
+    return CellOutcome("ok", found, embeddings.sha256, labels.sha256, embeddings.dim)
+
+
+def outcome_of(error: Exception) -> CellOutcome:
+    """What an error means for a cell."""
+    if _is_machines(error):
+        return CellOutcome("skipped", reason=f"this machine cannot: {error}", machine=True, error=error)
+    if isinstance(error, UnpinnedError | OfflineError):
+        return CellOutcome("skipped", reason=str(error), error=error)
+    reason = str(error)
+    if isinstance(error, MemoryError):
+        failure, reason = "memory", "not enough memory"
+    elif isinstance(error, DependencyError | ModuleNotFoundError):
+        failure = "dependency"
+    elif isinstance(error, NeucoError):
+        failure = "method" if isinstance(error, PluginError) else "data"
+    else:
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        failure, reason = "method", f"{type(error).__name__}: {error} ({Path(last.filename).name}:{last.lineno})"
+    return CellOutcome("failed", failure=failure, reason=reason, error=error)
+
+
+def _is_machines(error: BaseException | None) -> bool:
+    """Whether a disk that is full or cannot be written is behind an error, whoever met it.
+
+    A file that may not be used is the machine's fault if neuco wanted it; a plugin may have asked for anything.
+    """
+    codes = DISK | DENIED if isinstance(error, DataError) else DISK
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in codes:
+            return True
+        error = error.__cause__
+    return False
+
+
+def _numbers(values: Iterable[float]) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]

@@ -1,0 +1,165 @@
+"""Which changes of a plugin's code and files are noticed, and when code counts as unknown."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import neuco_methods
+from neuco_core.plugins.code_key import code_key
+from tests.plugins.outside import Package
+
+# A change → whether it may decide numbers.
+SAME: dict[str, Callable[[Package], object]] = {
+    "a docstring": lambda p: p.edit("encoder.py", "Encodes.", "Encodes with care."),
+    "a comment": lambda p: p.edit("encoder.py", "a comment", "another comment"),
+    "layout": lambda p: p.edit("encoder.py", "return x + 1", "return (\n        x + 1\n    )"),
+    "the tests": lambda p: p.write("test.py", "assert False"),
+    "a folder of tests": lambda p: p.write("tests/test_encoder.py", "assert False"),
+    "a licence": lambda p: p.write("LICENSE", "Words"),
+    "a card": lambda p: p.write("README.md", "# Words"),
+    "what Python compiled": lambda p: p.write("__pycache__/encoder.cpython-311.pyc", "1"),
+    "a byte order mark": lambda p: p.write("encoder.py", "\ufeff" + (p.folder / "encoder.py").read_text()),
+}
+OTHER: dict[str, Callable[[Package], object]] = {
+    "a number": lambda p: p.edit("encoder.py", "x + 1", "x + 2"),
+    "a name, which costs a new score": lambda p: p.edit("encoder.py", "helper(", "add_one("),
+    "what the plugin registers": lambda p: p.edit("plugin.py", "Old words", "New words"),
+    "a constant in a second module": lambda p: p.edit("tables.py", "3", "4"),
+    "a constant in a sub-package": lambda p: p.edit("deep/inner.py", "2.0", "2.5"),
+    "code of the sub-package itself": lambda p: p.write("deep/__init__.py", "import numpy; numpy.seterr(all='raise')"),
+    "a module that nothing imports": lambda p: p.edit("unused.py", "1", "2"),
+    "a module's name": lambda p: p.rename("unused.py", "other.py"),
+    "a module in a folder without __init__.py": lambda p: p.write("space/inner.py", "SIZE = 1"),
+    "a module without source": lambda p: p.write("tables.pyc", "1"),
+    "a file that is no Python": lambda p: p.write("tables.py", "OFFSET = = 3"),
+    "a file of weights": lambda p: p.write("weights.npy", "1"),
+    "a file in a hidden folder": lambda p: p.write(".weights/w", "1"),
+    "a file among compiled ones": lambda p: p.write("__pycache__/w", "1"),
+    "a file that is called a licence": lambda p: p.write("LICENSE.bin", "1"),
+    "a file that is called Markdown": lambda p: p.write("weights.md", "1"),
+    "another tool of neuco": lambda p: p.edit("encoder.py", "resize", "shrink"),
+}
+
+
+@pytest.mark.parametrize("name", SAME)
+def test_what_changes_no_number_changes_no_key(name: str, package: Package) -> None:
+    before = package.key()
+    SAME[name](package)
+    assert package.key() == before
+    assert before is not None
+
+
+@pytest.mark.parametrize("name", OTHER)
+def test_what_may_change_a_number_changes_the_key(name: str, package: Package) -> None:
+    before = package.key()
+    OTHER[name](package)
+    assert package.key() != before
+
+
+def test_a_card_that_the_code_names_counts(package: Package) -> None:
+    package.edit("encoder.py", "# a comment", 'file = "README.md"')
+    before = package.key()
+    package.write("README.md", "1")
+    assert package.key() != before
+
+
+def test_a_raised_version_of_a_part_of_neuco_is_noticed(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = package.key()
+    raised = {"resize": 2, "bilinear": 1}
+    monkeypatch.setattr("neuco_core.plugins.code_key.behind", lambda module, name: raised)
+    assert package.key() != before
+
+
+def test_a_table_of_neuco_counts_by_its_content(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    package.edit("encoder.py", "import resize", "import PUBLISHED_STATISTICS, resize")
+    before = package.key()
+    monkeypatch.setattr("neuco_core.plugins.code_key.constants", lambda module: {})
+    assert package.key() != before
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["from neuco_methods.beside.tool import SHARE", "from neuco_methods import beside", "import neuco_methods.beside"],
+)
+def test_another_plugin_that_is_imported_counts(
+    package: Package, line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neuco_methods, "__path__", [*neuco_methods.__path__, str(tmp_path / "neuco_methods")])
+    tool = tmp_path / "neuco_methods" / "beside" / "tool.py"
+    tool.parent.mkdir(parents=True)
+    tool.with_name("__init__.py").touch()
+    tool.write_text("SHARE = 1\n")
+    package.edit("encoder.py", "# a comment", line)
+    before = package.key()
+    tool.write_text("SHARE = 2\n")
+    assert package.key() != before
+    assert before is not None
+
+
+def test_the_neighbours_of_a_lone_module_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it imports and names lies beside it; the rest of such a folder is somebody else's."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "lone_plugin.py").write_text("import lone_helper\ndef make():\n    return open('lone.npy')\n")
+    (tmp_path / "lone_helper.py").write_text("SIZE = 1\n")
+    keys = [code_key(importlib.import_module("lone_plugin").make)]
+    for name in ("lone_helper.py", "lone.npy", "others.npy"):
+        (tmp_path / name).write_text("SIZE = 2\n")
+        keys.append(code_key(sys.modules["lone_plugin"].make))
+    assert len(set(keys)) == 3
+    assert keys[2] == keys[3]
+    assert None not in keys
+
+
+def test_two_encoders_of_one_package_have_keys_of_their_own(package: Package) -> None:
+    make = package.key()
+    module = importlib.import_module(f"{package.name}.encoder")
+    assert len({make, code_key(module.Encoder), code_key(module.helper)}) == 3
+
+
+# What a plugin may register → whether its code is known without the plugin: what it holds may come from a session.
+MADE: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "a function": (lambda module: module.make, True),
+    "a lambda": (lambda module: lambda: module.make(), False),
+    "a partial": (lambda module: functools.partial(module.make, 1), False),
+    "a bound method": (lambda module: module.make().encode, False),
+    "an object": (lambda module: module.make(), False),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_what_holds_values_is_known_only_by_the_plugin_that_made_it(name: str, package: Package) -> None:
+    pick, known = MADE[name]
+    assert (package.key(pick) is not None) is known
+    if name != "a lambda":  # which these tests made, and not the plugin
+        assert package.key(pick, f"{package.name}.plugin") is not None
+
+
+UNKNOWN: dict[str, Callable[[Any], Any]] = {
+    "what another package made": lambda module: np.vectorize(module.make),
+    "a function of another package": lambda module: np.mean,
+    "a function of these tests": lambda module: test_two_encoders_of_one_package_have_keys_of_their_own,
+}
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_what_somebody_else_made_is_unknown(name: str, package: Package) -> None:
+    assert package.key(UNKNOWN[name], f"{package.name}.plugin") is None
+
+
+def test_a_linked_folder_is_unknown(package: Package) -> None:
+    (package.folder / "data").symlink_to(package.folder.parent, target_is_directory=True)
+    assert package.key() is None
+
+
+def test_code_that_was_typed_in_is_unknown() -> None:
+    space: dict[str, Any] = {"__name__": "typed_in"}
+    exec("def make(): pass", space)
+    assert code_key(space["make"]) is None

@@ -1,0 +1,62 @@
+"""One function scores a cell: what every error means for it, and what a record keeps of it."""
+
+from __future__ import annotations
+
+import errno
+import json
+
+import pytest
+
+from neuco_core.errors import DataError, DependencyError, OfflineError, PluginError, UnpinnedError
+from neuco_core.scoring.cell import outcome_of, score_cell
+from neuco_core.scoring.scorer import score
+from tests.scoring.make import label, problem
+
+EMBEDDINGS, SIGNAL = problem(n=40)
+LABELS = label(SIGNAL[:, 0])
+
+
+def caused_by(error: Exception, cause: Exception) -> Exception:
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "failure"),
+    [
+        (UnpinnedError("no sha256"), "skipped", ""),
+        (OfflineError("no network"), "skipped", ""),
+        (OSError(errno.ENOSPC, "disk full"), "skipped", ""),
+        (caused_by(DataError("cannot write"), PermissionError(errno.EACCES, "denied")), "skipped", ""),
+        (caused_by(PluginError("it failed"), PermissionError(errno.EACCES, "denied")), "failed", "method"),
+        (MemoryError(), "failed", "memory"),
+        (ModuleNotFoundError("no timm"), "failed", "dependency"),
+        (DependencyError("no timm"), "failed", "dependency"),
+        (DataError("no id in common"), "failed", "data"),
+    ],
+)
+def test_an_error_has_one_meaning(error: Exception, status: str, failure: str) -> None:
+    outcome = outcome_of(error)
+    assert (outcome.status, outcome.failure) == (status, failure)
+    assert outcome.machine == ("disk" in str(error) or "write" in str(error))
+    assert outcome.record_fields()["reason"] == outcome.reason
+    with pytest.raises(type(error)):
+        outcome.require()
+
+
+def test_the_fault_of_strangers_code_names_its_line() -> None:
+    def broken() -> object:
+        raise ZeroDivisionError("of theirs")
+
+    outcome = score_cell(broken, LABELS, "ridge")  # type: ignore[arg-type]
+    assert outcome.failure == "method"
+    assert "ZeroDivisionError: of theirs (test_cell.py:" in outcome.reason
+
+
+def test_an_outcome_has_the_score_and_what_a_record_keeps_of_it() -> None:
+    outcome = score_cell(EMBEDDINGS, lambda: LABELS, "ridge", metric="mae", threads=1)
+    assert outcome.require() == score(EMBEDDINGS, LABELS, "ridge", metric="mae")
+    kept = json.loads(json.dumps(outcome.record_fields(), allow_nan=False))
+    assert (kept["status"], kept["labels"], kept["embeddings"]) == ("ok", LABELS.sha256, EMBEDDINGS.sha256)
+    assert kept["per_split"] == list(outcome.require().per_split)
+    assert set(kept["metrics"]) == {"r2", "mse"}
