@@ -17,7 +17,7 @@ from neuco_core.site.figures import tag
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import TableCell
 from neuco_core.text import common_prefix, counted, one_line
-from neuco_extensions.predict.plane import LEAST_METHODS, LEAST_TASKS, Plane, Point, fit_plane
+from neuco_extensions.predict.plane import LEAST_METHODS, LEAST_TASKS, MapPoint, Plane, fit_plane
 from neuco_extensions.predict.read import from_board
 
 MOST_POINTS = 200  # a map of more is a blot, and takes long
@@ -56,7 +56,7 @@ def map_of_board(page: PageData) -> dict[str, Any] | None:
     }
 
 
-def _rows(points: Sequence[Point], side: str, title: Callable[[str], str]) -> list[list[TableCell]]:
+def _rows(points: Sequence[MapPoint], side: str, title: Callable[[str], str]) -> list[list[TableCell]]:
     """The points in numbers, the most central first."""
     rows = []
     for point in sorted(points, key=lambda point: point.reach):
@@ -174,7 +174,7 @@ def _mark(kind: str, x: float, y: float, words: str, hollow: bool) -> Markup:
     return tag("path", tag("title", words), d=f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z", class_=look)
 
 
-def short_names(points: Sequence[Point], titles: Mapping[str, str], longest: int) -> list[str]:
+def short_names(points: Sequence[MapPoint], titles: Mapping[str, str], longest: int) -> list[str]:
     """Without what they all begin with, and what follows a dot if that is enough; an id instead of a long title."""
     named = {point.name: titles.get(point.name, point.name) for point in points}
     prefix, heads = common_prefix([*named.values()]), Counter(title.split(" · ")[0] for title in named.values())
