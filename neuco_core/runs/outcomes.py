@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.records.model import Record
-from neuco_core.records.store import find_record, read_record
+from neuco_core.records.store import find_record
 from neuco_core.runs.plan import Plan, PlannedCell
 from neuco_core.scoring.quality import middle
 from neuco_core.specs import Task, exact
@@ -54,8 +54,7 @@ def _record(cell: PlannedCell, protocol: str, new: dict[Any, Record], registry: 
     key = cell.method.label, cell.task.label, protocol
     if key in new or cell.state not in ("cached", "failed"):
         return new.get(key)
-    path = find_record(registry, *key)
-    return read_record(path) if path else None
+    return find_record(registry, key)
 
 
 def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:

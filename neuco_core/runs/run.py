@@ -18,7 +18,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity, direction
 from neuco_core.records.model import Record, fingerprint, summary
-from neuco_core.records.store import exclusive, read_record, record_path, unwritable, write_record
+from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
 from neuco_core.runs.memory import can_measure
 from neuco_core.runs.plan import Plan, PlannedCell
 from neuco_core.runs.steps import EngineLike, Group, Result, Step, StepLimits, failure, machine_memory
@@ -84,7 +84,7 @@ def run_plan(
 
 def _says_why_not(cell: PlannedCell) -> bool:
     """Whether the plan's reason is to be recorded. A score from elsewhere is not lost because the data is not here."""
-    scored = cell.head is not None and cell.head.status == "ok"
+    scored = cell.record is not None and cell.record.ok
     return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
 
 
@@ -125,31 +125,28 @@ def default_limits(
 
 def save_record(record: Record, registry: Path) -> Record:
     """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
-    path = record_path(registry, *record.key)
     try:
-        if _same(path, record):
+        if _same(find_record(registry, record.key), record):
             return record
-        write_record(record, registry)
+        write_records(registry, [record])
     except DataError as error:
         if not record.ok:
             raise
         reason = f"its result cannot be recorded: {error.what}"
         lost = replace_fields(record, **_outcome(failure("method", reason), record.greater_is_better))
-        write_record(lost, registry)
+        write_records(registry, [lost])
         return lost
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable(records_file(registry, record.key[0]), error) from error
     return record
 
 
-def _same(path: Path, record: Record) -> bool:
+def _same(there: Record | None, record: Record) -> bool:
     """Whether the record there says the same but for its provenance: a score that was confirmed changes no file.
 
     What it took to encode is kept once it was measured.
     """
-    try:
-        there = read_record(path)
-    except DataError:
+    if there is None:
         return False
     if _measured(record) and not _measured(there):
         return False

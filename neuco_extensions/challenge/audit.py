@@ -140,9 +140,8 @@ def _files(host: Host, found: list[Submission]) -> Iterator[str]:
 
 def _records(host: Host, scored: list[Submission]) -> Iterator[str]:
     for own in scored:
-        hidden = host.hidden(own.phase)
         try:
-            mark = host.records_mark(own.name, hidden.protocol.name, [task.label for task in hidden.tasks.values()])
+            mark = host.records_mark(own.name)
         except OSError as error:
             yield f"a record of {own.name}: {error.strerror}"
         else:

@@ -14,7 +14,7 @@ from typing import Any
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_record, record_path, write_record
+from neuco_core.records.store import read_method, records_file, write_records
 from neuco_extensions.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.files import Upload, file_path
@@ -147,24 +147,22 @@ class Host:
         return count
 
     def keep_records(self, records: Sequence[Record]) -> str:
-        """Write the records of a submission; gives the hash of their files."""
-        for record in records:
-            write_record(record, self.challenge.registry)
-        return self.records_mark(records[0].method, records[0].protocol, [record.task for record in records])
+        """Write the records of a submission; gives the hash of their file."""
+        write_records(self.challenge.registry, records)
+        return self.records_mark(records[0].method)
 
-    def records_mark(self, name: str, protocol: str, tasks: Iterable[str]) -> str:
-        digest = hashlib.sha256()
-        for task in sorted(tasks):
-            digest.update(record_path(self.challenge.registry, name, task, protocol).read_bytes())
-        return digest.hexdigest()
+    def records_mark(self, name: str) -> str:
+        return hashlib.sha256(records_file(self.challenge.registry, name).read_bytes()).hexdigest()
 
     def records(self, own: Submission) -> tuple[Record, ...]:
         """The records of a scored submission, as they were written."""
         phase = self.hidden(own.phase)
-        places = [
-            record_path(self.challenge.registry, own.name, t.label, phase.protocol.name) for t in phase.tasks.values()
-        ]
-        return tuple(read_record(place) for place in places)
+        records = {record.key: record for record in read_method(self.challenge.registry, own.name)}
+        keys = [(own.name, task.label, phase.protocol.name) for task in phase.tasks.values()]
+        for key in keys:
+            if key not in records:
+                raise DataError(f"no record of {own.name} on {key[1]}", where=self.challenge.registry)
+        return tuple(records[key] for key in keys)
 
     def rung(self, own: Submission) -> Rung | None:
         """What a submission is compared with: the rung of the team's last one that was answered before it."""
