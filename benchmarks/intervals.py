@@ -17,8 +17,8 @@ from statistics import NormalDist
 
 import numpy as np
 
+from neuco_core.boards.stats.f1_variance import of_f1
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.trained import of_f1
 from neuco_core.boards.stats.uncertainty import TaskScores, assess, mean_interval
 from neuco_core.scoring.quality import EPSILON
 

@@ -36,10 +36,10 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.shrunken import shrunken
 from neuco_core.boards.cells import from_records, pool
-from neuco_core.boards.current import Current, current
+from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.kinds.neuco import task_scores
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.ranges import Intervals, meeting, percentiles
+from neuco_core.boards.stats.rank_intervals import Intervals, meeting, percentiles
 from neuco_core.boards.stats.ranking import DIGITS, Rule, rank
 from neuco_core.boards.stats.uncertainty import LEVEL, TaskScores, assess, judged, observed_q, replicate_board
 from tests.boards.helpers import simulate

@@ -10,7 +10,7 @@ from bisect import bisect_left
 
 import numpy as np
 
-from neuco_core.boards.stats.ranges import Intervals
+from neuco_core.boards.stats.rank_intervals import Intervals
 from neuco_core.boards.stats.ranking import DIGITS, rank
 from neuco_core.boards.stats.uncertainty import TaskScores, observed_q
 

@@ -72,7 +72,7 @@ def carry_out(registry: Path, taken: Sequence[Record], gone: Sequence[Key], urls
 def rebuild(registry: Path, site: Path | None) -> list[str]:
     """Boards, and the site if it is wanted."""
     from neuco_core.boards.build import TooManyCellsError
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
     from neuco_core.boards.store import write_board
 
     now = current(registry)

@@ -148,7 +148,7 @@ def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], r
 
 def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> str:
     from neuco_core.boards.build import build_board
-    from neuco_core.boards.values import with_values
+    from neuco_core.boards.formatting import with_values
     from neuco_core.boards.views.report import place
 
     chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from neuco_core.boards.formatting import RANK, in_row, show
 from neuco_core.boards.model import Board
-from neuco_core.boards.values import RANK, in_row, show
 from neuco_core.contract.contract import Finding, run_checks
 from neuco_core.errors import NeucoError
 from neuco_extensions.geobench.checks import SubmissionSubject

@@ -8,8 +8,8 @@ TYPE_CHECKING = False  # typing takes longer to import than all the rest here; c
 if TYPE_CHECKING:
     from typing import Any
 
-    from neuco_core.boards.standing import Standing as Standing
-    from neuco_core.boards.standing import rank_on as rank_on
+    from neuco_core.boards.trial_rank import Standing as Standing
+    from neuco_core.boards.trial_rank import rank_on as rank_on
     from neuco_core.errors import NeucoError as NeucoError
     from neuco_core.hookspecs import hookimpl as hookimpl
     from neuco_core.plugins.catalog import list_datasets as list_datasets
@@ -45,7 +45,7 @@ __version__ = "0.1.0"
 
 # Module → names. Everything is imported when it is first used, so that listing plugins stays quick.
 _PUBLIC = {
-    "boards.standing": "Standing rank_on",
+    "boards.trial_rank": "Standing rank_on",
     "errors": "NeucoError",
     "hookspecs": "hookimpl",
     "plugins.catalog": "list_datasets list_methods list_protocols list_suites list_tasks "

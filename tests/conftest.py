@@ -14,6 +14,7 @@ from hypothesis import settings
 
 from neuco_core.plugins import catalog as catalog_module
 from tests.parts import missing
+from tests.registry import copy_registry
 
 # Workers, and the processes that tests start, share the cores: threads of linear algebra would wait for each other
 # (`neuco predict suggest geobench-2 --number 1`: 19 s of processor time, and 3 s with one thread).
@@ -45,9 +46,8 @@ def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     kernel.mkdir(exist_ok=True)
     (folder / "cache").mkdir()
     (folder / "cache" / "kernel").symlink_to(kernel)
-    # A copy: no test may write records into the checkout.
-    shutil.copytree(Path(__file__).resolve().parent.parent / "registry", folder / "registry")
-    os.environ["NEUCO_REGISTRY"] = str(folder / "registry")
+    # A copy: no test may write records into the checkout, or depend on what somebody scored there.
+    os.environ["NEUCO_REGISTRY"] = str(copy_registry(folder / "registry"))
     yield
     del os.environ["NEUCO_CACHE"], os.environ["NEUCO_REGISTRY"]
     os.environ.update(kept)
@@ -71,6 +71,12 @@ def _fresh_catalog() -> Iterator[None]:
 def root() -> Path:
     """The top of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def committed_registry(_own_settings: None) -> Path:
+    """The copy of the committed registry that all tests share: read it, never write to it."""
+    return Path(os.environ["NEUCO_REGISTRY"])
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
-from neuco_core.boards.stats.trained import NOTHING_TOLD, Trained, of_f1
+from neuco_core.boards.stats.f1_variance import NOTHING_TOLD, Trained, of_f1
 from neuco_core.errors import DataError, UsageError
 
 if TYPE_CHECKING:

@@ -6,13 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
-from neuco_core.boards.history import Change, Version
-from neuco_core.boards.model import Part, plain, read_part
-from neuco_core.jsonio import digest
+from neuco_core.boards.diff import Change
+from neuco_core.boards.model import Part, read_part
 from neuco_core.paths import layers
 
 
-class Standing(Part, frozen=True, array_like=True):
+class TeamRank(Part, frozen=True, array_like=True):
     """A rank, or none for who does not compete, and the number that stood beside it."""
 
     rank: int | None
@@ -23,8 +22,17 @@ class Snapshot(Part, frozen=True):
     """A table as it was at a moment, by team; ``by`` are those who brought it about, if that is known."""
 
     at: str
-    teams: dict[str, Standing]
+    teams: dict[str, TeamRank]
     by: tuple[str, ...] = ()
+
+
+class Version(Part, frozen=True, omit_defaults=True):
+    """A table that differs from the one before; ``at`` is when it was, if that is known."""
+
+    version: int
+    ranks: dict[str, int]
+    changes: tuple[Change, ...]
+    at: str = ""
 
 
 class Past(Part, frozen=True, kw_only=True):
@@ -35,7 +43,7 @@ class Past(Part, frozen=True, kw_only=True):
     phases: dict[str, tuple[Snapshot, ...]]
 
     def versions(self) -> dict[str, tuple[Version, ...]]:
-        return {phase: replay(own) for phase, own in self.phases.items()}
+        return {phase: replay(snapshots) for phase, snapshots in self.phases.items()}
 
 
 def read_past(registry: Path, name: str) -> Past | None:
@@ -47,37 +55,38 @@ def read_past(registry: Path, name: str) -> Past | None:
 
 def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:
     """A version for each table that differs from the one before."""
-    found: list[Version] = []
-    before: dict[str, Standing] = {}
+    versions: list[Version] = []
+    before: dict[str, TeamRank] = {}
     for snapshot in snapshots:
         changes = tuple(moves(before, snapshot))
         if changes:
-            ranks = {name: own.rank for name, own in sorted(snapshot.teams.items()) if own.rank is not None}
-            previous = digest(plain(found[-1])) if found else ""
-            found.append(Version(len(found) + 1, digest(plain(snapshot)), ranks, changes, previous, snapshot.at))
+            ranks = {name: team.rank for name, team in sorted(snapshot.teams.items()) if team.rank is not None}
+            versions.append(Version(len(versions) + 1, ranks, changes, snapshot.at))
             before = snapshot.teams
-    return tuple(found)
+    return tuple(versions)
 
 
-def moves(before: Mapping[str, Standing], snapshot: Snapshot) -> Iterator[Change]:
+def moves(before: Mapping[str, TeamRank], snapshot: Snapshot) -> Iterator[Change]:
     """Causes first: those who came, went, or have another number. Everybody else who moved did so because of them."""
     after = snapshot.teams
     new = [name for name in after if name not in before]
     gone = [name for name in before if name not in after]
-    other = [name for name in after if name in before and after[name].value != before[name].value]
+    rescored = [name for name in after if name in before and after[name].value != before[name].value]
     for name in new:
         kind = "new-method" if after[name].rank else "rescored"  # who does not compete has no rank to be new at
         yield Change(kind, name, after=after[name].rank, why=f"{after[name].value:.3f}")
-    yield from (Change("gone-method", name, before[name].rank) for name in gone if before[name].rank)
-    for name in other:
+    for name in gone:
+        if before[name].rank:
+            yield Change("gone-method", name, before[name].rank)
+    for name in rescored:
         why = f"{before[name].value:.3f} → {after[name].value:.3f}"
         yield Change("rescored", name, before[name].rank, after[name].rank, why)
-    causes = {*new, *gone, *other, *snapshot.by}
-    for name in (name for name in after if name in before and after[name].rank != before[name].rank):
-        yield Change("moved", name, before[name].rank, after[name].rank, _why(name, causes))
-
-
-def _why(name: str, causes: set[str]) -> str:
-    if name in causes:
-        return "its own doing"
-    return f"caused by others: {', '.join(sorted(causes))}" if causes else "nobody's number changed"
+    causes = {*new, *gone, *rescored, *snapshot.by}
+    for name in after:
+        if name not in before or after[name].rank == before[name].rank:
+            continue
+        if name in causes:
+            why = "its own doing"
+        else:
+            why = f"caused by others: {', '.join(sorted(causes))}" if causes else "nobody's number changed"
+        yield Change("moved", name, before[name].rank, after[name].rank, why)

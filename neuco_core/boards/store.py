@@ -1,31 +1,23 @@
-"""Boards in the registry: ``leaderboards/<suite>.json`` and, beside it, ``leaderboards/<suite>.history.json``."""
+"""Boards in the registry: ``leaderboards/<suite>.json``. What they were before is git's to tell."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from neuco_core.boards.history import Version, broken, changes, extend, format_changes
+from neuco_core.boards.diff import changes
 from neuco_core.boards.model import SCHEMA, Board, plain, read_part
 from neuco_core.errors import DataError
-from neuco_core.jsonio import digest, dump
+from neuco_core.files import write_atomic
+from neuco_core.jsonio import dump
 from neuco_core.paths import layers
 from neuco_core.records.store import unwritable
 from neuco_core.text import counted
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-HISTORY = ".history.json"
-LOST_HISTORY = "Restore it from version control, or remove it to begin a new history"
-
 
 def board_path(registry: Path, suite: str) -> Path:
     return registry / "leaderboards" / f"{suite}.json"
-
-
-def history_path(registry: Path, suite: str) -> Path:
-    return registry / "leaderboards" / f"{suite}{HISTORY}"
 
 
 def read_board(path: Path) -> Board:
@@ -41,70 +33,42 @@ def read_board(path: Path) -> Board:
 
 def stored_board(registry: Path, suite: str) -> Board:
     """The board as it was built last, here or in a registry that lies below."""
-    places = [board_path(layer, suite) for layer in layers(registry)]
-    return read_board(next((path for path in places if path.exists()), places[0]))
+    paths = [board_path(layer, suite) for layer in layers(registry)]
+    return read_board(next((path for path in paths if path.exists()), paths[0]))
 
 
-def read_history(path: Path) -> tuple[Version, ...]:
-    return read_part(path, tuple[Version, ...], "a history of a board", LOST_HISTORY) if path.exists() else ()
-
-
-def write_board(registry: Path, board: Board) -> Sequence[str]:
-    """Write a board and extend its history; returns what changed, in words. The same board again writes nothing."""
-    from neuco_core.files import write_atomic
-
-    path, history_file = (place(registry, board.about.id) for place in (board_path, history_path))
-    history = read_history(history_file)
-    old, trouble = _old_board(path)
-    said = changes(old, board) if old is not None else []
-    if trouble and history:  # an old format, or a damaged file: what was ranked is still known from the history
-        said = format_changes(history[-1].ranks, board, trouble)
-    longer = extend(history, said, board)
-    if old is not None and path.read_bytes() == dump(plain(board)) and longer == history:
+def write_board(registry: Path, board: Board) -> list[str]:
+    """Write a board; returns what changed, in words. The same board again writes nothing."""
+    path, content = board_path(registry, board.about.id), dump(plain(board))
+    if not path.exists():
+        messages = [f"first version, {counted(len(board.ranked), 'method')} ranked"]
+    elif path.read_bytes() == content:
         return []
+    else:
+        try:
+            messages = [str(change) for change in changes(read_board(path), board)]
+        except DataError as error:  # an old format, or a damaged file: it does not stand in the way of a new one
+            messages = [f"the old file was {error.what}"]
     try:
-        # The history first: if we are killed in between, the next build sees the old board and writes the same again.
-        write_atomic(history_file, dump(plain(longer)))
-        write_atomic(path, dump(plain(board)))
+        write_atomic(path, content)
     except OSError as error:
         raise unwritable(path, error) from error
-    words = [f"the old file was {trouble}"] * bool(trouble) + [str(change) for change in said if old]
-    if old is not None and not history:
-        words.append("its history was missing and begins anew")
-    elif old is None and not trouble:
-        begun = f"{counted(len(board.ranked), 'method')} ranked"
-        words.append(f"the file was missing, {begun}" if history else f"first version, {begun}")
-    return words or ["reformatted; no values changed"]
-
-
-def _old_board(path: Path) -> tuple[Board | None, str]:
-    """The board that is there; or why the file that is there is none. It does not stand in the way of a new one."""
-    if not path.exists():
-        return None, ""
-    try:
-        return read_board(path), ""
-    except DataError as error:
-        return None, error.what
+    return messages or ["reformatted; no values changed"]
 
 
 def check_board(registry: Path, board: Board) -> None:
-    """Refuse a committed board that is not, byte for byte, what the records give, or lacks its place in the history."""
+    """Refuse a committed board that is not, byte for byte, what the records give."""
     suite = board.about.id
-    path, history_file = board_path(registry, suite), history_path(registry, suite)
-    again = f"Run `neuco leaderboard build {suite}` and commit the result"
-    old = read_board(path)
+    path = board_path(registry, suite)
+    committed = read_board(path)
     if path.read_bytes() != dump(plain(board)):
-        said = [str(change) for change in changes(old, board)] or ["its formatting differs"]
-        what = "; ".join(said[:5]) + "; …" * (len(said) > 5)
-        raise DataError(f"the board is not what the records give: {what}", where=path, hint=again)
-    history = read_history(history_file)
-    if wrong := broken(history, board):
-        hint = again if not history or history[-1].board != digest(plain(board)) else LOST_HISTORY
-        raise DataError(f"the history of the board is not in order: {wrong}", where=history_file, hint=hint)
+        messages = [str(change) for change in changes(committed, board)] or ["its formatting differs"]
+        what = "; ".join([*messages[:5], "…"] if len(messages) > 5 else messages)
+        hint = f"Run `neuco leaderboard build {suite}` and commit the result"
+        raise DataError(f"the board is not what the records give: {what}", where=path, hint=hint)
 
 
 def orphans(registry: Path, suites: Collection[str]) -> list[Path]:
     """Files among the boards that belong to no suite."""
-    folder = registry / "leaderboards"
-    expected = {path for suite in suites for path in (board_path(registry, suite), history_path(registry, suite))}
-    return sorted(path for path in folder.iterdir() if path not in expected) if folder.is_dir() else []
+    expected = {board_path(registry, suite) for suite in suites}
+    return sorted(path for path in (registry / "leaderboards").glob("*") if path not in expected)

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, task_options
+from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, say, table
+from neuco_core.progress import show_progress
 from neuco_core.text import common_prefix, counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
-    from neuco_core.studies.pairs import Pair
+    from neuco_core.studies.compare import Pair
 
 
 @click.command()
@@ -41,14 +42,14 @@ def compare(
     from neuco_core.errors import ScoreError
     from neuco_core.runs.sources import FileSource, open_source
     from neuco_core.scoring.leaks import columns_used
-    from neuco_core.studies.pairs import compare_tasks, problem
+    from neuco_core.studies.compare import compare_tasks, problem
 
     choice = choose(**selection)
     sources = open_source(a, strict=strict), open_source(b, strict=strict)
     for source in sources:
         if isinstance(source, FileSource):
             click.echo(clean(f"{source.name}: {columns_used(source.read())}"), err=True)
-    with prompt_interrupt(), progress_bar() as progress:
+    with prompt_interrupt(), show_progress() as progress:
         pairs = compare_tasks(
             *sources,
             choice.groups,
@@ -69,7 +70,7 @@ def _show(
     from neuco_core.jsonio import jsonable
     from neuco_core.scoring.quality import ruled
     from neuco_core.specs import to_json
-    from neuco_core.studies.inputs import grouped
+    from neuco_core.studies.labels_for import grouped
 
     if as_json:
         head = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +10,7 @@ import click
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import ChecksumError, DataError
+from neuco_core.progress import show_progress
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -57,18 +57,20 @@ def verify(datasets: Sequence[str], as_json: bool) -> None:
 
 
 def _verify_datasets(names: Sequence[str], as_json: bool) -> None:
-    from tqdm import tqdm
-
     from neuco_core.cubes.cubes import damaged, source_of
     from neuco_core.plugins.catalog import load_dataset
 
     rows: list[dict[str, Any]] = []
     for dataset in [load_dataset(name) for name in names]:
         source = source_of(dataset)
-        quiet = as_json or not sys.stderr.isatty()
-        files = list(tqdm(damaged(source), desc=dataset.id, unit="file", disable=quiet, leave=False))
-        bad = {name: reason for name, reason in files if reason}
         samples = len(source.ids())
+        bad: dict[str, str] = {}
+        with show_progress(lines=False) as tell:
+            for number, (name, reason) in enumerate(damaged(source), 1):
+                if reason:
+                    bad[name] = reason
+                if tell is not None:
+                    tell(number / samples, f"{dataset.id}: {name}")
         rows.append({"dataset": dataset.id, "version": source.version, "samples": samples, "damaged": bad})
     if as_json:
         echo_json(rows)

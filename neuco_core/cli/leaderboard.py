@@ -112,7 +112,7 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
     Without NEW, OLD is compared with what the records give now.
     """
-    from neuco_core.boards.history import changes
+    from neuco_core.boards.diff import changes
     from neuco_core.boards.model import plain
     from neuco_core.boards.store import read_board
 
@@ -126,39 +126,15 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
 
 @leaderboard.command()
-@click.argument("name", metavar="SUITE", shell_complete=ids_of("suite"))
-@json_option
-def history(name: str, as_json: bool) -> None:
-    """List the versions of a suite's board, the newest last: what changed, and why."""
-    from neuco_core.boards.model import plain
-    from neuco_core.boards.store import history_path, read_history
-    from neuco_core.plugins.catalog import Catalog
-
-    Catalog(registry=registry_dir()).suite(name)  # an unknown one is refused
-    path = history_path(registry_dir(), name)
-    versions = read_history(path)
-    if not versions:
-        raise DataError("the board has no history yet", where=path, hint=f"Run `neuco leaderboard build {name}`")
-    if as_json:
-        echo_json(plain(versions))
-        return
-    for entry in versions:
-        click.echo(f"version {entry.version}, {counted(len(entry.ranks), 'method')} ranked")
-        for change in entry.changes:
-            click.echo(f"  {change}")
-
-
-@leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@click.option("--kind", type=click.Choice(["heat", "differences", "bump"]), default="heat", show_default=True)
+@click.option("--kind", type=click.Choice(["heat", "differences"]), default="heat", show_default=True)
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Draw a board: heat map, ranks with groups that are indistinguishable, or ranks over its versions."""
-    from neuco_core.boards.store import history_path, read_history
+    """Draw a board: a heat map, or ranks with groups that are indistinguishable."""
     from neuco_core.boards.views.plots import draw
 
     board = one_board(name, {})
-    draw(out, board, read_history(history_path(registry_dir(), name)) if kind == "bump" else (), kind)
+    draw(out, board, (), kind)
     click.echo(str(out))
 
 
@@ -179,7 +155,7 @@ def site(out: Path, address: str, suites: Sequence[str]) -> None:
 
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
     """The boards of suites. One that cannot be computed is told and put into ``problems``, and the others go on."""
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
 
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well

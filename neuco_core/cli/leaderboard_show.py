@@ -16,7 +16,7 @@ from neuco_core.paths import registry_dir
 
 if TYPE_CHECKING:
     from neuco_core.boards.model import Board, Section
-    from neuco_core.boards.standing import Standing
+    from neuco_core.boards.trial_rank import Standing
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -109,7 +109,7 @@ def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
     """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
     from neuco_core.boards.published import list_published
     from neuco_core.plugins.catalog import Catalog
 
@@ -130,7 +130,7 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
 def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Sequence[Path]) -> Standing:
     """The board of a suite with files among its methods; each score is told when it is there."""
     from neuco_core.boards.published import list_published
-    from neuco_core.boards.standing import rank_on
+    from neuco_core.boards.trial_rank import rank_on
     from neuco_core.cli.score_show import describe
 
     if suite in {item.id for item in list_published(registry_dir())}:

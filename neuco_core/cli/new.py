@@ -11,6 +11,7 @@ import click
 
 from neuco_core.cli.complete import ids_of
 from neuco_core.cli.options import split_commas, together
+from neuco_core.progress import show_progress
 from neuco_core.specs import KINDS
 from neuco_core.text import counted, join_names
 
@@ -54,11 +55,10 @@ def dataset(name: str, images: str, **given: Any) -> None:
     all must have the same bands and size. They are packed into one verified archive, which needs no library to read. A
     large one is published first (`neuco data package FOLDER`), and declared by its address.
     """
-    from neuco_core.cli.options import progress_bar
     from neuco_core.contract.new_dataset import new_dataset
 
     said = _words(name, given, cited=False)
-    with progress_bar() as progress:
+    with show_progress() as progress:
         step = (lambda done, total: progress(done / total, "packing")) if progress else None
         made = new_dataset(said, images, progress=step, **given)
     height, width = made.index.size

@@ -1,4 +1,4 @@
-"""Options that the scoring commands share: which tasks, which protocol, and a progress bar."""
+"""Options that the scoring commands share: which tasks, which protocol, and what an interrupt does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from neuco_core.cli.complete import ids_of
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.specs import Task
-    from neuco_core.studies.progress import Progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATTERN = "*?["
@@ -147,15 +146,6 @@ def choose(
 
 
 @contextmanager
-def progress_bar(*, lines: bool = True) -> Iterator[Progress | None]:
-    """A bar on a terminal (stderr) with the time left; elsewhere a line a minute, or nothing."""
-    from neuco_core.studies.progress import shown
-
-    with shown(lines=lines) as tell:
-        yield tell
-
-
-@contextmanager
 def prompt_interrupt() -> Iterator[None]:
     """Make Ctrl-C quick: Python would wait for the splits being trained, more than a second each on a busy machine.
 
@@ -180,5 +170,6 @@ def prompt_interrupt() -> Iterator[None]:
 
 
 def _end() -> NoReturn:
-    os.write(2, b"\nneuco: interrupted\n")
+    show_cursor = b"\x1b[?25h" if os.isatty(2) else b""  # a progress bar hides it
+    os.write(2, show_cursor + b"\nneuco: interrupted\n")
     os._exit(130)

@@ -18,13 +18,13 @@ from neuco_core.cli.options import (
     exact_ids,
     param_option,
     parse_params,
-    progress_bar,
     protocol_options,
     split_commas,
     task_options,
 )
 from neuco_core.cli.score_answer import Answer, answer_options, choose_form
 from neuco_core.cli.score_show import describe, describe_plans, tell_columns
+from neuco_core.progress import show_progress
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
@@ -242,7 +242,7 @@ def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: li
 @contextmanager
 def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record], None]]:
     """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
-    with progress_bar(lines=False) as bar:
+    with show_progress(lines=False) as bar:
         shares: dict[Step, float] = {}
 
         def moved(step: Step, share: float) -> None:

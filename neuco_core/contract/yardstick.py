@@ -80,7 +80,7 @@ def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
     """The metric of a perfect answer, then of guesses."""
     import numpy as np
 
-    from neuco_core.scoring.judge import Truth
+    from neuco_core.scoring.evaluate_split import Truth
 
     values = np.asarray(labels.values, np.float64).reshape(len(labels.ids), -1)
     regression = labels.kind == "regression"

@@ -16,10 +16,9 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch, StoredBatch
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place
-from neuco_core.cubes.stored import StoredBatch
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
 from neuco_core.specs import Remote

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
-from neuco_core.cubes.cubes import CubeBatch
+from neuco_core.cubes.cubes import CubeBatch, StoredBatch
 from neuco_core.cubes.images import SCENE, SUFFIXES, Image, Place, named, read_image
-from neuco_core.cubes.stored import StoredBatch
 from neuco_core.cubes.zips import Directories
 from neuco_core.errors import DataError, UsageError
 from neuco_core.fetch.cache import hash_file

@@ -89,11 +89,8 @@ def _tiff(path: Path) -> Image:
 
 def _picture(path: Path) -> Image:
     """PNG and JPEG: colours by their names. A palette stands for colours, so these are what is kept."""
-    try:
-        import PIL.Image
-    except ImportError as error:
-        hint = f"Run `{how_to_install('images')}`"
-        raise DependencyError("PNG and JPEG need Pillow", where=path, hint=hint) from error
+    import PIL.Image  # heavy: folders of GeoTIFF do without it
+
     with PIL.Image.open(path, formats=("PNG", "JPEG")) as file:
         check_unpacked(file.width * file.height * 4, path)
         if file.mode.startswith("I;16") or file.mode == "I":  # 16 bits of grey

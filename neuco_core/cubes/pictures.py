@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import struct
-import zlib
+import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from PIL import Image
 
 from neuco_core.errors import DataError
 
@@ -40,7 +40,9 @@ class Picture:
         row = np.full((height, count * width + (count - 1) * gap, 3), 255, dtype=np.uint8)
         for place, image in enumerate(self.images):
             row[:, place * (width + gap) : place * (width + gap) + width] = image
-        return to_png(row)
+        file = io.BytesIO()
+        Image.fromarray(row).save(file, "PNG", optimize=True)
+        return file.getvalue()
 
 
 def pictures(task: Task, count: int = COUNT) -> list[Picture]:
@@ -113,19 +115,6 @@ def _label(task: Task, labels: Labels, row: int) -> str:
     if task.kind == "classification":
         return labels.classes[int(value[0])] if labels.classes else f"class {int(value[0])}"
     return ", ".join(name for name, own in zip(labels.columns, value, strict=True) if own) or "none"
-
-
-def to_png(pixels: np.ndarray) -> bytes:
-    """(height, width, 3) bytes as a PNG file; the format is simple enough to need no library."""
-    height, width, _ = pixels.shape
-    lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), pixels.reshape(height, -1)], axis=1)
-    parts = (
-        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)),
-        (b"IDAT", zlib.compress(lines.tobytes(), 9)),
-        (b"IEND", b""),
-    )
-    chunks = (struct.pack(">I", len(d)) + n + d + struct.pack(">I", zlib.crc32(n + d)) for n, d in parts)
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
 
 
 def sheet(task: Task, found: Sequence[Picture]) -> Figure:

@@ -14,9 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuco_core.cubes.blocks import Blocks
-from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.cubes.stored import StoredBatch
+from neuco_core.cubes.cubes import CubeBatch, StoredBatch
 from neuco_core.cubes.zarr_zip import read_cube
 from neuco_core.cubes.zips import Directories, damage
 from neuco_core.errors import DataError, UsageError
@@ -54,7 +52,6 @@ class SSL4EOCubes:
         self.modalities = tuple(modalities)
         self.seasons: tuple[str, ...] = tuple(seasons)
         self.bands: tuple[str, ...] = tuple(f"{name}/{band}" for name in modalities for band in MODALITIES[name])
-        self._blocks = Blocks()
         self._folders = {name: _folders(self.root / name) for name in self.modalities}
 
     @cached_property
@@ -126,7 +123,7 @@ class SSL4EOCubes:
         for modality, places in wanted.items():
             path = self._find(modality, name)
             every = MODALITIES[modality]
-            part = read_cube(path, seasons, (1, len(SEASONS), len(every)), self._blocks)
+            part = read_cube(path, seasons, (1, len(SEASONS), len(every)))
             if len(places) < len(every):
                 part = part[:, places]
             if modality != "s1" and self.shift:

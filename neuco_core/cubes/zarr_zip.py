@@ -16,7 +16,6 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core.cubes.blocks import Blocks
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
 from neuco_core.tables.limits import check_members, check_unpacked
@@ -97,7 +96,7 @@ def _codec(words: dict[str, Any]) -> Any:
     return get_codec(words)
 
 
-def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...], blocks: Blocks) -> np.ndarray:
+def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:
     """Some seasons of one file: (season, band, y, x), in the type that is stored.
 
     ``expected`` is how its shape must begin: (1, seasons, bands).
@@ -109,7 +108,7 @@ def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...], blo
             for cells in (array.shape, array.chunks):  # a chunk is unpacked whole, even where the array ends
                 check_unpacked(math.prod(cells) * max(array.dtype.itemsize, 4), path)
             if len(array.shape) == 5 and array.shape[:3] == expected:
-                cube = blocks.empty((len(seasons), *array.shape[2:]), array.dtype.newbyteorder("="))
+                cube = np.empty((len(seasons), *array.shape[2:]), array.dtype.newbyteorder("="))
                 for row, season in enumerate(seasons):
                     array.read(season, cube[row])
                 return cube

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import select
+from neuco_core.cubes.cubes import CubeSource, select
 from neuco_core.encode.lock import check_lock
 from neuco_core.encode.weights import weight_files
 from neuco_core.encoders import MAX_DIM

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.damage import readable
 from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.encoder import blame, check_output, one_thread, ready
 from neuco_core.encode.pipeline import Pipeline
-from neuco_core.encode.progress import Advance
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
 from neuco_core.plugins.code_key import StandIn
@@ -98,7 +96,7 @@ class Encoding:
             raise error  # it ran elsewhere, where the samples are
         return readable(ids, source, error, self.left_out)
 
-    def encode(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None = None) -> np.ndarray:
+    def encode(self, ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None = None) -> np.ndarray:
         """The rows of some samples, but for those that are left out."""
         ids = tuple(name for name in ids if name not in (self.left_out or ()))
         done = 0
@@ -116,7 +114,7 @@ class Encoding:
             advance(len(ids) - done)
             return rows
 
-    def _rows(self, ids: tuple[str, ...], advance: Advance, clock: Clock | None) -> np.ndarray:
+    def _rows(self, ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None) -> np.ndarray:
         if not ids:
             return np.empty((0, 0), np.float32)
         pipeline, rows = self.pipeline(clock), []

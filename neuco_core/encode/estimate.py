@@ -6,15 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from rich.filesize import decimal
+
 from neuco_core.cubes.cubes import CubeBatch, CubeSource
 from neuco_core.encode.cache import open_cache
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.progress import duration
 from neuco_core.encode.run import chunks_of
 from neuco_core.encoders import spread_ids
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError
+from neuco_core.progress import duration
 
 if TYPE_CHECKING:
     from neuco_core.specs import Dataset, Method
@@ -72,10 +74,8 @@ class Estimate:
         return {**asdict(self), "seconds": self.seconds, "most_learning": self.most_learning}
 
     def lines(self) -> list[str]:
-        from tqdm import tqdm
-
         what = f"{self.samples} samples of {self.bands} bands and {self.seasons} seasons"
-        size = tqdm.format_sizeof(self.bytes, "B")
+        size = decimal(self.bytes)
         megabytes = self.bytes / self.samples / 1e6 * self.samples_per_second
         rate = f"{self.samples_per_second:.3g} samples/s, {megabytes:.3g} MB/s"
         learns = f"{duration(self.learning)} from {self.learned} samples"

@@ -20,8 +20,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
-from neuco_core.cubes.stored import StoredBatch
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, StoredBatch
 from neuco_core.encode.device import is_out_of_memory, let_go, uses_torch
 from neuco_core.encode.memory import fitting, watched
 from neuco_core.specs import Method

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource
-from neuco_core.cubes.stored import Selection
+from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.cache import EncodeCache, open_cache
 from neuco_core.encode.encoder import chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.progress import Progress, shown
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
+from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.versions import versioned
 
@@ -33,7 +32,7 @@ def method_embeddings(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: Progress = None,
+    progress: SampleProgress = None,
     cached: bool = True,
     run: Path | None = None,
     spare: Path | None = None,
@@ -83,7 +82,7 @@ def encode_dataset(
     params: Mapping[str, Any],
     *,
     batch_size: int = BATCH,
-    progress: Progress = None,
+    progress: SampleProgress = None,
     cached: bool = True,
     run: Path | None = None,
     spare: Path | None = None,
@@ -128,12 +127,16 @@ def encode_dataset(
 
 
 def _run(
-    task: Encoding, ids: tuple[str, ...], cache: EncodeCache | None, progress: Progress, clock: Clock | None = None
+    task: Encoding,
+    ids: tuple[str, ...],
+    cache: EncodeCache | None,
+    progress: SampleProgress,
+    clock: Clock | None = None,
 ) -> np.ndarray:
     if not ids:
         raise DataError(f"the cubes for method {task.method.id!r} hold no sample")
     done: list[np.ndarray] = []
-    with task.running(), shown(task.method.id, len(ids), progress) as advance:
+    with task.running(), sample_progress(task.method.id, len(ids), progress) as advance:
         for start, part in chunks_of(ids):
             values = cache.load_chunk(start, part) if cache else None
             if values is None:

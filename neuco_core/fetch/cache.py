@@ -17,6 +17,8 @@ from pathlib import Path
 
 from neuco_core.errors import DataError
 
+LOCK = ".lock"
+
 
 def cache_dir() -> Path:
     """The cache folder: ``NEUCO_CACHE``, or the usual place of the platform. It is created when something is stored."""
@@ -141,30 +143,14 @@ def store(source: Path, target: Entry) -> Path:
 
 @contextmanager
 def exclusive(folder: Path) -> Iterator[None]:
-    """Let one process at a time change a folder, which is created if it does not exist.
+    """Let one process at a time change a folder, which is created if it does not exist."""
+    from filelock import FileLock  # heavy: listing tasks looks into the cache, and locks nothing
 
-    Where locks do not work, a file may be fetched twice, or one of two pins written at once may be lost.
-    """
     _make(folder)
-    handle = _lock(folder)
+    lock = FileLock(folder / LOCK)
+    with writing(folder):
+        lock.acquire()
     try:
         yield
     finally:
-        if handle is not None:
-            os.close(handle)
-
-
-def _lock(folder: Path) -> int | None:
-    """Lock the folder itself: no lock file that somebody would have to clean up."""
-    try:
-        import fcntl
-    except ImportError:  # not a POSIX system
-        return None
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # pruned at this very moment
-        return None
-    # Some network file systems cannot lock a folder.
-    with suppress(OSError):
-        fcntl.flock(handle, fcntl.LOCK_EX)
-    return handle
+        lock.release()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from operator import itemgetter
 from pathlib import Path
 
-from neuco_core.fetch.cache import cache_dir, entries, leftovers, tidy
+from neuco_core.fetch.cache import LOCK, cache_dir, entries, leftovers, tidy
 from neuco_core.fetch.pins import find_pin
 
 MADE = ("encoded", "cubes", "gathered")  # folders of what is made anew when it is missing
@@ -49,7 +49,8 @@ def prunable(*, everything: bool = False) -> list[Path]:
     unused = [item.path for item in entries() if item.sha256 not in used]
     dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
     made = [path for name in MADE if everything for path in _made(name)]
-    return [*unused, *dead, *made]
+    locks = sorted((cache_dir() / "sha256").glob(f"*/{LOCK}")) if everything else []
+    return [*unused, *dead, *made, *locks]
 
 
 def remove(paths: Iterable[Path]) -> None:

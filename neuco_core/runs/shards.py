@@ -17,10 +17,10 @@ import numpy as np
 from neuco_core.encode.cache import EncodeCache, open_cache
 from neuco_core.encode.encoder import check_output, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
-from neuco_core.encode.progress import Progress, shown
 from neuco_core.encode.run import chunks_of
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_dataset, load_method
+from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.runs.steps import EngineLike, Result, Step, StepLimits
 from neuco_core.specs import Method, exact
 from neuco_core.tables.embeddings import Embeddings, content_hash, make_embeddings
@@ -36,7 +36,7 @@ def encode_shards(
     batch_size: int = BATCH,
     device: str = "",
     cached: bool = True,
-    progress: Progress = None,
+    progress: SampleProgress = None,
 ) -> Embeddings:
     """The embeddings of a dataset, encoded on an engine's workers."""
     encode = getattr(engine, "encode", None)
@@ -56,7 +56,7 @@ def encode_shards(
         plan = Step(
             method.label, dataset_id, params=tuple(params.items()), batch_size=batch_size, device=device, key=cache.key
         )
-        with shown(method.id, len(ids), progress) as advance:
+        with sample_progress(method.id, len(ids), progress) as advance:
             parts = dict(_missing(ids, cache, cached, plan))
             done = {start: part for start, part in parts.items() if isinstance(part, np.ndarray)}
             for part in done.values():

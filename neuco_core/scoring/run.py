@@ -16,8 +16,8 @@ from neuco_core.env import available_cores
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.judge import Outcome, Truth, judge
-from neuco_core.scoring.prepare import Samples, lined_up
+from neuco_core.scoring.evaluate_split import Outcome, Truth, judge
+from neuco_core.scoring.join import Samples, lined_up
 from neuco_core.scoring.probes import Split
 from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import Metric

@@ -12,8 +12,8 @@ import numpy as np
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
-from neuco_core.scoring.judge import Outcome
-from neuco_core.scoring.prepare import join
+from neuco_core.scoring.evaluate_split import Outcome
+from neuco_core.scoring.join import join
 from neuco_core.scoring.quality import middle, split_count, summarize
 from neuco_core.scoring.run import run_splits
 from neuco_core.scoring.stream import WordStream

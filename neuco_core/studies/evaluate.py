@@ -12,19 +12,19 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
+from neuco_core.progress import Progress, show_progress
 from neuco_core.runs.sources import FileSource, MethodSource, Source, examples
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.studies.given import as_source, as_tasks
-from neuco_core.studies.progress import Progress, shown
+from neuco_core.studies.coerce import as_source, as_tasks
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
 
-    from neuco_core.boards.standing import Standing
+    from neuco_core.boards.trial_rank import Standing
     from neuco_core.protocol import Protocol
     from neuco_core.specs import Suite, Task
     from neuco_core.tables.embeddings import Embeddings
@@ -79,7 +79,7 @@ class Results:
 
         Everything is scored on all tasks of the suite under its protocol, whatever was asked for here.
         """
-        from neuco_core.boards.standing import rank_of, rank_on
+        from neuco_core.boards.trial_rank import rank_of, rank_on
         from neuco_core.plugins.catalog import load_suite
         from neuco_core.tables.embeddings import write_embeddings
 
@@ -166,7 +166,7 @@ def evaluate(
     notes: dict[str, None] = {}
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
-    with shown(progress) as tell:
+    with show_progress(progress) as tell:
         for place, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
             try:
                 found = _score(source, task, rules, threads, _step(tell, task.label, place, len(tasks)), notes)

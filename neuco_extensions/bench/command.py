@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from neuco_core.cli.options import progress_bar, prompt_interrupt
+from neuco_core.cli.options import prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.progress import show_progress
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def bench(
     read = read_config(config, svm_search=svm_search)
     job = BenchJob(submission_file=submission_file, config=read, method_name=name, **given)
     _note(job.config.notes)  # before the work: a mistake in the config should show at once
-    with prompt_interrupt(), progress_bar() as progress:
+    with prompt_interrupt(), show_progress() as progress:
         result = run_bench(job, progress=progress)
     _note(result.notes)
     _show(result, as_json)

@@ -100,7 +100,7 @@ def _arrays(score: Score, embeddings: Embeddings, labels: Labels, standardize_id
     """The weights of each split, and what leads from raw embeddings to the units of the labels."""
     import numpy as np
 
-    from neuco_core.scoring.prepare import join
+    from neuco_core.scoring.join import join
 
     protocol = score.protocol
     joined = join(embeddings, labels, protocol, standardize_ids, allow_constant=True)

@@ -21,8 +21,8 @@ from neuco_extensions.bench.svm import check_skopt, score_svm
 from neuco_extensions.bench.tables import Table, read_table
 
 if TYPE_CHECKING:
+    from neuco_core.progress import Progress
     from neuco_core.scoring.scorer import Score
-    from neuco_core.studies.progress import Progress
     from neuco_core.tables.embeddings import Embeddings
 
 

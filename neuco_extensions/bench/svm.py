@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from neuco_core.protocol import Protocol
-    from neuco_core.scoring.prepare import Samples
+    from neuco_core.scoring.join import Samples
     from neuco_core.scoring.scorer import Score
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
@@ -91,7 +91,7 @@ def score_svm(
     embeddings: Embeddings, labels: Labels, protocol: Protocol, search: Search, standardize_ids: Collection[str]
 ) -> tuple[Score, dict[str, Any]]:
     """The score of a task, and the parameters of the machine that is best over all splits."""
-    from neuco_core.scoring.prepare import join
+    from neuco_core.scoring.join import join
 
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
     if len(samples.classes) > 2:

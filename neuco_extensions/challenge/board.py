@@ -17,9 +17,8 @@ import msgspec
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
-from neuco_core.boards.history import Version
 from neuco_core.boards.model import Board, BoardSuite, BoardTask
-from neuco_core.boards.replay import Snapshot, Standing, replay
+from neuco_core.boards.replay import Snapshot, TeamRank, Version, replay
 from neuco_core.errors import DataError
 from neuco_extensions.challenge.board_kind import BARRED, ranks
 from neuco_extensions.challenge.host import Host
@@ -112,7 +111,7 @@ def history(host: Host, phase: str, *, final: bool, now: datetime | None = None)
             chosen = counted(rules, every[:place], final=final)
             methods = _methods(host, phase, chosen)
             places = ranks(_bare_cells(methods, chosen, final=final), by)[0]
-            teams = {name: Standing(places.get(name), one.mean_q) for name, one in chosen.items()}
+            teams = {name: TeamRank(places.get(name), one.mean_q) for name, one in chosen.items()}
             snapshots.append(Snapshot(own.received[:19] + "Z", teams, (own.team,)))
     return replay(snapshots)
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from neuco_core.cli.options import progress_bar
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.progress import show_progress
 
 FOLDER = click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
 THREADS = click.option(
@@ -76,7 +76,7 @@ def audit(folder: Path, threads: int, as_json: bool) -> None:
     from neuco_extensions.challenge.audit import CHECKS
     from neuco_extensions.challenge.audit import audit as prove
 
-    with progress_bar() as tell:
+    with show_progress() as tell:
         told = (lambda done, total: tell(done / total, "submissions")) if tell else None
         checks = prove(folder, threads=threads, told=told)
     if as_json:

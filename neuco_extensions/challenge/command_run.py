@@ -14,8 +14,8 @@ from neuco_core.errors import UsageError
 from neuco_extensions.challenge.command_host import FOLDER, THREADS
 
 if TYPE_CHECKING:
-    from neuco_core.boards.history import Version
     from neuco_core.boards.model import Board
+    from neuco_core.boards.replay import Version
     from neuco_extensions.challenge.host import Host
     from neuco_extensions.challenge.journal import Submission
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
-from neuco_core.boards.stats.ranges import rank_ranges
+from neuco_core.boards.stats.rank_intervals import groups, judge_pairs, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
-from neuco_core.boards.stats.separation import groups, judge_pairs
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
 from neuco_extensions.geobench.iqm import Score, score
 from neuco_extensions.geobench.normaliser import Normaliser

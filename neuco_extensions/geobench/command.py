@@ -169,7 +169,7 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
 
 def _print_board(board: Board) -> None:
     """Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal."""
-    from neuco_core.boards.values import show
+    from neuco_core.boards.formatting import show
     from neuco_core.boards.views.report import notes, place
 
     leading, others = board.columns[:2], board.columns[2:]
@@ -208,7 +208,7 @@ def normaliser(suite: str, name: str) -> None:
     import msgspec
 
     from neuco_core.boards.cells import from_records
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
     from neuco_core.files import write_atomic
     from neuco_core.jsonio import dump
     from neuco_extensions.geobench.normaliser import folders, made_of

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, split_commas, task_options
+from neuco_core.cli.options import choose, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.progress import show_progress
 
 if TYPE_CHECKING:
     from neuco_core.runs.sources import Source
@@ -66,7 +67,7 @@ def tune(
     from neuco_core.runs.engines import open_engine
     from neuco_core.runs.sources import MethodSource, open_source
     from neuco_core.scoring.search import Plan
-    from neuco_core.studies.inputs import gather, grouped
+    from neuco_core.studies.labels_for import gather, grouped
     from neuco_extensions.geobench.tune import tune as run
     from neuco_extensions.geobench.tune import tune_on
 
@@ -82,7 +83,7 @@ def tune(
     if not work:
         raise ScoreError("nothing can be tuned", got=notes[0] if notes else None)
     found: list[Tuned] = []
-    with prompt_interrupt(), progress_bar() as progress:
+    with prompt_interrupt(), show_progress() as progress:
 
         def tell(tuned: Tuned) -> None:
             share = (len(tuned.trials) + len(tuned.repeats)) / (trials + repeats)

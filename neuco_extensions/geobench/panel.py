@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuco_core.boards.formatting import rankings_by_column
 from neuco_core.boards.model import Column, Interval, Section, Value
-from neuco_core.boards.values import rankings_by_column
 from neuco_core.boards.views.site import charts
 from neuco_core.boards.views.site.html import Safe, scroll, section, tag
 from neuco_core.boards.views.site.pieces import shown, value_cell

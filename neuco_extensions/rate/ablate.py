@@ -19,10 +19,10 @@ from neuco_extensions.rate.stored import WHOLE
 if TYPE_CHECKING:
     import numpy as np
 
+    from neuco_core.progress import Progress
     from neuco_core.protocol import Protocol
     from neuco_core.scoring.scorer import Score
     from neuco_core.specs import Task
-    from neuco_core.studies.progress import Progress
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
 

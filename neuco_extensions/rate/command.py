@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, progress_bar, prompt_interrupt, protocol_options, split_commas, task_options
+from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.progress import show_progress
 from neuco_core.text import counted
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def ablate(
     whole = source.embeddings(tasks[0][0])
     axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
     variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
-    with prompt_interrupt(), progress_bar() as progress:
+    with prompt_interrupt(), show_progress() as progress:
         points = list(run(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress))
     scored = [point for point in points if not point.problem]
     _show(points, source, protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
@@ -187,7 +188,7 @@ def _keep(suite: str, method: Method, tasks: Sequence[Task], points: Sequence[Po
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
     """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
     from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.studies.inputs import gather, grouped
+    from neuco_core.studies.labels_for import gather, grouped
 
     inputs = gather(tasks, source, same_dataset=True)
     usable = [(item.task, item.labels) for item in inputs if item.labels is not None]

@@ -120,3 +120,12 @@ def real_record(method: str, task: str, per_split: Sequence[float], **changes: A
     record = make_record(method, task, splits, **own)
     whole = {"inputs": inputs, "fingerprint": fingerprint(inputs), "kind": subject.kind, "metric": subject.metric}
     return structs.replace(record, **whole | identity.claims(spec, subject) | {"dim": 64} | changes)
+
+
+# Three methods on two tasks, and their suite.
+SCORES = {
+    "alpha": {"first": 0.9, "second": 0.7},
+    "beta": {"first": 0.8, "second": 0.8},
+    "gamma": {"first": 0.2, "second": 0.1},
+}
+SUITE = make_suite("first", "second")

@@ -10,9 +10,9 @@ from msgspec import structs
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.facts import COLUMNS
-from neuco_core.boards.history import Version
 from neuco_core.boards.model import Number
 from neuco_core.boards.published import list_published
+from neuco_core.boards.replay import Version
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.views.site.source import BoardSource, Histogram, Words, from_published
 from neuco_core.records.model import summary

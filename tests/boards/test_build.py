@@ -1,31 +1,16 @@
-"""Boards from records: who is ranked, who is not and why, byte-stable files, history."""
+"""Boards from records: who is ranked, and who is not and why."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from ci.apply import rebuild
 from neuco_core.boards.build import TooManyCellsError, build_board
-from neuco_core.boards.history import changes
 from neuco_core.boards.model import Board, number, plain
-from neuco_core.boards.store import board_path, check_board, history_path, read_board, read_history, write_board
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import UsageError
 from neuco_core.jsonio import dump
-from neuco_core.records.model import Record
-from neuco_core.records.store import read_all, write_record
-from tests.boards.helpers import make_record, make_records, make_suite
-
-SCORES = {
-    "alpha": {"first": 0.9, "second": 0.7},
-    "beta": {"first": 0.8, "second": 0.8},
-    "gamma": {"first": 0.2, "second": 0.1},
-}
-SUITE = make_suite("first", "second")
+from tests.boards.helpers import SCORES, SUITE, make_record, make_records
 
 
 def dumped(board: Board) -> bytes:
@@ -168,115 +153,7 @@ def test_no_nan_and_no_minus_zero() -> None:
         dump({"x": math.nan})
 
 
-def test_built_twice_is_byte_identical(tmp_path: Path) -> None:
-    for name in ("one", "two"):
-        for record in make_records(SCORES):
-            write_record(record, tmp_path / name)
-        write_board(tmp_path / name, build_board(read_all(tmp_path / name), SUITE))
-    files = sorted(path.relative_to(tmp_path / "one") for path in (tmp_path / "one/leaderboards").iterdir())
-    assert len(files) == 2
-    for file in files:
-        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
-    before = {file: (tmp_path / "one" / file).stat().st_mtime_ns for file in files}
-    assert write_board(tmp_path / "one", build_board(read_all(tmp_path / "one"), SUITE)) == []
-    assert before == {file: (tmp_path / "one" / file).stat().st_mtime_ns for file in files}
-
-
-def test_check_accepts_what_build_wrote_and_nothing_else(tmp_path: Path) -> None:
-    board = build_board(make_records(SCORES), SUITE)
-    with pytest.raises(DataError, match="leaderboard build"):
-        check_board(tmp_path, board)
-    write_board(tmp_path, board)
-    check_board(tmp_path, board)
-    path = board_path(tmp_path, "made")
-    edited = path.read_text(encoding="utf-8").replace('"rank": 3', '"rank": 2', 1)
-    path.write_text(edited, encoding="utf-8")
-    with pytest.raises(DataError, match="not what the records give"):
-        check_board(tmp_path, board)
-    write_board(tmp_path, board)
-    history_path(tmp_path, "made").write_text("[]", encoding="utf-8")
-    with pytest.raises(DataError, match="history"):
-        check_board(tmp_path, board)
-
-
-def test_check_names_what_differs(tmp_path: Path) -> None:
-    write_board(tmp_path, build_board(make_records(SCORES), SUITE))
-    more = build_board(make_records(SCORES | {"delta": {"first": 0.99, "second": 0.99}}), SUITE)
-    with pytest.raises(DataError, match="delta is new, at rank 1"):
-        check_board(tmp_path, more)
-
-
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"schema": 9}', "nonsense", "[" * 100_000])
-def test_a_board_file_that_is_none(tmp_path: Path, text: str) -> None:
-    path = board_path(tmp_path, "made")
-    path.parent.mkdir()
-    path.write_text(text, encoding="utf-8")
-    with pytest.raises(DataError):
-        read_board(path)
-
-
-def _lines(change: Callable[[list[Record]], list[Record]]) -> list[str]:
-    old, new = build_board(make_records(SCORES), SUITE), build_board(change(make_records(SCORES)), SUITE)
-    return [str(found) for found in changes(old, new)]
-
-
-def test_history_says_what_changed_and_why() -> None:
-    new = make_records({"delta": {"first": 0.99, "second": 0.99}})
-    lines = _lines(lambda records: [*records, *new])
-    assert any(line.startswith("delta is new, at rank 1: P(first)") for line in lines)
-    assert any(line.startswith("gamma moves from rank 3 to 4: caused by others: delta is new") for line in lines)
-    lines = _lines(lambda records: [r for r in records if r.method != "alpha"])
-    assert any("alpha" in line and "no longer ranked" in line for line in lines)
-    better = make_records({"gamma": {"first": 0.99, "second": 0.99}})
-    lines = _lines(lambda records: [*(r for r in records if r.method != "gamma"), *better])
-    assert any(line.startswith("gamma has new scores: first Mean score 0.199 → 0.989") for line in lines)
-    assert any(line.startswith("gamma moves from rank 3 to 1: its own scores changed") for line in lines)
-    assert _lines(lambda records: records) == []
-
-
-def test_history_of_tasks_and_rules() -> None:
-    records = make_records(SCORES)
-    old = build_board(records, SUITE)
-    fewer = build_board(records, make_suite("first"))
-    assert "task second is no longer used" in map(str, changes(old, fewer))
-    assert "task second is new" in map(str, changes(fewer, old))
-    other = build_board(records, SUITE, {"weights": "equal"})
-    assert changes(old, other)[0].kind == "rule"
-
-
-def test_weights_that_reorder_strangers_are_named_as_the_cause() -> None:
-    """A newcomer that is bad on one task gives that task weight, and two others swap."""
-    scores = {"alpha": {"first": 0.9, "second": 0.5}, "beta": {"first": 0.3, "second": 0.6}}
-    old = build_board(make_records(scores), SUITE)
-    bad = make_records({"zeta": {"first": 0.2, "second": -60.0}})
-    new = build_board([*make_records(scores), *bad], SUITE)
-    assert old.ranks == {"alpha": 1, "beta": 2}
-    assert new.ranks == {"alpha": 2, "beta": 1, "zeta": 3}
-    (line,) = [str(found) for found in changes(old, new) if found.kind == "moved" and found.subject == "alpha"]
-    assert "caused by others: the weights changed with the pool, and it swapped with beta" in line
-
-
-def test_the_history_file_grows_by_one_for_each_new_board(tmp_path: Path) -> None:
-    write_board(tmp_path, build_board(make_records(SCORES), SUITE))
-    write_board(tmp_path, build_board(make_records({name: SCORES[name] for name in ("alpha", "beta")}), SUITE))
-    history = read_history(history_path(tmp_path, "made"))
-    assert [entry.version for entry in history] == [1, 2]
-    assert history[1].changes[0].kind == "gone-method"
-    assert json.loads(history_path(tmp_path, "made").read_text(encoding="utf-8")) == plain(history)
-
-
-def test_a_board_of_too_many_cells_holds_up_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_board_of_too_many_cells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuco_core.boards.build.LARGEST", 5)
     with pytest.raises(TooManyCellsError, match=r"at most 5, got 6.*fewer tasks"):
         build_board(make_records(SCORES), SUITE)
-    for record in make_records(SCORES):
-        write_record(record, tmp_path)
-    (tmp_path / "suites").mkdir()
-    for name, tasks in (("small", ("first",)), ("large", ("first", "second"))):
-        rows = "".join(f"{task} = 1\n" for task in tasks)
-        text = f'id = "{name}"\ntitle = "x"\nprotocol = "{SUITE.protocol}"\n\n[tasks]\n{rows}'
-        (tmp_path / "suites" / f"{name}.toml").write_text(text)
-    assert "board large is not made: suite large: too many cells" in rebuild(tmp_path, tmp_path / "site")[0]
-    assert board_path(tmp_path, "small").exists()
-    assert (tmp_path / "site" / "boards" / "small").is_dir()
-    assert not board_path(tmp_path, "large").exists()

@@ -167,7 +167,7 @@ def test_diff_of_two_files(registry: Path, tmp_path: Path) -> None:
     assert found[0]["kind"] == "rescored"
 
 
-@pytest.mark.parametrize("kind", ["heat", "differences", "bump"])
+@pytest.mark.parametrize("kind", ["heat", "differences"])
 @pytest.mark.parametrize("suffix", [".svg", ".png"])
 def test_plots(registry: Path, tmp_path: Path, kind: str, suffix: str) -> None:
     run("build")
@@ -249,3 +249,33 @@ def test_a_file_cannot_be_recorded_beside_a_method_with_nearly_its_name(registry
     )
     assert (done.code, done.out) == (2, "")
     assert "there is a method 'band_statistics' already" in done.err
+
+
+def test_boards_of_no_suite_are_found(registry: Path) -> None:
+    run("build")
+    (registry / "leaderboards/evil.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(DataError, match="1 board is out of date"):
+        run("check")
+    run("check", "trial")
+
+
+def test_no_suites_is_not_all_is_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "typo"))
+    for command in ("check", "build"):
+        with pytest.raises(DataError, match="no suite here"):
+            run(command)
+
+
+def test_a_damaged_board_does_not_hide_the_others(registry: Path) -> None:
+    run("build")
+    board_path(registry, "trial").write_text("{", encoding="utf-8")
+    assert "unreadable" in run("list").output
+
+
+def test_rules_that_do_nothing_are_refused(registry: Path, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(UsageError, match="no spread to measure"):
+        run("show", "trial", "--weights", "equal", "--spread", "robust")
+    assert "ghost task of spread 5" in run("show", "trial", "--weights", "equal", "--ghost", "5").output
+    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
+    with pytest.raises(UsageError, match="board kind 'standings' has no option 'ghost'"):
+        run("show", "earthvision-2025-challenge", "--ghost", "3")

@@ -14,7 +14,7 @@ from benchmarks import intervals, rank_intervals
 from neuco_core import list_methods
 from neuco_core.boards.model import EXACT, RANDOM, SCHEMA
 from neuco_core.boards.published import read_published
-from neuco_core.boards.stats.trained import LARGEST, variance_factor
+from neuco_core.boards.stats.f1_variance import LARGEST, variance_factor
 from neuco_core.boards.stats.uncertainty import LEVEL, REPLICATES
 from neuco_core.plugins.catalog import load_board
 from neuco_core.specs import LONGEST_DATASET

@@ -88,17 +88,16 @@ def test_options_are_the_kinds_own() -> None:
 
 
 @pytest.mark.usefixtures("package")
-def test_files_history_and_figures(registry: Path, tmp_path: Path) -> None:
+def test_files_changes_and_figures(registry: Path, tmp_path: Path) -> None:
     assert "first version, 2 methods ranked" in run("build").output
     run("check")
     for task in TASKS:
         write_record(real_record("mosaiks", task, [0.95, 0.96]), registry)
-    run("build")
-    lines = run("history", "trial").output
+    lines = run("build").output
     assert "mosaiks has new scores" in lines
     assert re.search(r"Wins 0 \(0–\d\) → 2 \(2–2\)", lines)
     assert "pca moves from rank 1 to 2" in lines
-    for kind in ("heat", "differences", "bump"):
+    for kind in ("heat", "differences"):
         run("plot", "trial", "--kind", kind, "--out", tmp_path / f"{kind}.svg")
     assert json.loads(board_path(registry, "trial").read_text(encoding="utf-8"))["columns"][0]["key"] == "wins"
 

@@ -7,9 +7,8 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from neuco_core.boards.stats.ranges import percentiles, rank_ranges
+from neuco_core.boards.stats.rank_intervals import Pairs, judge_pairs, percentiles, rank_ranges
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.separation import Pairs, judge_pairs
 from neuco_core.boards.stats.uncertainty import TaskScores, Uncertainty, assess, replicate_board
 from tests.boards.helpers import simulate
 from tests.boards.test_uncertainty import NOISE, expected_q, share_inside

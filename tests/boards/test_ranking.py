@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from neuco_core.boards.published import read_published
+from neuco_core.boards.stats.diagnostics import without_each_method, without_each_task
 from neuco_core.boards.stats.ranking import Rule, aggregations, positions, rank
-from neuco_core.boards.stats.robustness import without_each_method, without_each_task
 from neuco_core.errors import UsageError
 
 # What eq. 2 and 4 of the paper give for its Table 4 with Q = 100 R², in the table's order.

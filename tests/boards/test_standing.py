@@ -72,7 +72,7 @@ def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, r
     titles = {row.method: row.title for row in standing.board.rows}
     assert titles["mine"] == "mine.parquet (yours)"
     assert not any("yours" in title for method, title in titles.items() if method not in ("mine", "pca-file"))
-    from neuco_core.boards.current import current
+    from neuco_core.boards.from_registry import current
 
     now = current(root / "registry")
     others = {row.method for row in now.board(now.suites["olinda"]).ranked}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from neuco_core.boards.stats.trained import (
+from neuco_core.boards.stats.f1_variance import (
     LARGEST,
     NOTHING_TOLD,
     is_binary,

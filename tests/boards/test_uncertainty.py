@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from neuco_core.boards.stats.rank_intervals import groups
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.separation import groups
 from neuco_core.boards.stats.uncertainty import TaskScores, assess, assess_tasks, mean_interval, replicate_q
 from tests.boards.helpers import RHO, simulate
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.boards.replay import Snapshot, Standing, replay
+from neuco_core.boards.replay import Snapshot, TeamRank, replay
 from neuco_core.boards.stats.ranking import rank
 from neuco_core.errors import DataError
 from neuco_extensions.challenge.audit import audit
@@ -147,8 +147,8 @@ def test_history_names_who_moved_and_because_of_whom(host: Host) -> None:
 
 
 def test_replay_blames_those_whose_numbers_changed() -> None:
-    first = {"a": Standing(1, 3.0), "b": Standing(2, 2.0), "base": Standing(None, 0.0)}
-    second = {"a": Standing(2, 3.0), "b": Standing(1, 4.0), "base": Standing(None, 0.0)}
+    first = {"a": TeamRank(1, 3.0), "b": TeamRank(2, 2.0), "base": TeamRank(None, 0.0)}
+    second = {"a": TeamRank(2, 3.0), "b": TeamRank(1, 4.0), "base": TeamRank(None, 0.0)}
     versions = replay([Snapshot("t1", first), Snapshot("t2", first), Snapshot("t3", second)])
     assert [version.at for version in versions] == ["t1", "t3"]
     assert [str(change) for change in versions[1].changes] == [

@@ -1,4 +1,4 @@
-"""What publishing takes: records that hold, boards that continue their history, ids that are one plugin's."""
+"""What publishing takes: records that hold, boards of their suites, ids that are one plugin's."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from ci.apply import decide
 from ci.guard import next_boards, registered
 from ci.stub import read_json, read_rows, write_stub
-from neuco_core.boards.store import board_path, history_path
+from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_protocol, load_task
 from neuco_core.records.fingerprint import Identity
@@ -85,29 +85,13 @@ def test_files_of_a_plugin_do_not_stand_in_the_way_of_its_description(tmp_path: 
     assert (tmp_path / "stub/_made/labels").is_dir()
 
 
-def edited(path: Path, change: Callable[[str], str]) -> None:
-    path.write_text(change(path.read_text()))
-
-
-def forget(registry: Path) -> None:
-    """A history that begins anew."""
-    path = history_path(registry, "mini")
-    last = json.loads(path.read_text())[-1]
-    path.write_text(json.dumps([{**last, "version": 1, "previous": ""}]))
-
-
 FORGED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no board": (lambda made: board_path(made, "mini").unlink(), "there is no board"),
     "not a board": (lambda made: board_path(made, "mini").write_text("{}"), "not a board of schema"),
     "the board of another suite": (
         lambda made: shutil.copyfile(board_path(made, "olinda"), board_path(made, "mini")),
-        "it is the board of 'olinda'",
+        "is the board of 'olinda'",
     ),
-    "an edited rank": (
-        lambda made: edited(board_path(made, "mini"), lambda text: text.replace('"rank": 2', '"rank": 1', 1)),
-        "it does not end with this board",
-    ),
-    "another past": (forget, "its history is not that of the registry"),
 }
 
 

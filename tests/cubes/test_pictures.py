@@ -6,11 +6,11 @@ import io
 from pathlib import Path
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
+from PIL import Image
 
 from neuco_core.cli.show import show
-from neuco_core.cubes.pictures import Picture, pictures, to_png
+from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.plugins.catalog import load_task
 from neuco_core.tables.labels import load_labels
 
@@ -39,11 +39,9 @@ def test_forest_is_green_and_classes_differ() -> None:
 
 
 def test_a_png_is_what_was_drawn() -> None:
-    image = pytest.importorskip("PIL.Image")
     pixels = np.random.default_rng(0).integers(0, 256, (5, 7, 3), dtype=np.uint8)
-    assert (np.asarray(image.open(io.BytesIO(to_png(pixels)))) == pixels).all()
     both = Picture("x", "", ("a", "b"), np.stack([pixels, pixels])).png()
-    row = np.asarray(image.open(io.BytesIO(both)))
+    row = np.asarray(Image.open(io.BytesIO(both)))
     assert row.shape == (5, 15, 3)
     assert (row[:, :7] == pixels).all()
     assert (row[:, 8:] == pixels).all()

@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.cubes.cubes import CubeBatch, CubeSource
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
-from neuco_core.cubes.stored import Selection
 from neuco_core.encode import device, memory, pipeline
 from neuco_core.encode.agree import agree, apart
 from neuco_core.encode.encoding import Clock
-from neuco_core.encode.progress import Lines
 from neuco_core.encode.run import encode_dataset
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_method
@@ -244,15 +242,3 @@ def test_only_what_a_method_names_is_read(folder: Path, tmp_path: Path) -> None:
         embed(Method(id="all", encoder=make), source)
     with pytest.raises(DataError, match="needs the seasons monsoon"):
         embed(replace(method, seasons=("monsoon",)), source)
-
-
-def test_a_line_a_minute_where_nobody_watches(capsys: pytest.CaptureFixture[str]) -> None:
-    now = [0.0]
-    lines = Lines("vit", 1000, lambda: now[0])
-    lines(500, made=False)  # of an earlier run
-    for _ in range(130):
-        now[0] += 1.0
-        lines(2, 20_000_000)
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "vit: 620 of 1000 samples, 62 %, 2 samples/s, 20 MB/s, time left 3 min 10 s"
-    assert second.startswith("vit: 740 of 1000 samples, 74 %")

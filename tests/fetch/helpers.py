@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from neuco_core.fetch.cache import LOCK
 from neuco_core.specs import Remote
 
 # About 3 MiB that do not repeat, so that a part in the wrong place is noticed.
@@ -52,5 +53,6 @@ def remote(url: str, data: bytes = BODY, *, sized: bool = True, mirrors: tuple[s
 
 
 def files_below(folder: Path) -> list[str]:
-    """Every file in the cache, so that a test can say that there is nothing new."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """Every file in the cache but locks, so that a test can say that there is nothing new."""
+    files = (path for path in folder.rglob("*") if path.is_file() and path.name != LOCK)
+    return sorted(str(path.relative_to(folder)) for path in files)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from neuco_core.boards.build import build_board
-from neuco_core.boards.current import current
+from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
 from neuco_core.boards.views.site.board_page import board_page

@@ -142,11 +142,11 @@ def test_no_spread_is_no_error() -> None:
 def test_intervals_hold_the_score_of_other_seeds() -> None:
     """Few draws here; ``python benchmarks/geobench.py`` makes more. The published ± holds it in one of seven cases."""
     boards = geobench.table(sets=25, seed=3)
-    shares = np.array([geobench.covered(own)[0] for own in boards.values()])
+    shares = np.array([geobench.covered(own)[0] for own in boards.formatting()])
     assert 0.93 < shares[:, 0].mean() < 0.97
     assert shares[:, 0].min() > 0.9
     assert shares[:, 2].mean() < 0.25
-    assert np.mean([geobench.ranked(own)[0] for own in boards.values()]) > 0.95
+    assert np.mean([geobench.ranked(own)[0] for own in boards.formatting()]) > 0.95
 
 
 def test_an_interval_sees_that_a_next_seed_may_fall_into_the_middle() -> None:

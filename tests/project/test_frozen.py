@@ -7,6 +7,7 @@ command, a name that is gone, numbers that changed on purpose.
 from __future__ import annotations
 
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,8 @@ from neuco_core.cli import cli
 from neuco_core.errors import EXIT_CODES
 from neuco_core.jsonio import digest
 from neuco_core.records.store import read_all
+from tests.registry import copy_registry
 
-ROOT = Path(__file__).resolve().parents[2]
 SNAPSHOT = Path(__file__).with_name("frozen.json")
 
 
@@ -59,8 +60,8 @@ def now(registry: Path) -> dict[str, Any]:
 
 
 @pytest.fixture(scope="module")
-def current() -> dict[str, Any]:
-    return now(ROOT / "registry")
+def current(committed_registry: Path) -> dict[str, Any]:
+    return now(committed_registry)
 
 
 @pytest.mark.parametrize("part", ["records", "boards", "ranks", "names", "commands", "exit codes"])
@@ -70,4 +71,6 @@ def test_nothing_frozen_has_changed(part: str, current: dict[str, Any]) -> None:
 
 
 if __name__ == "__main__":
-    SNAPSHOT.write_text(json.dumps(now(ROOT / "registry"), indent=1, sort_keys=True) + "\n")
+    with tempfile.TemporaryDirectory() as folder:
+        frozen = now(copy_registry(Path(folder) / "registry"))
+    SNAPSHOT.write_text(json.dumps(frozen, indent=1, sort_keys=True) + "\n")

@@ -10,7 +10,7 @@ import pytest
 from msgspec import structs
 
 from neuco_core.boards.cells import from_records
-from neuco_core.boards.current import current
+from neuco_core.boards.from_registry import current
 from neuco_core.boards.views.site.board_page import board_page
 from neuco_core.boards.views.site.source import from_suite
 from neuco_core.errors import DataError

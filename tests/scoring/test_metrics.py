@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as reference
 
 from neuco_core.scoring import metrics as m
-from neuco_core.scoring.judge import choose
+from neuco_core.scoring.evaluate_split import choose
 from neuco_core.scoring.quality import summarize
 
 

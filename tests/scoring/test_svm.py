@@ -7,7 +7,7 @@ import pytest
 
 from neuco_core import load_method, load_task
 from neuco_core.protocol import load_protocol
-from neuco_core.scoring.prepare import join
+from neuco_core.scoring.join import join
 from neuco_core.scoring.probes import svm
 from neuco_core.scoring.probes.ridge import STRENGTHS
 from neuco_core.scoring.scorer import score

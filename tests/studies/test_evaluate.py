@@ -16,7 +16,6 @@ from neuco_core import Embeddings, Results, evaluate, load_method, load_task
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
 from neuco_core.scoring.leaks import LeakWarning
 from neuco_core.scoring.scorer import score
-from neuco_core.studies.progress import Lines
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 
 TASK = "olinda_elevation_mean"
@@ -244,17 +243,6 @@ def test_tables_and_counts(known: Embeddings) -> None:
     table = known.frame()
     assert (table.index.name, table.shape) == ("id", known.values.shape)
     assert evaluate(table, TASK, k=2)[TASK].mean == evaluate(known, TASK, k=2)[TASK].mean
-
-
-def test_a_line_a_minute_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
-    clock = iter([0.0, 30.0, 61.0, 62.0, 122.0])
-    tell = Lines(clock=lambda: next(clock))
-    for share in (0.1, 0.2, 0.3, 0.5):
-        tell(share, "task")
-    assert capsys.readouterr().err.splitlines() == [
-        "task: 20 %, 1 min 01 s so far, 4 min 04 s left",
-        "task: 50 %, 2 min 02 s so far, 2 min 02 s left",
-    ]
 
 
 def test_progress_is_told_to_a_function(known: Embeddings) -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from neuco_core import Remote, Task, load_protocol
 from neuco_core.runs.sources import FileSource
-from neuco_core.studies.inputs import gather, grouped
-from neuco_core.studies.pairs import compare_tasks
+from neuco_core.studies.compare import compare_tasks
+from neuco_core.studies.labels_for import gather, grouped
 from neuco_extensions.rate.ablate import Variant, ablate
 
 IDS = [f"s{i}" for i in range(60)]

@@ -10,6 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
+from neuco_core.boards.formatting import RANK, show
 from neuco_core.boards.kinds.neuco_sections import sections, whole
 from neuco_core.boards.model import (
     RANDOM,
@@ -25,12 +26,10 @@ from neuco_core.boards.model import (
     number,
 )
 from neuco_core.boards.stats.diagnostics import diagnose
-from neuco_core.boards.stats.ranges import Intervals
+from neuco_core.boards.stats.rank_intervals import Intervals, groups
 from neuco_core.boards.stats.ranking import Ranking, Rule, aggregations, rank
-from neuco_core.boards.stats.separation import groups
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED, TaskScores, assess, mean_interval
 from neuco_core.boards.stats.uncertainty import Uncertainty as Sure
-from neuco_core.boards.values import RANK, show
 from neuco_core.errors import UsageError
 
 HOW = (

@@ -9,10 +9,16 @@ import numpy as np
 from msgspec.structs import replace
 
 from neuco_core.boards.model import RANDOM, Column, Interval, Section, Value, number
-from neuco_core.boards.stats.diagnostics import correlations, redundant
-from neuco_core.boards.stats.ranges import Intervals
+from neuco_core.boards.stats.diagnostics import (
+    Moves,
+    correlations,
+    furthest,
+    redundant,
+    without_each_method,
+    without_each_task,
+)
+from neuco_core.boards.stats.rank_intervals import Intervals
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
-from neuco_core.boards.stats.robustness import Moves, furthest, without_each_method, without_each_task
 from neuco_core.boards.stats.uncertainty import assess_tasks
 from neuco_core.text import counted
 

@@ -9,7 +9,7 @@ of one data set is far less variable than the mean on another data set of the sa
 over splits is too sure. We take Nadeau and Bengio's estimate (Machine Learning 52, 2003) of the variance of the
 mean, s² (1/K + n_test/n_train), in place of s²/K, and Student's t with K - 1 degrees of freedom for the unknown s:
 each replicate's deviation from the mean is stretched by the square root of the ratio, and by √(ν/χ²_ν). Of F1 more
-is needed, since training moves it as well: ``trained.variance_factor`` times n_test/n_train.
+is needed, since training moves it as well: ``f1_variance.variance_factor`` times n_test/n_train.
 
 The standard deviation over splits, which Q is divided by, differs between data sets as well, and for the same
 reason: n samples tell their own spread with a relative variance of (κ - 1)/4n, κ the kurtosis of what a sample adds
@@ -23,9 +23,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from neuco_core.boards.stats.ranges import Intervals, percentiles, rank_ranges
+from neuco_core.boards.stats.rank_intervals import Intervals, Pairs, judge_pairs, percentiles, rank_ranges, share_apart
 from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, positions, rank
-from neuco_core.boards.stats.separation import Pairs, judge_pairs, share_apart
 from neuco_core.scoring.quality import EPSILON
 
 KURTOSIS = 15.0  # of the square of a normal variable

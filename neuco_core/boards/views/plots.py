@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from neuco_core.boards.history import Version
+from neuco_core.boards.formatting import in_cell
 from neuco_core.boards.model import Board, BoardRow, BoardTask
-from neuco_core.boards.values import in_cell
+from neuco_core.boards.replay import Version
 from neuco_core.errors import DependencyError, UsageError
 from neuco_core.figures import blank, check_target, png, save
 

@@ -7,8 +7,7 @@ import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
-from neuco_core.boards.values import (
+from neuco_core.boards.formatting import (
     LOWER,
     MARK,
     RANK,
@@ -20,6 +19,7 @@ from neuco_core.boards.values import (
     why_unranked,
     with_values,
 )
+from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
 from neuco_core.errors import UsageError
 from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
 

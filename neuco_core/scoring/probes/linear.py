@@ -6,7 +6,7 @@ import numpy as np
 
 from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.prepare import lined_up
+from neuco_core.scoring.join import lined_up
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.stream import linear_words
 from neuco_core.versions import versioned

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from neuco_core.boards.history import Version
+from neuco_core.boards.replay import Version
 from neuco_core.boards.views.report import copies, overlaps
 from neuco_core.boards.views.site.charts import ranks_over_time
 from neuco_core.boards.views.site.html import Safe, code_box, join, section, tag

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuco_core.boards.formatting import MARK
 from neuco_core.boards.model import BoardRow
-from neuco_core.boards.values import MARK
 from neuco_core.boards.views.site.html import Safe, table, tag
 from neuco_core.boards.views.site.pieces import shown
 from neuco_core.boards.views.site.source import BoardSource

@@ -7,8 +7,8 @@ from typing import Any
 
 from neuco_core.boards.anew import rule_of
 from neuco_core.boards.facts import FILTERS
+from neuco_core.boards.formatting import RANK, axes, show
 from neuco_core.boards.model import BoardRow, Column, plain, rounded
-from neuco_core.boards.values import RANK, axes, show
 from neuco_core.boards.views.site import board_panels as panels
 from neuco_core.boards.views.site.board_estimates import estimated_said, estimated_switch
 from neuco_core.boards.views.site.board_head import heading, summary

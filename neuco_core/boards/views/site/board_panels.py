@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from neuco_core.boards.formatting import reasons
 from neuco_core.boards.model import Board
-from neuco_core.boards.values import reasons
 from neuco_core.boards.views.report import diagnostics
 from neuco_core.boards.views.site.board_about import reading, score_box, submit, versions
 from neuco_core.boards.views.site.board_robust import robustness

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from neuco_core.boards.formatting import LOWER, MARK, NONE, RANK, axes, higher_is_better, show, with_values
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
-from neuco_core.boards.values import LOWER, MARK, NONE, RANK, axes, higher_is_better, show, with_values
 from neuco_core.boards.views.report import OVERLAP
 from neuco_core.boards.views.site import charts
 from neuco_core.boards.views.site.board_estimates import estimated_cell

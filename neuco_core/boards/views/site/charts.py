@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neuco_core.boards.history import Version
 from neuco_core.boards.model import Interval
+from neuco_core.boards.replay import Version
 from neuco_core.boards.views.site.html import Safe, num, tag
 from neuco_core.scoring.quality import summarize
 from neuco_core.text import counted

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from neuco_core.boards.values import RANK
+from neuco_core.boards.formatting import RANK
 from neuco_core.boards.views.site.board_table import one_line
 from neuco_core.boards.views.site.charts import q_example, rank_axis
 from neuco_core.boards.views.site.html import Safe, code_box, join, page, section, table, tag

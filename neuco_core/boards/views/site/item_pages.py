@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from neuco_core.boards.formatting import LOWER, RANK, higher_is_better, in_row, with_values
 from neuco_core.boards.model import BoardRow, BoardTask, Interval
-from neuco_core.boards.values import LOWER, RANK, higher_is_better, in_row, with_values
 from neuco_core.boards.views.site import details
 from neuco_core.boards.views.site.board_estimates import estimated_of_method, estimated_of_task
 from neuco_core.boards.views.site.cards import render

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from neuco_core.boards.formatting import nobody, show
 from neuco_core.boards.model import Column, Interval, Section, Value
-from neuco_core.boards.values import nobody, show
 from neuco_core.boards.views.report import TEXT, marked
 from neuco_core.boards.views.site.html import Safe, join, table, tag
 from neuco_core.boards.views.site.source import BoardSource

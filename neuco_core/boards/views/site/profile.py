@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from neuco_core.boards.formatting import RANK, axes
 from neuco_core.boards.model import Board, BoardRow, Column, Interval
-from neuco_core.boards.values import RANK, axes
 from neuco_core.boards.views.site.html import Safe, join, section, tag
 from neuco_core.boards.views.site.pieces import MOST, shown
 from neuco_core.boards.views.site.source import BoardSource

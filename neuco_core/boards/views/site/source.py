@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING
 
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
-from neuco_core.boards.current import Current, current
 from neuco_core.boards.extra import extra_cells
 from neuco_core.boards.facts import or_none
-from neuco_core.boards.history import Version
+from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, ExtraCells
 from neuco_core.boards.published import Published, list_published
-from neuco_core.boards.replay import Past, read_past
-from neuco_core.boards.store import history_path, read_history
+from neuco_core.boards.replay import Past, Version, read_past
 from neuco_core.errors import NeucoError
 
 if TYPE_CHECKING:
@@ -141,7 +139,6 @@ def from_suite(now: Current, suite: Suite, registry: Path) -> BoardSource:
         methods={name: _method_words(method) for name, method in methods.items()},
         tasks={name: _task_words(task) for name, task in tasks.items()},
         labels={name: spread for name, task in tasks.items() if (spread := label_histogram(task))},
-        history=read_history(history_path(registry, suite.id)),
         records=_records(now, suite, cells),
         pictures={name: found for name, task in tasks.items() if (found := task_pictures(task))},
     )

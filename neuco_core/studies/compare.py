@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.progress import Progress
 from neuco_core.runs.sources import FileSource, Source
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import leaks
-from neuco_core.studies.inputs import Input, gather
-from neuco_core.studies.progress import Progress
+from neuco_core.studies.labels_for import Input, gather
 
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol

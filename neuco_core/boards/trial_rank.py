@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace as replace_fields
 
-from neuco_core.boards.current import Current, current
+from neuco_core.boards.formatting import RANK, show
+from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardRow
-from neuco_core.boards.values import RANK, show
 from neuco_core.env import available_cores
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir

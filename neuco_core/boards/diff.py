@@ -7,9 +7,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from neuco_core.boards.formatting import in_cell, in_row, why_unranked, with_values
 from neuco_core.boards.model import Board, BoardCell, Column, Number, Part, plain
-from neuco_core.boards.values import in_cell, in_row, why_unranked, with_values
-from neuco_core.jsonio import digest
 from neuco_core.text import clean
 
 WORDS = {
@@ -23,7 +22,6 @@ WORDS = {
     "new-column": "column {subject} is new",
     "gone-column": "column {subject} is gone",
     "rule": "the ranking rule changed",
-    "format": "the format of the board's file changed",
     "details": "no rank changed, only other parts of the file (the first: {subject})",
 }
 
@@ -46,20 +44,6 @@ class Change(Part, frozen=True, omit_defaults=True):
         return clean(f"{words}: {self.why}" if self.why else words)
 
 
-class Version(Part, frozen=True, omit_defaults=True):
-    """A version of a board. It holds the digest of the one before, so that an edit of the past is seen.
-
-    ``at`` is when it was, if that is known.
-    """
-
-    version: int
-    board: str
-    ranks: dict[str, int]
-    changes: tuple[Change, ...]
-    previous: str
-    at: str = ""
-
-
 def changes(old: Board, new: Board) -> list[Change]:
     """All changes, causes first."""
     causes = [*_listed("task", {t.id: t.version for t in old.tasks}, {t.id: t.version for t in new.tasks})]
@@ -72,12 +56,6 @@ def changes(old: Board, new: Board) -> list[Change]:
         before_it, after_it = (plain(replace(board, cells="")) for board in (old, new))
         found.append(Change("details", first_difference(before_it, after_it) or "cells"))
     return found
-
-
-def format_changes(ranks: Mapping[str, int], new: Board, was: str) -> list[Change]:
-    """The changes from a board that can no longer be read, of which the history still has the ranks."""
-    cause = Change("format", "board", why=was)
-    return [cause, *_moves(ranks, new, [cause], {})]
 
 
 def first_difference(old: Any, new: Any, place: str = "") -> str:
@@ -159,26 +137,3 @@ def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], resc
     if swapped:
         causes.append(f"the weights changed with the pool, and it swapped with {', '.join(swapped)}")
     return "caused by others: " + "; ".join(causes) if causes else "caused by others: ties or weights changed"
-
-
-def extend(history: Sequence[Version], said: Sequence[Change], new: Board) -> tuple[Version, ...]:
-    """The history with the new board as its last version; unchanged if it is that already."""
-    mark = digest(plain(new))
-    if history and history[-1].board == mark:
-        return tuple(history)
-    previous = digest(plain(history[-1])) if history else ""
-    return (*history, Version(len(history) + 1, mark, new.ranks, tuple(said), previous))
-
-
-def broken(history: Sequence[Version], board: Board) -> str:
-    """What is wrong with the history of a board, in words; empty if nothing is."""
-    for place, entry in enumerate(history):
-        if entry.version != place + 1:
-            return f"version {place + 1} is called {entry.version}"
-        if entry.previous != (digest(plain(history[place - 1])) if place else ""):
-            return f"what stands before version {place + 1} was edited after it was written"
-    if not history or history[-1].board != digest(plain(board)):
-        return "it does not end with this board"
-    if history[-1].ranks != board.ranks:
-        return "the ranks of its last version are not those of the board"
-    return ""
