@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 from neuco_core.runs.memory import can_measure
 
 needs_proc = pytest.mark.skipif(not can_measure(), reason="a memory limit is kept only where there is /proc")
@@ -205,15 +208,9 @@ class World:
         return ["score", "--all", "--protocol", PROTOCOL, *chosen, *words]
 
     def records(self, registry: str = "registry") -> dict[str, str]:
-        """All files below results, by name; without the lines that tell who made a record, and when."""
-        root = self.folder / registry / "results"
-        return {
-            str(path.relative_to(root)): "\n".join(
-                line for line in path.read_text().splitlines() if not line.startswith('"provenance"')
-            )
-            for path in root.rglob("*")
-            if path.is_file()
-        }
+        """All records as JSON, by method and task; without what tells who made a record, and when."""
+        records = read_all(self.folder / registry)
+        return {f"{r.method}/{r.task}": canonical(replace(r, provenance={}).to_json()) for r in records}
 
     def logged(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []
