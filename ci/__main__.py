@@ -209,9 +209,7 @@ def rescore(
 @click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
 def pack(registry: Path) -> None:
     """Pack the records of a registry that are files of their own; none changes."""
-    from neuco_core.records.store import pack_all
-
-    say(f"{pack_all(registry)} records packed")
+    say("records are lines, and never packed")
 
 
 @cli.command()

@@ -29,7 +29,7 @@ from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_proto
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
 from neuco_core.records.model import Record, record_bytes
-from neuco_core.runs.engines import open_engine
+from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
 from neuco_core.specs import Dataset, exact

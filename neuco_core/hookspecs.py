@@ -120,7 +120,7 @@ def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
     @hookimpl
     def neuco_engines():
         def serial(address, jobs):
-            from neuco_core.runs.engines.local import LocalEngine
+            from neuco_core.runs.engine import LocalEngine
             return LocalEngine(1)
 
         yield Engine(id="soil_serial", factory=serial)

@@ -19,11 +19,10 @@ from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all
-from neuco_core.runs.engines import open_engine
-from neuco_core.runs.files import EmbeddingsFile, free_names, open_file
-from neuco_core.runs.labels import run_labels
+from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
+from neuco_core.runs.sources import EmbeddingsFile, free_names, open_file, shared_labels
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 if TYPE_CHECKING:
@@ -160,14 +159,14 @@ def _score(
             yield record
     for cell in plan.cells:
         if not cell.to_run:
-            yield make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name)
+            yield make_record(cell, None, engine.name)
 
 
 def _missing(file: EmbeddingsFile, tasks: Sequence[Task], shared: str) -> dict[str, tuple[str, ...]]:
     lacking: dict[str, dict[str, None]] = {}
     for task in tasks:
         try:
-            labelled = run_labels(task, shared).ids
+            labelled = shared_labels(task, shared).ids
         except NeucoError:
             continue  # its cell says that the labels cannot be had
         lacking.setdefault(task.dataset, {}).update(dict.fromkeys(name for name in labelled if name not in file.ids))

@@ -91,7 +91,7 @@ def _embeddings(
 
         raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {given['engine']}")
     from neuco_core.env import available_cores
-    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.engine import open_engine
     from neuco_core.runs.run import default_limits
     from neuco_core.runs.shards import encode_shards
 

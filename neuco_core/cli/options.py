@@ -139,10 +139,10 @@ def choose(
     **changes: Any,
 ) -> Choice:
     """Tasks and protocols from the values of ``task_options`` and ``protocol_options``."""
-    from neuco_core.runs.choice import by_protocol
+    from neuco_core.plugins.catalog import protocols_for
 
     chosen, asked = choose_tasks(tasks, suite, kind, tags, dataset), exact_ids(tasks)
-    return Choice(by_protocol(chosen, protocol, suite, **changes), asked, dataset is not None or bool(asked))
+    return Choice(protocols_for(chosen, protocol, suite, **changes), asked, dataset is not None or bool(asked))
 
 
 @contextmanager

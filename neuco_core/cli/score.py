@@ -30,11 +30,12 @@ from neuco_core.text import counted, join_names
 if TYPE_CHECKING:
     from neuco_core.protocol import Protocol
     from neuco_core.records.model import Record
-    from neuco_core.runs.files import EmbeddingsFile
-    from neuco_core.runs.look import Look
-    from neuco_core.runs.outcomes import Outcome
+    from neuco_core.runs.engine import EngineLike
+    from neuco_core.runs.messages import Step, StepLimits
     from neuco_core.runs.plan import Plan
-    from neuco_core.runs.steps import EngineLike, Step, StepLimits
+    from neuco_core.runs.preview import Preview
+    from neuco_core.runs.run import PlannedOutcome
+    from neuco_core.runs.sources import EmbeddingsFile
     from neuco_core.specs import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -131,7 +132,7 @@ def score(**given: Any) -> None:
     """
     from neuco_core._validate import ID
     from neuco_core.errors import UsageError
-    from neuco_core.runs.choice import by_protocol
+    from neuco_core.plugins.catalog import protocols_for
     from neuco_core.runs.run import shared_folder
 
     if given["words"]:
@@ -148,15 +149,15 @@ def score(**given: Any) -> None:
     tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
     settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
     with shared_folder() as shared:
-        _score(given, by_protocol(tasks, given["protocol"], given["suite"], **settings), shared, look)
+        _score(given, protocols_for(tasks, given["protocol"], given["suite"], **settings), shared, look)
 
 
-def _look(given: Given) -> Look:
+def _look(given: Given) -> Preview:
     """What departs from what records are of; refused where it could not be had, or is to be recorded."""
     from neuco_core.errors import UsageError
-    from neuco_core.runs.look import Look
+    from neuco_core.runs.preview import Preview
 
-    look = Look(parse_params(given["params"]), given["limit"], given["batch_size"], given["fresh"])
+    look = Preview(parse_params(given["params"]), given["limit"], given["batch_size"], given["fresh"])
     if look.params and given["files"]:
         raise UsageError("--param is for methods with an encoder", got="--embeddings")
     if look and given["dry_run"]:
@@ -168,16 +169,14 @@ def _look(given: Given) -> Look:
     return look
 
 
-def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str, look: Look) -> None:
+def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str, look: Preview) -> None:
     from neuco_core.env import available_cores
     from neuco_core.paths import registry_dir
     from neuco_core.plugins.catalog import list_methods
-    from neuco_core.runs.engines import open_engine
-    from neuco_core.runs.look import check_params, plan_look
-    from neuco_core.runs.outcomes import outcomes
+    from neuco_core.runs.engine import EngineError, open_engine
     from neuco_core.runs.plan import make_plan
-    from neuco_core.runs.run import default_limits
-    from neuco_core.runs.steps import EngineError
+    from neuco_core.runs.preview import check_params, plan_preview
+    from neuco_core.runs.run import default_limits, outcomes
 
     jobs = given["jobs"] or available_cores()
     engine = open_engine(given["engine"], jobs)  # before the plan: a wrong name costs no time
@@ -187,7 +186,7 @@ def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: 
     choice = {"retry": given["retry"], "fresh": given["fresh"], "files": files, "save": given["save"]}
     if look:
         check_params(methods, look)
-        plans = plan_look(look, methods, files, chosen, shared)
+        plans = plan_preview(look, methods, files, chosen, shared)
     else:
         plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
     if given["dry_run"]:
@@ -215,10 +214,10 @@ def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: 
 
 
 def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
-    from neuco_core.runs.files import free_names, open_file
+    from neuco_core.runs.sources import free_names, open_file
 
     names = free_names(given["files"], given["name"] or "")
-    options = {"strict": given["strict"], "shared": shared, "keep": not given["fresh"]}
+    options = {"strict": given["strict"], "shared": shared}
     opened = [open_file(path, tasks, name=name, **options) for path, name in names.items()]
     for file in opened:
         tell_columns(file)
@@ -242,22 +241,25 @@ def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: li
 @contextmanager
 def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record], None]]:
     """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
+    from neuco_core.runs.messages import ScoreCell
+
     with show_progress(lines=False) as bar:
-        shares: dict[Step, float] = {}
+        shares: dict[str, float] = {}  # of the cells under way, by their labels
 
         def moved(step: Step, share: float) -> None:
-            shares[step] = share
             # Making the embeddings is shown, and counts for nothing: how many cells it is for is not known here.
-            part = sum(value for key, value in shares.items() if key.task)
-            bar and bar((count[0] + part) / max(total, 1), f"{step.method} on {step.task or step.dataset}")
+            if isinstance(step, ScoreCell):
+                shares[step.label] = share
+            if bar is not None:
+                bar((count + sum(shares.values())) / max(total, 1), step.label)
 
-        count = [0]
+        count = 0
         engine.progress = moved if bar else None
 
         def ended(number: int, record: Record) -> None:
-            count[0] = number
-            for step in [step for step in shares if (step.method, step.task) == record.key[:2]]:
-                del shares[step]
+            nonlocal count
+            count = number
+            shares.pop("{} on {}".format(*record.key), None)
             if bar:
                 bar(number / max(total, 1), "{} on {}".format(*record.key))
             else:
@@ -272,10 +274,10 @@ def _again(*more: str) -> str:
     return shlex.join(["neuco", *words, *more])
 
 
-def _end(results: Sequence[Outcome], given: Given) -> None:
+def _end(results: Sequence[PlannedOutcome], given: Given) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
     from neuco_core.errors import ScoreError
-    from neuco_core.runs.outcomes import verdict
+    from neuco_core.runs.run import verdict
 
     lost = [outcome for outcome in results if outcome.status == "failed"]
     kinds = [o.record.failure if o.record else o.reason for o in lost]

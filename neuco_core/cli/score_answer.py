@@ -18,9 +18,9 @@ from neuco_core.cli.score_show import counts_by_state, show
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
-    from neuco_core.runs.look import Look
-    from neuco_core.runs.outcomes import Outcome
     from neuco_core.runs.plan import Plan
+    from neuco_core.runs.preview import Preview
+    from neuco_core.runs.run import PlannedOutcome
 
 F = TypeVar("F", bound=Callable[..., Any])
 SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "table"}
@@ -69,9 +69,9 @@ class Answer:
     """What became of the cells of some plans. ``look`` says how the scores are not those of records."""
 
     plans: Sequence[Plan]
-    results: Sequence[Outcome]
+    results: Sequence[PlannedOutcome]
     made: Sequence[Record]
-    look: Look
+    look: Preview
     save: bool = False
 
     def give(self, form: str, out: Path | None) -> None:
@@ -108,7 +108,7 @@ class Answer:
         looked = {"look": self.look.to_json()} if self.look else {}
         return json_text(answer | looked | {"cells": [outcome.to_json() for outcome in self.results]})
 
-    def _row(self, outcome: Outcome) -> dict[str, Any]:
+    def _row(self, outcome: PlannedOutcome) -> dict[str, Any]:
         from neuco_core.scoring.quality import middle, split_count
 
         cell = {**outcome.cell.to_json(), "status": outcome.status}

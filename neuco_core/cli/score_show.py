@@ -12,9 +12,9 @@ from neuco_core.text import common_prefix, counted
 
 if TYPE_CHECKING:
     from neuco_core.records.model import Record
-    from neuco_core.runs.files import EmbeddingsFile
-    from neuco_core.runs.outcomes import Outcome
     from neuco_core.runs.plan import Plan
+    from neuco_core.runs.run import PlannedOutcome
+    from neuco_core.runs.sources import EmbeddingsFile
 
 
 def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
@@ -50,7 +50,7 @@ def describe(record: Record) -> str:
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
-def show(plans: Sequence[Plan], results: Sequence[Outcome], made: Sequence[Record], *, save: bool) -> None:
+def show(plans: Sequence[Plan], results: Sequence[PlannedOutcome], made: Sequence[Record], *, save: bool) -> None:
     """The scores as a table, then what has none and why, then where the numbers come from."""
     from neuco_core.paths import registry_dir
 
@@ -147,7 +147,7 @@ def _odd(records: Sequence[Record]) -> list[str]:
     return [*dict.fromkeys(lines), *(name + words for name, words in wild if words)]
 
 
-def _replaced(results: Sequence[Outcome]) -> list[str]:
+def _replaced(results: Sequence[PlannedOutcome]) -> list[str]:
     """Values that were missing or no numbers, and so count as 0, once for each method."""
     counts = {
         o.cell.method.label: o.record.samples.get("replaced_values", 0) for o in results if o.record and o.record.ok
@@ -159,7 +159,7 @@ def _replaced(results: Sequence[Outcome]) -> list[str]:
     ]
 
 
-def _row(outcome: Outcome, record: Record) -> list[str]:
+def _row(outcome: PlannedOutcome, record: Record) -> list[str]:
     from neuco_core.scoring.quality import middle, split_count
 
     used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
@@ -169,8 +169,8 @@ def _row(outcome: Outcome, record: Record) -> list[str]:
     return [outcome.cell.task.label, record.metric, score, center, f"{record.q:.2f}", *about]
 
 
-def _baseline(outcome: Outcome, record: Record) -> str:
-    from neuco_core.runs.outcomes import baseline_check
+def _baseline(outcome: PlannedOutcome, record: Record) -> str:
+    from neuco_core.runs.run import baseline_check
 
     check = baseline_check(outcome.cell.task, record)
     if check is None:

@@ -15,7 +15,7 @@ from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
 from neuco_core.records.model import Record
 from neuco_core.records.store import read_all, read_method, records_file
-from neuco_core.runs.engines import open_engine
+from neuco_core.runs.engine import open_engine
 from neuco_core.runs.run import default_limits, shared_folder
 from neuco_core.runs.verify import TOLERANCE, Verified, explain_cell, verify_records
 from neuco_core.specs import exact

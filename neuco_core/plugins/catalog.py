@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from neuco_core import paths
 from neuco_core.env import switched_on
@@ -245,6 +245,29 @@ def task_protocol(task: Task) -> Protocol:
     except UnknownIdError:  # the cell will fail with this reason
         named = ""
     return load_protocol(named or DEFAULT_PROTOCOL)
+
+
+def protocols_for(
+    tasks: Sequence[Task], name: str | Protocol | None, suite: str | None, **changes: Any
+) -> list[tuple[Protocol, list[Task]]]:
+    """The tasks by how to score them: as named, or as the suite, or as their dataset says, changed by options."""
+    groups: dict[str, tuple[Protocol, list[Task]]] = {}
+    try:
+        named: Protocol | None = None
+        if name or suite:
+            named = name if isinstance(name, Protocol) else load_protocol(name or load_suite(str(suite)).protocol)
+        for task in tasks:
+            protocol = named or task_protocol(task)
+            new = {}
+            for key, value in changes.items():
+                if value is not None and value != getattr(protocol, key, protocol.params.get(key)):
+                    new[key] = value
+            if new:
+                protocol = protocol.with_(**new)
+            groups.setdefault(protocol.name, (protocol, []))[1].append(task)
+    except SpecError as error:  # a wrong value of a caller, not a broken plugin
+        raise UsageError(str(error)) from error
+    return [groups[key] for key in sorted(groups)]
 
 
 def load_suite(suite_id: str) -> Suite:

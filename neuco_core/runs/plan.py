@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.errors import NeucoError, UnknownIdError
+from neuco_core.plugins.catalog import catalog, load_method, load_protocol, load_task
 from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Identity, contradictions, differences
 from neuco_core.records.model import Key, Record, Scalar
 from neuco_core.records.store import read_method
-from neuco_core.runs.files import EmbeddingsFile, unregistered
-from neuco_core.specs import Method, Task
+from neuco_core.runs.sources import EmbeddingsFile, why_not
+from neuco_core.specs import Method, Remote, Task
 
 # State → what it means. The first four are run.
 STATES = {
@@ -157,12 +158,10 @@ class _WhyNot:
         self._reasons: dict[tuple[str, str], str] = {}
 
     def __call__(self, method: Method, task: Task) -> str:
-        from neuco_core.runs.sources import MethodSource
-
         place = method.label, task.dataset
         if place not in self._reasons:
             try:
-                self._reasons[place] = MethodSource(method).why_not(task, None)
+                self._reasons[place] = why_not(method, task.dataset)
             except NeucoError:
                 self._reasons[place] = ""  # e.g. an unknown dataset: the cell will fail with the reason
         return self._reasons[place]
@@ -188,8 +187,6 @@ class Present:
         A score of a method that has nothing for the task's dataset cannot be true either. What cannot be compared on
         this machine, such as a dataset that is not here, does not make a record stale.
         """
-        from neuco_core.plugins.catalog import catalog, load_protocol, load_task
-
         try:
             if record.protocol not in self._identities:
                 other = next(iter(self._identities.values()), None)
@@ -216,8 +213,6 @@ class Present:
 
     def why_not_compared(self, record: Record) -> str:
         """What this machine lacks to compare a record that is not stale; "" if all of it was compared."""
-        from neuco_core.plugins.catalog import load_task
-
         identity, task = self._identities[record.protocol], load_task(f"{record.task}@{record.task_version}")
         traces = [identity.labels(task)]
         if record.registered and not self.is_replaced(record):
@@ -230,10 +225,9 @@ class Present:
 
     def _method(self, record: Record) -> Method:
         """The method in the record's version, or the newest one if a later version has replaced that."""
-        from neuco_core.plugins.catalog import load_method
-
         if not record.registered:
-            return unregistered(record.method, record.dataset)
+            # Made from a file, which may be gone; what it held is in the record's inputs.
+            return Method(id=record.method, files={record.dataset: Remote("file:///unknown")})
         try:
             return load_method(f"{record.method}@{record.method_version}")
         except UnknownIdError:

@@ -1,28 +1,31 @@
-"""Run the cells of a plan on an engine, and save each record the moment it is made."""
+"""Run the cells of a plan on an engine, save each record the moment it is made, and say what became of each cell."""
 
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import tempfile
-from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import replace
+from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from msgspec.structs import replace as replace_fields
+import psutil
+from msgspec.structs import replace
 
 from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity, direction
 from neuco_core.records.model import Record, fingerprint, summary
 from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
-from neuco_core.runs.memory import can_measure
+from neuco_core.runs.engine import EngineLike
+from neuco_core.runs.messages import BATCH, Embed, Failed, Group, Result, ScoreCell, Scored, Skipped, StepLimits
 from neuco_core.runs.plan import Plan, PlannedCell
-from neuco_core.runs.steps import EngineLike, Group, Result, Step, StepLimits, failure, machine_memory
-from neuco_core.specs import Spec
+from neuco_core.scoring.quality import middle
+from neuco_core.specs import Spec, Task, exact
 from neuco_core.text import one_line
 
 CHANGED = "its code or data changed while it was scored; the next run will score it again"
@@ -31,6 +34,7 @@ OTHER_EMBEDDINGS = (
     "another machine, or are wrong; `neuco verify` tells"
 )
 MEMORY_SHARE = 0.8  # of the machine, for all workers together, unless a limit is given
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 log = logging.getLogger(__name__)
 
 
@@ -50,7 +54,7 @@ def run_plan(
     threads: int = 1,
     shared: str = "",
     save: bool = False,
-    batch_size: int = Step.batch_size,
+    batch_size: int = BATCH,
 ) -> Generator[Record, None, None]:
     """Run what the plan says is to be run, and yield each record after it was written.
 
@@ -62,50 +66,57 @@ def run_plan(
         hint = "Use Protocol.with_"
         raise UsageError("the protocol's fields do not match its name", got=plan.protocol.name, hint=hint)
     cells = {(cell.method.label, cell.task.label): cell for cell in plan.work}
-    kept = [cell for cell in plan.cells if save or cell.file is None]
-    told: set[tuple[str, str]] = set()
-    with exclusive(registry) if kept else nullcontext():
-        for cell in kept:
-            if _says_why_not(cell):
-                save_record(make_record(cell, {"status": cell.state, "reason": cell.reason}, engine.name), registry)
+    recorded = [cell for cell in plan.cells if save or cell.file is None]
+    warned: set[tuple[str, str]] = set()
+    with exclusive(registry) if recorded else nullcontext():
+        for cell in recorded:
+            # A score from elsewhere is not lost because the data is not here.
+            scored = cell.record is not None and cell.record.ok
+            if cell.state == "not-applicable" or (cell.state == "skipped" and not scored):
+                save_record(make_record(cell, None, engine.name), registry)
         for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh, batch_size), limits):
-            cell = cells[step.method, step.task]
-            if result["status"] == "ok" and Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
-                result = failure("data", CHANGED)
-            place = step.method, step.dataset
-            if result["status"] == "ok" and cell.known and result["embeddings"] not in cell.known and place not in told:
-                log.warning(OTHER_EMBEDDINGS, *place)
-                told.add(place)
+            if not isinstance(step, ScoreCell):
+                continue
+            cell = cells[step.embed.method, step.task]
+            if isinstance(result, Scored):
+                if Identity(plan.protocol).inputs(cell.method, cell.task) != cell.inputs:
+                    result = Failed("data", CHANGED, result.provenance)
+                elif cell.known and result.embeddings not in cell.known:
+                    method_and_dataset = step.embed.method, step.embed.dataset
+                    if method_and_dataset not in warned:
+                        log.warning(OTHER_EMBEDDINGS, *method_and_dataset)
+                        warned.add(method_and_dataset)
             record = make_record(cell, result, engine.name)
             # What this machine lacks says nothing about the method, and the next run shall try again.
-            kept_back = result.get("machine") or (cell.file is not None and not save)
-            yield record if kept_back else save_record(record, registry)
-
-
-def _says_why_not(cell: PlannedCell) -> bool:
-    """Whether the plan's reason is to be recorded. A score from elsewhere is not lost because the data is not here."""
-    scored = cell.record is not None and cell.record.ok
-    return cell.state == "not-applicable" or (cell.state == "skipped" and not scored)
+            machines = isinstance(result, Skipped) and result.machine
+            if machines or (cell.file is not None and not save):
+                yield record
+            else:
+                yield save_record(record, registry)
 
 
 def groups_of(
-    cells: Iterable[PlannedCell],
-    threads: int = 1,
-    shared: str = "",
-    fresh: bool = False,
-    batch_size: int = Step.batch_size,
+    cells: Iterable[PlannedCell], threads: int = 1, shared: str = "", fresh: bool = False, batch_size: int = BATCH
 ) -> list[Group]:
     """Cells that share embeddings, in the order of the plan."""
-    steps: dict[tuple[str, str], list[Step]] = {}
+    steps: dict[Embed, list[ScoreCell]] = {}
     for cell in cells:
-        place, file = (cell.method.label, cell.task.dataset), cell.file
-        step = Step(*place, cell.task.label, str(cell.inputs["protocol"]), known=cell.known)
-        step = replace(step, shared=shared, threads=threads, fresh=fresh, batch_size=batch_size)
-        if file is not None:
+        protocol = str(cell.inputs["protocol"])
+        embed = Embed(
+            cell.method.label,
+            cell.task.dataset,
+            known=cell.known,
+            shared=shared,
+            threads=threads,
+            fresh=fresh,
+            batch_size=batch_size,
+        )
+        if cell.file is not None:
             sha256 = str(cell.method.files[cell.task.dataset].sha256)
-            step = replace(step, file=str(file.path), sha256=sha256, strict=file.strict)
-        steps.setdefault(place, []).append(step)
-    return [Group(*place, tuple(own)) for place, own in steps.items()]
+            dim = load_protocol(protocol).embedding_dim
+            embed = replace(embed, file=str(cell.file.path), sha256=sha256, strict=cell.file.strict, dim=dim)
+        steps.setdefault(embed, []).append(ScoreCell(embed, cell.task.label, protocol))
+    return [Group(tuple(cells_of_embed), embed) for embed, cells_of_embed in steps.items()]
 
 
 def default_limits(
@@ -113,12 +124,12 @@ def default_limits(
 ) -> StepLimits:
     """The limits that were given; ``seconds`` holds for every step, unless embeddings have a limit of their own.
 
-    Where no memory is given, each worker has its share of the machine.
+    Where no memory is given, each worker has its share of the machine, or of its control group if that has less.
     """
-    if memory is not None and not can_measure():
-        log.warning("the memory limit is not kept by workers on this machine: it has no /proc to tell what they hold")
-    whole = machine_memory()
-    if memory is None and whole is not None:
+    if memory is None:
+        whole = psutil.virtual_memory().total
+        with suppress(OSError, ValueError):  # no such group, or "max"
+            whole = min(whole, int(CGROUP_LIMIT.read_text(encoding="ascii")))
         memory = int(whole * MEMORY_SHARE / max(jobs, 1))
     return StepLimits(seconds or StepLimits.seconds, embed_seconds or seconds or StepLimits.embed_seconds, memory)
 
@@ -132,8 +143,8 @@ def save_record(record: Record, registry: Path) -> Record:
     except DataError as error:
         if not record.ok:
             raise
-        reason = f"its result cannot be recorded: {error.what}"
-        lost = replace_fields(record, **_outcome(failure("method", reason), record.greater_is_better))
+        failed = Failed("method", f"its result cannot be recorded: {error.what}")
+        lost = replace(record, **_result_fields(failed, record.greater_is_better))
         write_records(registry, [lost])
         return lost
     except OSError as error:
@@ -150,7 +161,7 @@ def _same(there: Record | None, record: Record) -> bool:
         return False
     if _measured(record) and not _measured(there):
         return False
-    return replace_fields(there, provenance={}) == replace_fields(record, provenance={})
+    return replace(there, provenance={}) == replace(record, provenance={})
 
 
 def _measured(record: Record) -> bool:
@@ -158,15 +169,20 @@ def _measured(record: Record) -> bool:
     return isinstance(encoding, dict) and "seconds" in encoding
 
 
-def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
-    """The record of a cell's result."""
-    inputs = {**cell.inputs, "labels": result.get("labels"), "embeddings": result.get("embeddings")}
-    if result["status"] == "ok":
+def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record:
+    """The record of a cell's result; without one it says why the plan does not run the cell."""
+    scored = result if isinstance(result, Scored) else None
+    contents = {"labels": scored.labels, "embeddings": scored.embeddings} if scored else {}
+    inputs = {**cell.inputs, "labels": None, "embeddings": None, **contents}
+    if scored:
         # Where something came from may be unknown; then nobody can say later that it is unchanged.
         unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
         inputs |= {name: secrets.token_hex(32) for name in unknown}
     # Of a metric that is not registered nothing is known; the cell has failed for this very reason.
     claims: dict[str, Any] = {"greater_is_better": True, **direction(cell.task.metric)}
+    fields = _result_fields(result, claims["greater_is_better"])
+    if result is None:
+        fields |= {"status": cell.state, "reason": one_line(cell.reason)}
     return Record(
         method=cell.method.id,
         method_version=cell.method.version,
@@ -181,35 +197,34 @@ def make_record(cell: PlannedCell, result: Result, engine: str) -> Record:
         **claims,
         baseline=cell.method.baseline,
         registered=cell.file is None,
-        dim=result.get("dim") or cell.method.dim,
-        provenance=_provenance(cell, result, engine),
-        **_outcome(result, claims["greater_is_better"]),
+        dim=scored.dim if scored else cell.method.dim,
+        provenance={
+            **(result.provenance if result else {}),
+            "engine": engine,
+            "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
+            "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+        **fields,
     )
 
 
-def _outcome(result: Result, greater_is_better: bool) -> dict[str, Any]:
-    per_split = tuple(result.get("per_split", ()))
+def _result_fields(result: Result | None, greater_is_better: bool) -> dict[str, Any]:
+    """The fields of a record that follow from the result."""
+    scored = result if isinstance(result, Scored) else None
+    failed = result if isinstance(result, Failed) else None
+    per_split = tuple(scored.per_split) if scored else ()
     mean, std, q = summary(per_split, greater_is_better) or (None, None, None)
     return {
-        "status": result["status"],
-        "reason": one_line(result.get("reason", "")),  # an engine or a plugin may have put anything there
-        "failure": result.get("failure"),
+        "status": "ok" if scored else "failed" if failed else "skipped",
+        "reason": one_line(getattr(result, "reason", "")),  # an engine or a plugin may have put anything there
+        "failure": failed.kind if failed else None,
         "per_split": per_split,
         "mean": mean,
         "std": std,
         "q": q,
-        "metrics": {name: tuple(values) for name, values in result.get("metrics", {}).items()},
-        "samples": result.get("samples", {}),
-        "splits": result.get("splits", {}),
-    }
-
-
-def _provenance(cell: PlannedCell, result: Result, engine: str) -> dict[str, Any]:
-    return {
-        **result.get("provenance", {}),
-        "engine": engine,
-        "origin": {"method": _origin(cell.method), "task": _origin(cell.task)},
-        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+        "metrics": {name: tuple(values) for name, values in scored.metrics.items()} if scored else {},
+        "samples": scored.samples if scored else {},
+        "splits": scored.splits if scored else {},
     }
 
 
@@ -219,3 +234,72 @@ def _origin(spec: Spec) -> str:
     if origin is None:
         return ""
     return f"{origin.distribution} {origin.version}" if origin.distribution else origin.plugin
+
+
+@dataclass(frozen=True)
+class PlannedOutcome:
+    """A planned cell and its record: just made, or read from the registry. There is none for what was not run."""
+
+    cell: PlannedCell
+    record: Record | None
+
+    @property
+    def status(self) -> str:
+        return self.record.status if self.record else self.cell.state
+
+    @property
+    def reason(self) -> str:
+        if self.record is None or self.record.ok:
+            return "" if self.record else self.cell.reason
+        return f"{self.record.failure}: {self.record.reason}" if self.record.failure else self.record.reason
+
+    def to_json(self) -> dict[str, Any]:
+        record = self.record
+        return {
+            **self.cell.to_json(),
+            "status": self.status,
+            "reason": self.reason,
+            "record": record.to_json() if record else None,
+            "median": middle(record.per_split) if record and record.ok else None,
+            "baseline": baseline_check(self.cell.task, record) if record and record.ok else None,
+        }
+
+
+def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[PlannedOutcome]:
+    """Every cell of a plan, in its order. A record that is served from the registry is read strictly."""
+    new = {record.key: record for record in made}
+    found = []
+    for cell in plan.cells:
+        key = cell.method.label, cell.task.label, plan.protocol.name
+        record = new.get(key)
+        if record is None and cell.state in ("cached", "failed"):
+            record = find_record(registry, key)
+        found.append(PlannedOutcome(cell, record))
+    return found
+
+
+def baseline_check(task: Task, record: Record) -> dict[str, Any] | None:
+    """The task's expected score, if it is of the record's protocol; whether it is met is said of its method alone."""
+    expected = task.baseline
+    if expected is None or expected.protocol != record.protocol:
+        return None
+    met = None
+    if expected.method == record.method and record.mean is not None and math.isfinite(record.mean):
+        met = abs(record.mean - expected.score) <= expected.tolerance
+    return {
+        "method": expected.method,
+        "score": expected.score,
+        "tolerance": expected.tolerance,
+        "protocol": expected.protocol,
+        "met": met,
+    }
+
+
+def verdict(results: Sequence[PlannedOutcome], asked: Collection[str] = ()) -> str:
+    """Why the whole is a failure, or "": a task asked for by its id that has no score, or no score at all."""
+    scored = {outcome.cell.task.label for outcome in results if outcome.status == "ok"}
+    tasks = {outcome.cell.task.label: outcome.cell.task.id for outcome in results}
+    missed = sorted(label for label in tasks.keys() - scored if {tasks[label], exact(label)} & set(asked))
+    if missed:
+        return f"{len(missed)} of the tasks asked for could not be scored: {', '.join(missed)}"
+    return "" if scored else "nothing could be scored"

@@ -11,12 +11,14 @@ from statistics import median
 from typing import Any
 
 from neuco_core.errors import NeucoError, UsageError
+from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
 from neuco_core.records.store import find_record, records_file
+from neuco_core.runs.engine import EngineLike
+from neuco_core.runs.messages import ScoreCell, StepLimits
 from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
 from neuco_core.runs.run import groups_of, make_record
-from neuco_core.runs.steps import EngineLike, StepLimits
 from neuco_core.specs import Method, Task, exact
 
 # Largest difference of a split's score that counts as the same. On one machine there is none at all; elsewhere other
@@ -101,7 +103,9 @@ def verify_records(
             waiting[record.key] = record
     cells = {key: _cell(*key) for key in waiting}
     for step, result in engine.run(groups_of(cells.values(), shared=shared, fresh=fresh), limits):
-        key = step.method, step.task, step.protocol
+        if not isinstance(step, ScoreCell):
+            continue
+        key = step.embed.method, step.task, step.protocol
         new = make_record(cells[key], result, engine.name)
         record, method = waiting[key], cells[key].method
         allowed = max(tolerance, follows_from(method.tolerance, record))
@@ -120,8 +124,6 @@ def follows_from(tolerance: float, record: Record) -> float:
 
 
 def _cell(method: str, task: str, protocol: str) -> PlannedCell:
-    from neuco_core.plugins.catalog import load_method, load_protocol, load_task
-
     return Planner(load_protocol(protocol), {}).cell(load_method(exact(method)), load_task(exact(task)))
 
 
@@ -194,8 +196,6 @@ def _scale(metric: str, values: Splits) -> float:
 
     Without this, an error of a millionth could be recorded as none at all, and be confirmed.
     """
-    from neuco_core.plugins.catalog import load_metric
-
     try:
         bounded = load_metric(metric).upper is not None
     except NeucoError:
@@ -234,8 +234,6 @@ class Explanation:
 
 def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
     """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
-    from neuco_core.plugins.catalog import name_of, task_protocol
-
     record = find_record(registry, (method.label, task.label, protocol.name))
     cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
     then = record.inputs if record else {}

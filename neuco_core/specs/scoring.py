@@ -78,7 +78,7 @@ class Splitter(Spec):
 
 @dataclass(frozen=True, kw_only=True)
 class Engine(Spec):
-    """``factory(address, jobs) -> engine``; what an engine must offer is ``EngineLike`` in ``neuco_core.runs.steps``.
+    """``factory(address, jobs) -> engine``; what an engine must offer is ``EngineLike`` in ``neuco_core.runs.engine``.
 
     ``--engine ID`` gives no address (None), ``--engine ID://ADDRESS`` what stands behind the slashes.
     """

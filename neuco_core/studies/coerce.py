@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.errors import UnknownIdError, UsageError
-from neuco_core.plugins.catalog import catalog, list_tasks
+from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
 from neuco_core.protocol import Protocol
-from neuco_core.runs.choice import by_protocol
 from neuco_core.runs.sources import FileSource, MethodSource, Source, open_source
 from neuco_core.specs import Dataset, Method, Suite, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
@@ -141,7 +140,7 @@ def as_tasks(on: Any, protocol: Any, changes: Mapping[str, Any]) -> list[tuple[T
         raise UsageError("bad protocol", expected=expected, got=_kind(protocol), hint="See `neuco protocols`")
     found: dict[str, tuple[Task, Protocol]] = {}
     for tasks, rules in _listed(on):
-        for used, own in by_protocol(tasks, protocol or rules, None, **changes):
+        for used, own in protocols_for(tasks, protocol or rules, None, **changes):
             found |= {task.label: (task, used) for task in own if task.label not in found}
     if not found:
         raise UsageError("no task to score on", expected=ON, got=_kind(on))

@@ -11,18 +11,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, ScoreError
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Record
-from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
-from neuco_core.runs.work import environment, score_values
-from neuco_core.scoring.scorer import Score, score
+from neuco_core.runs.sources import EmbeddingsFile
+from neuco_core.runs.worker_steps import environment, result_of
+from neuco_core.scoring.cell import score_cell
+from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.tables.labels import Labels
@@ -117,16 +118,13 @@ def evaluate(
     records, undefined = [], 0
     for task in phase.tasks.values():
         labels = phase.labels[task.id]
-        try:
-            found = score(used, labels, phase.protocol, metric=task.metric, threads=threads)
-        except (NeucoError, ArithmeticError, ValueError) as error:
-            show_in_debug(error)
-            return Evaluation(Outcome("failed", detail=f"{task.id}: {error}"))
-        undefined += failed_probes(found)
+        outcome = score_cell(used, labels, phase.protocol, metric=task.metric, threads=threads)
+        if isinstance(outcome.error, NeucoError | ArithmeticError | ValueError):
+            return Evaluation(Outcome("failed", detail=f"{task.id}: {outcome.error}"))
+        undefined += failed_probes(outcome.require())  # any other error is the hosts'
         own = Method(id=name, files={task.dataset: remote})
         cell = PlannedCell(own, task, "new", "", identity.inputs(own, task), file=file)
-        contents = {"labels": labels.sha256, "embeddings": used.sha256, "dim": embeddings.dim}
-        result = {"status": "ok", **contents, **score_values(found), "provenance": environment()}
+        result = msgspec.structs.replace(result_of(outcome), provenance=environment())
         records.append(make_record(cell, result, "challenge"))
     allowed = challenge.phase(phase.phase).failed_probes
     if undefined > allowed:

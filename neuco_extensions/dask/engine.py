@@ -10,7 +10,7 @@ import logging
 import secrets
 import signal
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,9 +20,9 @@ from urllib.parse import urlsplit
 
 from neuco_core.env import how_to_install, switched_on
 from neuco_core.errors import DependencyError, UsageError
-from neuco_core.runs.process import START_SECONDS
-from neuco_core.runs.schedule import Schedule, Shards
-from neuco_core.runs.steps import EngineError, Group, Result, Step, StepLimits, StepProgress, failure
+from neuco_core.runs.engine import EngineError, Schedule
+from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits, decode_result, encode
+from neuco_core.runs.worker_process import START_SECONDS, StepProgress
 
 TRIES = 3  # of a step whose dask worker dies
 CONNECT_SECONDS = 10.0
@@ -64,16 +64,10 @@ class DaskEngine:
         self.address, self.jobs = address, jobs
         self.progress: StepProgress | None = None  # steps run elsewhere; only their ends are heard of
 
-    def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
-        if groups:
-            yield from self._results(Schedule(groups), limits)
-
-    def encode(self, steps: Sequence[Step], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
-        """Shards of embeddings, in any order."""
-        if steps:
-            yield from self._results(Shards(steps), limits)
-
-    def _results(self, schedule: Schedule | Shards, limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+    def run(self, groups: Iterable[Group | None], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+        if isinstance(groups, Sequence) and not any(group and group.steps for group in groups):
+            return  # no cluster is started for nothing
+        schedule = Schedule(groups)
         with _quiet(), self._client() as client, _gone(self.address), _plugin(client, limits) as plugin:
             yield from _Run(client, limits, plugin, self.address).results(schedule)
 
@@ -168,7 +162,7 @@ class _Run:
         self.last_sign = time.monotonic()
         self.alone = False
 
-    def results(self, schedule: Schedule | Shards) -> Iterator[tuple[Step, Result]]:
+    def results(self, schedule: Schedule) -> Iterator[tuple[Step, Result]]:
         while True:
             workers = self._workers()
             self._fill(schedule, workers)
@@ -179,7 +173,7 @@ class _Run:
                 if result is not None:
                     yield from schedule.ended(sent.step, result)
 
-    def _fill(self, schedule: Schedule | Shards, workers: Mapping[str, int]) -> None:
+    def _fill(self, schedule: Schedule, workers: Mapping[str, int]) -> None:
         """Give every idle thread of every dask worker a step."""
         for address, threads in workers.items():
             busy = sum(sent.address == address for sent in self.sent.values())
@@ -189,7 +183,7 @@ class _Run:
                     break
                 self.sent[self._submit(sent)] = sent
 
-    def _next(self, schedule: Schedule | Shards, address: str) -> _Sent | None:
+    def _next(self, schedule: Schedule, address: str) -> _Sent | None:
         here = [sent for sent in self.sent.values() if sent.address == address]
         if any(sent.deaths > 1 for sent in here):
             return None
@@ -203,7 +197,7 @@ class _Run:
     def _submit(self, sent: _Sent) -> Any:
         from neuco_extensions.dask.worker_plugin import run_step
 
-        return self.client.submit(run_step, self.plugin, sent.step.to_json(), pure=False, workers=[sent.address])
+        return self.client.submit(run_step, self.plugin, encode(sent.step), pure=False, workers=[sent.address])
 
     def _ended(self, workers: Mapping[str, int]) -> list[tuple[Any, _Sent]]:
         """What ended, or lost its worker; an error if nothing has happened for longer than any step may take."""
@@ -256,16 +250,15 @@ class _Run:
         distributed = _distributed()
         try:
             if future.status in ("finished", "error"):
-                found: Result = future.result(timeout=CONNECT_SECONDS)
-                return found
+                return decode_result(future.result(timeout=CONNECT_SECONDS))
         except (distributed.KilledWorker, TimeoutError, CancelledError):
             pass  # the worker died with the result
         except Exception as error:
-            return failure("crash", f"dask could not run it: {type(error).__name__}: {error}")
+            return Failed("crash", f"dask could not run it: {type(error).__name__}: {error}")
         finally:
             future.cancel()
         if sent.deaths + 1 >= TRIES:
-            return failure("crash", f"given up: {TRIES} dask workers that ran it died")
+            return Failed("crash", f"given up: {TRIES} dask workers that ran it died")
         self.again.append(replace(sent, deaths=sent.deaths + 1))
         return None
 

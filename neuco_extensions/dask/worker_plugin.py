@@ -7,8 +7,8 @@ from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
-from neuco_core.runs.process import WorkerProcess
-from neuco_core.runs.steps import Result, Step, StepLimits
+from neuco_core.runs.messages import Result, Step, StepLimits, decode_step, embed_of, encode
+from neuco_core.runs.worker_process import WorkerProcess
 
 # A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
 IDLE_SECONDS = 300.0
@@ -29,11 +29,10 @@ class PoolPlugin(WorkerPlugin):
         self.pool.close()
 
 
-def run_step(plugin: str, step: dict[str, Any]) -> Result:
+def run_step(plugin: str, step: bytes) -> bytes:
     """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
-    found: Any = get_worker().plugins[plugin]
-    result: Result = found.pool.run(Step(**step))
-    return result
+    pool: ProcessPool = get_worker().plugins[plugin].pool  # type: ignore[attr-defined]
+    return encode(pool.run(decode_step(step)))
 
 
 class ProcessPool:
@@ -57,7 +56,8 @@ class ProcessPool:
     def _take(self, step: Step) -> WorkerProcess:
         with self._lock:
             # The one used last, or one that holds the method's embeddings already.
-            fits = [item for item in self._idle if item.last == (step.method, step.dataset)]
+            embed = embed_of(step)
+            fits = [item for item in self._idle if embed and item.holds == embed.key]
             worker = (fits or self._idle or [WorkerProcess(self.limits)])[-1]
             if worker in self._idle:
                 self._idle.remove(worker)

@@ -64,7 +64,7 @@ def tune(
     """
     from neuco_core.errors import ScoreError, UsageError
     from neuco_core.plugins.catalog import load_protocol
-    from neuco_core.runs.engines import open_engine
+    from neuco_core.runs.engine import open_engine
     from neuco_core.runs.sources import MethodSource, open_source
     from neuco_core.scoring.search import Plan
     from neuco_core.studies.labels_for import gather, grouped

@@ -12,7 +12,9 @@ from neuco_core.errors import DataError, ScoreError
 from neuco_core.files import write_atomic
 from neuco_core.jsonio import dump, hashed, read_strictly
 from neuco_core.plugins import catalog
-from neuco_core.runs.steps import EngineLike, Group, Step, StepLimits
+from neuco_core.protocol import load_protocol
+from neuco_core.runs.engine import EngineLike
+from neuco_core.runs.messages import Call, CallContext, Embed, Group, Returned, StepLimits
 from neuco_core.scoring.search import (
     INNER,
     SHARE,
@@ -27,7 +29,7 @@ from neuco_core.scoring.search import (
     repeated,
     search,
 )
-from neuco_core.specs import to_json
+from neuco_core.specs import exact, to_json
 from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
@@ -137,26 +139,50 @@ def tune_on(
     engine: EngineLike, pairs: Sequence[tuple[Method, Task]], plan: Plan, out: Path, threads: int = 1
 ) -> Iterator[Tuned]:
     """The same on an engine: a step is a method on a task, written when it ends. The numbers are the same."""
-    groups: dict[tuple[str, str], list[Step]] = {}
-    known = {}
+    calls: dict[Embed, list[Call]] = {}
+    pair_of = {}
     for method, task in pairs:
-        known[method.label, task.label] = method.id, task
         path = out / method.id / f"{task.id}.json"
-        done = _usable(read_tuned(path), plan) if path.exists() else ([], [])
-        asked = {"trials": plan.trials, "repeats": plan.repeats, "seed": plan.seed, "done": msgspec.to_builtins(done)}
-        step = Step(
-            method.label, task.dataset, task.label, plan.protocol.name, threads=threads, tuning=tuple(asked.items())
-        )
-        groups.setdefault((method.label, task.dataset), []).append(step)
+        trials, repeats = _usable(read_tuned(path), plan) if path.exists() else ([], [])
+        arguments = {
+            "task": task.label,
+            "protocol": plan.protocol.name,
+            "counts": {"trials": plan.trials, "repeats": plan.repeats, "seed": plan.seed},
+            "done": msgspec.to_builtins({"trials": trials, "repeats": repeats}),
+        }
+        embed = Embed(method.label, task.dataset, threads=threads)
+        label = f"{method.label} on {task.label}"
+        pair_of[label] = method.id, task
+        function = "neuco_extensions.geobench.tune:tune_on_worker"
+        calls.setdefault(embed, []).append(Call(function, arguments, label, embed, threads))
     failures = []
-    for step, result in engine.run([Group(*key, tuple(own)) for key, own in groups.items()], StepLimits()):
-        if step.task and result["status"] == "ok":
-            yield _from_engine(*known[step.method, step.task], plan, result, out)
-        elif step.task:
-            failures.append(f"{step.method} on {step.task}: {result.get('reason', result['status'])}")
+    for step, result in engine.run([Group(tuple(steps), embed) for embed, steps in calls.items()], StepLimits()):
+        if isinstance(result, Returned):
+            yield _from_engine(*pair_of[step.label], plan, result.value, out)
+        else:
+            failures.append(f"{step.label}: {getattr(result, 'reason', '')}")
     if failures:
         what = f"{counted(len(failures), 'pair')} could not be tuned: {join_names(failures)}"
         raise ScoreError(what, hint="Run it again: it goes on")
+
+
+def tune_on_worker(
+    call: CallContext, task: str, protocol: str, counts: Mapping[str, int], done: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Search the settings inside the training part, and repeat the best; what is done already is not done again."""
+    metric = catalog.load_task(exact(task)).metric
+    better = catalog.load_metric(metric).greater_is_better
+    labels, embeddings = call.labels(task), call.embeddings()
+    plan = Plan(load_protocol(protocol), **counts)
+    trials = msgspec.convert(done["trials"], list[Trial])
+    repeats = msgspec.convert(done["repeats"], list[Repeat])
+    divided = divide(embeddings, labels, plan)
+    trials += search(divided, plan, metric, tuple(trials), better, call.threads)
+    settings = best_of(trials, better).settings
+    repeats += repeated(divided, plan, metric, settings, tuple(repeats), call.threads)
+    contents = {"labels": labels.sha256, "embeddings": embeddings.sha256}
+    sizes = {"train": len(divided.train), "test": len(divided.test)}
+    return {**contents, **sizes, **msgspec.to_builtins({"trials": trials, "repeats": repeats})}
 
 
 def _from_engine(method: str, task: Task, plan: Plan, result: Mapping[str, Any], out: Path) -> Tuned:

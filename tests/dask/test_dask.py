@@ -17,9 +17,8 @@ import psutil
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.runs.engines import open_engine
-from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import Group, Step, StepLimits
+from neuco_core.runs.engine import Schedule, open_engine
+from neuco_core.runs.messages import Embed, Embedded, Group, ScoreCell, StepLimits
 from neuco_extensions.dask.engine import _quiet, _Run, _Sent
 from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
@@ -138,11 +137,12 @@ def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: W
 
 PROGRAM = """
 import sys
-from neuco_core.runs.engines import dask as engine
-from neuco_core.runs.steps import Group, StepLimits, Step
+from neuco_core.runs.messages import Embed, Group, ScoreCell, StepLimits
+from neuco_extensions.dask import engine
 
 engine.GRACE_SECONDS = engine.CONNECT_SECONDS = 2.0
-group = Group("toy_one", "toy", (Step("toy_one", "toy", "toy_a", "neuco-2025"),))
+embed = Embed("toy_one", "toy")
+group = Group((ScoreCell(embed, "toy_a", "neuco-2025"),), embed)
 try:
     list(engine.DaskEngine(sys.argv[1]).run([group], StepLimits()))
 except engine.EngineError as error:
@@ -220,7 +220,7 @@ def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
 
 def _is_worker_of(process: psutil.Process, world: World) -> bool:
     try:
-        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.runs.worker" in process.cmdline()
+        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.runs.worker_main" in process.cmdline()
     except psutil.Error:  # it ended meanwhile, or is another user's
         return False
 
@@ -233,14 +233,18 @@ def test_an_engine_without_an_address_is_refused(place: str) -> None:
 
 def test_a_step_under_which_two_workers_died_has_the_next_one_for_itself() -> None:
     """Its neighbour on the same dask worker would die with it; others go on meanwhile."""
-    steps = tuple(Step("m", "d", f"t{i}", "p") for i in range(3))
-    schedule = Schedule([Group("m", "d", steps)])
+
+    def cell(method: str, task: str = "t") -> ScoreCell:
+        return ScoreCell(Embed(method, "d"), task, "p")
+
+    steps = tuple(cell("m", f"t{i}") for i in range(3))
+    schedule = Schedule([Group(steps, Embed("m", "d"))])
     embed = schedule.next("left")
-    assert embed == Step("m", "d", protocol="p")
-    list(schedule.ended(embed, {"status": "ok"}))
+    assert embed == Embed("m", "d")
+    list(schedule.ended(embed, Embedded(8)))
     run = _Run(None, StepLimits(), "", "")
-    run.sent = {1: _Sent(Step("n", "d", "t"), "left")}
-    bad, weak = _Sent(Step("bad", "d", "t"), "gone", 2), _Sent(Step("weak", "d", "t"), "gone", 1)
+    run.sent = {1: _Sent(cell("n"), "left")}
+    bad, weak = _Sent(cell("bad"), "gone", 2), _Sent(cell("weak"), "gone", 1)
     run.again = [bad, weak]
     assert run._next(schedule, "left") == _Sent(weak.step, "left", 1), "the worker that is busy gets something else"
     alone = run._next(schedule, "right")

@@ -20,9 +20,9 @@ from click.testing import Result as Invoked
 
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
+from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
 from neuco_core.runs.sources import MethodSource
-from neuco_core.runs.steps import Group, Result, Step, StepLimits, failure
-from neuco_core.runs.work import Work
+from neuco_core.runs.worker_steps import WorkerSteps
 from neuco_core.scoring import search as study
 from neuco_core.scoring.search import Divided, Plan, divide
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
@@ -102,8 +102,8 @@ def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) ->
 
         def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
             first, second = (step for group in groups for step in group.steps)
-            yield first, failure("memory", "too large")
-            yield second, Work().do(second)
+            yield first, Failed("memory", "too large")
+            yield second, WorkerSteps().do(second)
 
     pairs = [(load_method("averaging"), load_task(task)) for task in TASKS[:2]]
     plan = Plan(load_protocol("neuco-strict"), trials=1, repeats=2)

@@ -69,12 +69,13 @@ def use_splitters() -> None:
 
 
 def use_engines() -> None:
-    from neuco_core.runs.engines import open_engine
-    from neuco_core.runs.steps import Group, Step, StepLimits
+    from neuco_core.runs.engine import open_engine
+    from neuco_core.runs.messages import Embed, Group, ScoreCell, Scored, StepLimits
 
-    step = Step("random", "digits", "digits_class", "ridge+k=2")
-    results = open_engine("soil_serial", 4).run([Group("random", "digits", (step,))], StepLimits())
-    assert [(done.task, result["status"]) for done, result in results] == [("digits_class", "ok")]
+    step = ScoreCell(Embed("random", "digits"), "digits_class", "ridge+k=2")
+    [(done, result)] = open_engine("soil_serial", 4).run([Group((step,), step.embed)], StepLimits())
+    assert done is step
+    assert isinstance(result, Scored)
 
 
 def use_boards() -> None:

@@ -20,11 +20,12 @@ from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.records import store
 from neuco_core.records.model import Record, record_line
 from neuco_core.records.store import exclusive, find_record, read_all, read_method, records_file, write_records
+from neuco_core.runs.messages import Failed
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import make_record
-from neuco_core.runs.steps import failure
 from neuco_core.runs.verify import Verified
-from neuco_core.runs.work import explain_error
+from neuco_core.runs.worker_steps import result_of
+from neuco_core.scoring.cell import outcome_of
 from tests.command import neuco_here
 from tests.records.examples import scored, unscored
 from tests.records.test_record import signed
@@ -240,16 +241,16 @@ def test_a_folder_of_records_that_is_a_file_is_refused(tmp_path: Path) -> None:
         read_all(tmp_path)
 
 
-def planned_record(tmp_path: Path, result: dict[str, Any]) -> Record:
+def planned_record(tmp_path: Path, result: Any) -> Record:
     plan = make_plan([load_method("random")], [load_task("digits_class")], load_protocol("neuco-2025"), tmp_path)
     return make_record(plan.cells[0], result, "local")
 
 
 def test_reasons_are_recorded_and_printed_without_what_steers_a_terminal(tmp_path: Path) -> None:
     results = (
-        explain_error(DataError(STEERS)),
-        explain_error(ModuleNotFoundError(STEERS)),
-        failure("crash", STEERS * 999),
+        result_of(outcome_of(DataError(STEERS))),
+        result_of(outcome_of(ModuleNotFoundError(STEERS))),
+        Failed("crash", STEERS * 999),
     )
     for result in results:
         record = planned_record(tmp_path, result)
@@ -257,6 +258,6 @@ def test_reasons_are_recorded_and_printed_without_what_steers_a_terminal(tmp_pat
         assert "]0;owned" in record.reason
         write_records(tmp_path, [record])
         assert read_all(tmp_path) == [record]
-    assert explain_error(DataError("two\u00a0words\n next line"))["reason"] == "two words next line"
+    assert result_of(outcome_of(DataError("two\u00a0words\n next line"))).reason == "two words next line"
     for line in (_line(Verified(record, "differs", STEERS)), describe(unscored(reason=STEERS))):
         assert line.isprintable()

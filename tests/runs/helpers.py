@@ -11,14 +11,11 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
-import pytest
 from msgspec.structs import replace
 
 from neuco_core.jsonio import canonical
 from neuco_core.records.store import read_all
-from neuco_core.runs.memory import can_measure
 
-needs_proc = pytest.mark.skipif(not can_measure(), reason="a memory limit is kept only where there is /proc")
 PROTOCOL = "neuco-2025+k=3,probe=toy_probe"
 TASKS = tuple(f"toy_{letter}" for letter in "abcdef")
 METHODS = ("toy_one", "toy_two", "toy_three")
@@ -59,6 +56,10 @@ def neuco_tasks():
 
 CUBES = """
 import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 from neuco_core.cubes.cubes import CubeBatch
 
 class ToyCubes:
@@ -98,6 +99,10 @@ def neuco_probes():
 WORK = '''
 import os, signal, sys, time
 import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 from neuco_core.scoring.probes import Fit
 
 class Encoder:

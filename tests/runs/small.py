@@ -22,11 +22,11 @@ import neuco_tasks
 from neuco_core.plugins import catalog
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, write_records
+from neuco_core.runs.messages import Group, Result, Step, StepLimits
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import run_plan
-from neuco_core.runs.steps import Group, Result, Step, StepLimits
 from neuco_core.runs.verify import TOLERANCE, Verified, verify_records
-from neuco_core.runs.work import Work
+from neuco_core.runs.worker_steps import WorkerSteps
 
 SAMPLES, PROTOCOL = 300, "ridge+k=3"  # more than one chunk of the encoder's cache
 IDS = tuple(f"s{i:03}" for i in range(SAMPLES))
@@ -109,9 +109,9 @@ class Serial:
 
     def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         for group in groups:
-            work = Work()
+            worker = WorkerSteps()
             for step in group.steps:
-                yield step, work.do(step)
+                yield step, worker.do(step)
 
 
 class Small:
@@ -187,7 +187,8 @@ class Small:
         shared = self.folder / "verified"
         shutil.rmtree(shared, ignore_errors=True)
         shared.mkdir()
-        return list(verify_records(read_all(registry or self.registry), Serial(), StepLimits(), fresh=fresh, shared=str(shared)))
+        records = read_all(registry or self.registry)
+        return list(verify_records(records, Serial(), StepLimits(), fresh=fresh, shared=str(shared)))
 
     def cached(self, method: str = "small_one") -> Path:
         (file,) = (self.cache / "encoded" / method / "small").glob("*.npz")

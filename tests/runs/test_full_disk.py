@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from neuco_core.errors import DataError, PluginError
-from neuco_core.runs.work import explain_error
+from neuco_core.runs.messages import Failed, Skipped
+from neuco_core.runs.worker_steps import result_of
+from neuco_core.scoring.cell import outcome_of
 from tests.runs.helpers import PROTOCOL, World
 
 # How a folder is laid over the cache, really: a disk of one page, one that can only be read, one that is another's.
@@ -51,17 +53,18 @@ FULL, DENIED = OSError(28, "No space left on device"), PermissionError(13, "Perm
 
 
 @pytest.mark.parametrize(
-    ("error", "status"),
+    ("error", "machines"),
     [
-        (FULL, "skipped"),
-        (caused(PluginError("its encoder failed"), FULL), "skipped"),
-        (caused(DataError("not writable"), DENIED), "skipped"),
-        (caused(PluginError("its encoder failed"), DENIED), "failed"),
+        (FULL, True),
+        (caused(PluginError("its encoder failed"), FULL), True),
+        (caused(DataError("not writable"), DENIED), True),
+        (caused(PluginError("its encoder failed"), DENIED), False),
     ],
 )
-def test_whose_fault_an_error_is(error: Exception, status: str) -> None:
-    result = explain_error(error)
-    assert (result["status"], result.get("machine", False)) == (status, status == "skipped")
+def test_whose_fault_an_error_is(error: Exception, machines: bool) -> None:
+    result = result_of(outcome_of(error))
+    assert isinstance(result, Skipped if machines else Failed)
+    assert getattr(result, "machine", False) is machines
 
 
 def test_what_a_machine_lacks_is_not_recorded(world: World, tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_score_prints_nothing_that_is_not_whole(case: Path, site: Path) -> None:
     )
     assert child.stderr is not None
     for line in child.stderr:  # the import of the engine shows that the work begins
-        if line.rstrip().endswith("neuco_core.runs.engines.local"):
+        if line.rstrip().endswith("neuco_core.runs.engine"):
             break
     time.sleep(4)
     out, err = interrupt(child)

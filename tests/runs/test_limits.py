@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
 
 from neuco_core.errors import UsageError
-from neuco_core.runs import memory, process
-from neuco_core.runs.memory import Process, can_measure, family, over, processes
-from neuco_core.runs.process import WorkerProcess
+from neuco_core.runs import worker_process
+from neuco_core.runs.messages import Call, Embed, Failed, Returned, ScoreCell, StepLimits
 from neuco_core.runs.run import default_limits
-from neuco_core.runs.steps import Step, StepLimits
-from tests.runs.helpers import PROTOCOL, World, kill, needs_proc
+from neuco_core.runs.worker_process import WorkerProcess, family, holds_more
+from tests.runs.helpers import PROTOCOL, World, kill
 
-SCORE, EMBED = Step("m", "d", "t"), Step("m", "d")
+EMBED = Embed("m", "d")
+SCORE = ScoreCell(EMBED, "t", "p")
 
 GREEDY = '''
 """Methods that work, or do not, in their encoder."""
@@ -63,30 +62,13 @@ def test_a_share_of_memory_for_each_worker_unless_told() -> None:
     assert default_limits(1, 5.0, 10).memory == 10
 
 
-def test_a_memory_limit_that_cannot_be_kept_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def warnings() -> list[str]:
-        caplog.clear()
-        with caplog.at_level(logging.WARNING):
-            default_limits(2)
-            default_limits(2, 5.0, 10**9)
-        return caplog.messages
-
-    if can_measure():
-        assert warnings() == []
-    monkeypatch.setattr(memory, "PROC", tmp_path)
-    [said] = warnings()
-    assert "the memory limit is not kept" in said
-
-
 @pytest.fixture
 def ended() -> WorkerProcess:
     """A worker whose process ended and was waited for."""
     worker = WorkerProcess(StepLimits())
     worker._process = subprocess.Popen([sys.executable, "-c", ""])
     worker._process.wait()
-    worker._commands, worker._results = os.pipe()
+    worker._commands, worker._reports = os.pipe()
     return worker
 
 
@@ -95,10 +77,12 @@ def test_a_worker_that_was_waited_for_is_not_killed_by_its_number(
     reused: bool, ended: WorkerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pid, killed = ended.pid or 0, []
-    left = [Process(pid + 1, 1, pid, 0)]
-    stranger = [Process(pid, 1, 5, 0), Process(pid + 2, pid, 5, 0)]
-    monkeypatch.setattr(process, "processes", lambda: stranger if reused else left)
-    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+
+    def member(number: int) -> SimpleNamespace:
+        return SimpleNamespace(pid=number, kill=lambda: killed.append(number))
+
+    left, stranger = [member(pid + 1)], [member(pid), member(pid + 2)]
+    monkeypatch.setattr(worker_process, "family", lambda pid: stranger if reused else left)
     monkeypatch.setattr(os, "killpg", lambda pid, number: killed.append(-pid))
     ended.stop()
     ended.kill()
@@ -113,7 +97,7 @@ def test_a_group_that_may_not_be_signalled_is_let_be(monkeypatch: pytest.MonkeyP
         raise PermissionError
 
     monkeypatch.setattr(os, "killpg", refuse)
-    process._kill_group(1)
+    worker_process._kill_group(1)
     assert asked == [1]
 
 
@@ -132,7 +116,7 @@ def test_what_workers_print_is_shown_if_debugging_is_switched_on(
     worker = WorkerProcess(StepLimits())
     worker._start()
     os.close(worker._commands)
-    os.close(worker._results)
+    os.close(worker._reports)
     assert given["stderr"] == (None if shown else subprocess.DEVNULL)
 
 
@@ -152,7 +136,23 @@ def test_a_time_limit_holds_for_every_step_unless_embeddings_have_their_own() ->
     assert seconds(default_limits(1, embed_seconds=50.0)) == (3600, 50)
 
 
-@needs_proc
+def test_a_worker_runs_the_function_of_an_extension() -> None:
+    worker = WorkerProcess(StepLimits())
+    try:
+        results = [worker.run(Call(f"tests.runs.calls:{name}", {"number": 14})) for name in ("triple", "fail", "leave")]
+        again = worker.run(Call("tests.runs.calls:triple", {"number": 2}))
+    finally:
+        worker.kill()
+    assert isinstance(results[0], Returned)
+    assert results[0].value == {"result": 42}
+    assert results[0].provenance["python"]
+    assert [(item.kind, item.reason) for item in results[1:] if isinstance(item, Failed)] == [
+        ("data", "14 will not do"),
+        ("crash", "its process ended with exit code 3"),
+    ]
+    assert isinstance(again, Returned), "a new process takes the place of the one that died"
+
+
 def test_encoders_are_stopped_and_their_processes_too(world: World) -> None:
     world.write("neuco_methods/greedy/__init__.py", GREEDY)
     world.write("neuco_methods/greedy/work.py", WORK)
@@ -184,15 +184,14 @@ time.sleep(60)
 """
 
 
-@needs_proc
 def test_pages_that_processes_share_count_once() -> None:
     process = subprocess.Popen([sys.executable, "-c", FORKS], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout is not None
     process.stdout.readline()
-    members = family(process.pid, processes())
-    held = over(process.pid, 140_000_000), over(process.pid, 350_000_000)
+    members = family(process.pid)
+    held = holds_more(process.pid, 140_000_000), holds_more(process.pid, 350_000_000)
     for member in members:
-        psutil.Process(member.pid).kill()
+        member.kill()
     kill(process)
     assert len(members) == 4
     assert held == (True, False)

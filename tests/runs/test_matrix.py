@@ -11,7 +11,7 @@ import time
 import psutil
 import pytest
 
-from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill, needs_proc
+from tests.runs.helpers import METHODS, PROTOCOL, TASKS, World, kill
 
 CELLS = len(METHODS) * len(TASKS)
 
@@ -116,7 +116,6 @@ def _checked_run(world: World) -> subprocess.CompletedProcess[str]:
     return done
 
 
-@needs_proc
 def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     methods = (*METHODS, "toy_evil", "toy_broken", "toy_aborting")
     limits = ["--time-limit", "20", "--memory-limit", "900MB"]

@@ -17,27 +17,38 @@ from neuco_core.protocol import Protocol
 from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import Record
 from neuco_core.records.store import find_record, read_all, records_file, write_records
+from neuco_core.runs.engine import Schedule
+from neuco_core.runs.messages import (
+    Call,
+    Embed,
+    Embedded,
+    Failed,
+    Group,
+    Result,
+    Returned,
+    ScoreCell,
+    Scored,
+    Step,
+    StepLimits,
+)
 from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
 from neuco_core.runs.run import make_record, run_plan, save_record
-from neuco_core.runs.schedule import Schedule
-from neuco_core.runs.steps import Group, Result, Step, StepLimits
 from neuco_core.specs import Method, Remote, Task
 
 METHOD = Method(id="soil_net", files={"soil": Remote("file:///m.npz", sha256="1" * 64)}, dim=8)
 TASK = Task(id="soil_ph", dataset="soil", kind="regression", source=Remote("file:///ph.csv", sha256="2" * 64))
 RULES = load_protocol("neuco-2025+k=3")
-SCORE = {
-    "status": "ok",
-    "labels": "3" * 64,
-    "embeddings": "4" * 64,
-    "dim": 8,
-    "per_split": [0.5, None, 0.25],
-    "metrics": {"mse": [1.0, None, 2.0]},
-    "samples": {"used": 9},
-    "splits": {"undefined": 1},
-    "provenance": {"seconds": 1.0},
-}
-FAILURE = {"status": "failed", "failure": "timeout", "reason": "not done after 5 seconds"}
+SCORE = Scored(
+    labels="3" * 64,
+    embeddings="4" * 64,
+    dim=8,
+    per_split=[0.5, None, 0.25],
+    metrics={"mse": [1.0, None, 2.0]},
+    samples={"used": 9},
+    splits={"undefined": 1},
+    provenance={"seconds": 1.0},
+)
+FAILURE = Failed("timeout", "not done after 5 seconds")
 
 
 def plan(registry: Path, method: Method = METHOD, task: Task = TASK, rules: Protocol = RULES, **options: Any) -> Plan:
@@ -48,7 +59,7 @@ def cell(registry: Path, *specs: Any, **options: Any) -> PlannedCell:
     return plan(registry, *specs, **options).cells[0]
 
 
-def done(registry: Path, result: dict[str, Any] = SCORE) -> None:
+def done(registry: Path, result: Result = SCORE) -> None:
     """The cell was run, with this result."""
     save_record(make_record(cell(registry), result, "local"), registry)
 
@@ -185,7 +196,8 @@ def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Pat
 
 
 def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
-    record = save_record(make_record(cell(tmp_path), {**SCORE, "per_split": [7.0, None, 7.0]}, "local"), tmp_path)
+    impossible = msgspec.structs.replace(SCORE, per_split=[7.0, None, 7.0])
+    record = save_record(make_record(cell(tmp_path), impossible, "local"), tmp_path)
     assert (record.status, record.failure) == ("failed", "method")
     assert "outside the range of its metric" in record.reason
     assert find_record(tmp_path, record.key) == record
@@ -197,32 +209,45 @@ def test_records_hold_no_folder_of_this_machine(tmp_path: Path) -> None:
 
 
 def group(method: str, *tasks: str) -> Group:
-    return Group(method, "d", tuple(Step(method, "d", task, "p") for task in tasks))
+    embed = Embed(method, "d")
+    return Group(tuple(ScoreCell(embed, task, "p") for task in tasks), embed)
 
 
 def test_a_worker_stays_with_its_method_and_helps_others_only_in_the_end() -> None:
-    schedule = Schedule([group("m", "a", "b", "c"), group("n", "a")])
-    assert schedule.next(1) == Step("m", "d", protocol="p")
-    assert schedule.next(2) == Step("n", "d", protocol="p")
+    first, second = group("m", "a", "b", "c"), group("n", "a")
+    schedule = Schedule([first, second])
+    assert schedule.next(1) is first.embed
+    assert schedule.next(2) is second.embed
     assert schedule.next(3) is None, "embeddings are not made twice"
-    list(schedule.ended(Step("n", "d"), {"status": "ok"}))
-    list(schedule.ended(Step("m", "d"), {"status": "ok"}))
-    assert schedule.next(1) == Step("m", "d", "a", "p")
-    assert schedule.next(2) == Step("n", "d", "a", "p")
-    assert schedule.next(2) == Step("m", "d", "b", "p")
-    assert schedule.next(1) == Step("m", "d", "c", "p")
+    list(schedule.ended(second.embed, Embedded(8)))
+    list(schedule.ended(first.embed, Embedded(8)))
+    assert [schedule.next(worker) for worker in (1, 2, 2, 1)] == [
+        first.steps[0], second.steps[0], first.steps[1], first.steps[2],
+    ]  # fmt: skip
     assert not schedule.left
+
+
+def test_a_queue_is_asked_for_more_until_it_ends() -> None:
+    calls = [Call("module:name", {"number": number}) for number in range(2)]
+    schedule = Schedule(iter([Group((calls[0],)), None, Group((calls[1],))]))
+    assert schedule.next(1) is calls[0]
+    assert schedule.next(2) is None
+    assert schedule.left, "there may be more to come"
+    assert schedule.next(2) is calls[1]
+    assert schedule.next(3) is None
+    assert not schedule.left
+    assert list(schedule.ended(calls[0], Returned(1))) == [(calls[0], Returned(1))]
 
 
 def test_embeddings_that_cannot_be_made_end_all_their_cells() -> None:
     schedule = Schedule([group("m", "a", "b")])
     step = schedule.next(1)
     assert step is not None
-    assert [s.task for s, _ in schedule.ended(step, FAILURE)] == ["a", "b"]
+    assert [s.label for s, _ in schedule.ended(step, FAILURE)] == ["m on a", "m on b"]
     assert schedule.next(1) is None
 
 
-class Ready:
+class ReadyEngine:
     """An engine that has every result at once."""
 
     name = "ready"
@@ -231,11 +256,11 @@ class Ready:
     def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
         for found in groups:
             for step in found.steps:
-                yield step, dict(SCORE)
+                yield step, SCORE
 
 
 def run(registry: Path, planned: Plan) -> list[Record]:
-    return list(run_plan(planned, registry, Ready(), StepLimits()))
+    return list(run_plan(planned, registry, ReadyEngine(), StepLimits()))
 
 
 def test_versions_stand_side_by_side(tmp_path: Path) -> None:

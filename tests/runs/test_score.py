@@ -230,7 +230,7 @@ def test_a_baseline_is_met_within_its_tolerance(parity_tasks: Path, mean: float 
     from types import SimpleNamespace
 
     from neuco_core.plugins.catalog import load_task
-    from neuco_core.runs.outcomes import baseline_check
+    from neuco_core.runs.run import baseline_check
 
     record = SimpleNamespace(mean=mean, protocol="neuco-2025", method="parity_mean")
     check = baseline_check(load_task("parity_alpha"), record)  # type: ignore[arg-type]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import subprocess
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import psutil
@@ -14,9 +12,11 @@ import pytest
 
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_method
-from neuco_core.runs.engines.local import LocalEngine
-from neuco_core.runs.shards import ShardWork, _rows, encode_shards
-from neuco_core.runs.steps import Step, StepLimits
+from neuco_core.runs.engine import LocalEngine
+from neuco_core.runs.messages import Embed, Embedded, Encoded, EncodeShard, Failed, StepLimits
+from neuco_core.runs.shards import _rows, encode_shards
+from neuco_core.runs.worker_steps import WorkerSteps
+from neuco_core.specs import Method, Remote
 from neuco_core.tables.embeddings import content_hash, read_embeddings
 from tests.command import python
 from tests.dask.test_dask import cluster
@@ -70,7 +70,7 @@ def test_two_dask_workers_one_killed_and_the_file_is_the_same(world: World) -> N
 
 
 def _encodes(process: psutil.Process) -> bool:
-    return any("neuco_core.runs.worker" in child.cmdline() for child in process.children())
+    return any("neuco_core.runs.worker_main" in child.cmdline() for child in process.children())
 
 
 KILLED = """
@@ -124,45 +124,40 @@ def test_killed_at_ten_random_moments_and_resumed_it_is_the_same(tmp_path: Path,
     assert int(steps) > 0
 
 
-def result(ids: tuple[str, ...], values: np.ndarray, **change: Any) -> dict[str, Any]:
-    sent = {"rows": base64.b64encode(values.tobytes()).decode(), "shape": list(values.shape), "bytes": 0}
-    return {"status": "ok", **sent, "sha256": content_hash(ids, values), **change}
-
-
 def test_what_a_worker_sends_is_verified() -> None:
     method, ids, rows = load_method("random"), ("a", "b"), np.ones((2, 3), np.float32)
-    assert np.array_equal(_rows(method, ids, result(ids, rows)), rows)
-    for change, words in (
-        ({"sha256": content_hash(ids, 2 * rows)}, "does not match its hash"),
-        ({"rows": "????"}, "cannot be read"),
-        ({"shape": [3, 3]}, "cannot be read"),
-        ({"status": "failed", "failure": "crash", "reason": "its process was ended by SIGKILL"}, "ended by SIGKILL"),
+    sha256 = content_hash(ids, rows)
+    assert np.array_equal(_rows(method, ids, Encoded(rows.tobytes(), 3, sha256, 0))[0], rows)
+    for result, words in (
+        (Encoded(rows.tobytes(), 3, content_hash(ids, 2 * rows), 0), "does not match its hash"),
+        (Encoded(b"????", 3, sha256, 0), "cannot be read"),
+        (Encoded(rows.tobytes(), 5, sha256, 0), "cannot be read"),
+        (Failed("crash", "its process was ended by SIGKILL"), "ended by SIGKILL"),
     ):
         with pytest.raises(DataError, match=words):
-            _rows(method, ids, result(ids, rows, **change))
+            _rows(method, ids, result)
     with pytest.raises(PluginError, match="numbers"):
-        _rows(method, ids, result(ids[:1], rows[:1]))
+        _rows(method, ids, Encoded(rows[:1].tobytes(), 3, sha256, 0))
 
 
 def test_a_worker_with_other_data_or_code_refuses() -> None:
-    step = Step("averaging", "digits", shard=(0, 4), key="0" * 32)
-    with pytest.raises(DataError, match="data, code or packages are not those of the machine that gathers"):
-        ShardWork().do(step)
+    result = WorkerSteps().do(EncodeShard("averaging", "digits", {}, key="0" * 32, start=0, stop=4))
+    assert isinstance(result, Failed)
+    assert "data, code or packages are not those of the machine that gathers" in result.reason
 
 
-def test_an_engine_that_cannot_says_so() -> None:
-    with pytest.raises(UsageError, match="the engine 'local' cannot encode in shards"):
-        encode_shards(LocalEngine(), StepLimits(), load_method("averaging"), "digits", {})
+def test_a_method_that_reads_a_file_has_nothing_to_encode() -> None:
+    method = Method(id="file", files={"digits": Remote("file:///m.npz", sha256="1" * 64)})
+    with pytest.raises(UsageError, match="nothing to encode in shards"):
+        encode_shards(LocalEngine(), StepLimits(), method, "digits", {})
 
 
 def test_a_record_tells_device_precision_and_packages() -> None:
-    from neuco_core.runs.work import Work
-
-    made = Work().do(Step("averaging", "digits", fresh=True))
-    assert made["status"] == "ok"
-    assert {name: made["encoding"][name] for name in ("samples", "device", "precision")} == {
+    made = WorkerSteps().do(Embed("averaging", "digits", fresh=True))
+    assert isinstance(made, Embedded)
+    assert {name: made.encoding[name] for name in ("samples", "device", "precision")} == {
         "samples": 1797,
         "device": "cpu",
         "precision": "float32",
     }
-    assert set(made["encoding"]["packages"]) == {"numpy"}
+    assert set(made.encoding["packages"]) == {"numpy"}

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from neuco_core.plugins import catalog
-from neuco_core.runs.process import WorkerProcess
-from neuco_core.runs.steps import Step, StepLimits
+from neuco_core.runs.messages import Embed, ScoreCell, Scored, StepLimits
+from neuco_core.runs.worker_process import WorkerProcess
 from tests.command import python
 from tests.runs.small import PROTOCOL, Small, same_numbers, verdict
 
@@ -162,10 +162,10 @@ def run_both(folder: Path) -> tuple[str, str]:
     """The embeddings' hash by a worker, and by a command that encodes in its own process."""
     worker = WorkerProcess(StepLimits())
     try:
-        result = worker.run(Step("small_one", "small", "small_a", PROTOCOL, fresh=True))
+        result = worker.run(ScoreCell(Embed("small_one", "small", fresh=True), "small_a", PROTOCOL))
     finally:
         worker.kill()
-    assert result["status"] == "ok", result
+    assert isinstance(result, Scored), result
     done = python("-c", EMBED, path=folder)
     assert done.code == 0, done.text
-    return result["embeddings"], done.out.strip()
+    return result.embeddings, done.out.strip()

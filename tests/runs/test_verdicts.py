@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from neuco_core.errors import UsageError
 from neuco_core.records.model import FIELDS, Record, fingerprint, summary
 from neuco_core.records.store import find_record, write_records
-from neuco_core.runs.steps import StepLimits
+from neuco_core.runs.messages import StepLimits
 from neuco_core.runs.verify import compare, verify_records
 from tests.records.examples import scored, unscored
 from tests.runs.helpers import PROTOCOL, World

@@ -14,25 +14,26 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from neuco_core.encode.encoder import full_params
+from neuco_core.encode.run import encode_dataset, method_embeddings
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.protocol import Protocol
-from neuco_core.runs.files import EmbeddingsFile, file_method, method_id
-from neuco_core.runs.labels import run_labels
+from neuco_core.runs.messages import BATCH
 from neuco_core.runs.plan import Plan, PlannedCell, Planner
-from neuco_core.runs.steps import Step
+from neuco_core.runs.sources import EmbeddingsFile, file_method, method_id, shared_labels
 from neuco_core.specs import Method, Task
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, write_embeddings
 from neuco_core.text import counted
 
 
 @dataclass(frozen=True)
-class Look:
+class Preview:
     """How a run departs from what records are of. ``limit`` is how many samples of each task are taken."""
 
     params: Mapping[str, Any] = field(default_factory=dict)
     limit: int | None = None
-    batch_size: int = Step.batch_size
+    batch_size: int = BATCH
     fresh: bool = False
 
     def __bool__(self) -> bool:
@@ -53,43 +54,41 @@ class Look:
         return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())))
 
 
-def check_params(methods: Iterable[Method], look: Look) -> None:
+def check_params(methods: Iterable[Method], preview: Preview) -> None:
     """Refuse parameters that one of the methods does not have, before anything is encoded."""
-    from neuco_core.encode.encoder import full_params
-
-    for method in methods if look.params else ():
-        full_params(method, look.params)
+    for method in methods if preview.params else ():
+        full_params(method, preview.params)
 
 
-def plan_look(
-    look: Look,
+def plan_preview(
+    preview: Preview,
     methods: Sequence[Method],
     files: Sequence[EmbeddingsFile],
     chosen: Sequence[tuple[Protocol, list[Task]]],
     shared: str,
 ) -> list[Plan]:
     """Make the embeddings, and plan a cell for each of them and each task; what has none says why."""
-    looking = _Looking(look, [task for _, own in chosen for task in own], shared)
+    planner_of_preview = _PreviewPlanner(preview, [task for _, own in chosen for task in own], shared)
     plans = []
     for protocol, own in chosen:
         planner = Planner(protocol, {})
         tasks = sorted(own, key=lambda task: (task.dataset, task.label))
-        cells = [looking.cell(planner, method, task) for method in methods for task in tasks]
-        cells += [looking.file_cell(planner, file, task) for file in files for task in tasks]
+        cells = [planner_of_preview.cell(planner, method, task) for method in methods for task in tasks]
+        cells += [planner_of_preview.file_cell(planner, file, task) for file in files for task in tasks]
         plans.append(Plan(protocol, tuple(cells)))
     return plans
 
 
-class _Looking:
+class _PreviewPlanner:
     """What the plans of one look share: which samples, and embeddings that are made once for each dataset."""
 
-    def __init__(self, look: Look, tasks: Sequence[Task], shared: str) -> None:
-        self.look, self.tasks, self.shared = look, tasks, shared
+    def __init__(self, preview: Preview, tasks: Sequence[Task], shared: str) -> None:
+        self.preview, self.tasks, self.shared = preview, tasks, shared
         self._made: dict[tuple[str, str], EmbeddingsFile | NeucoError] = {}
         self._samples: dict[str, frozenset[str]] = {}
 
     def cell(self, planner: Planner, method: Method, task: Task) -> PlannedCell:
-        alias = Method(id=self.look.name(method.id), title=method.title, files=method.files, encoder=method.encoder)
+        alias = Method(id=self.preview.name(method.id), title=method.title, files=method.files, encoder=method.encoder)
         nothing = EmbeddingsFile(Path(), alias)  # also what was not made is a file's: it leaves no record
         planned = replace(planner.cell(method, task), method=alias, file=nothing)
         if not planned.to_run:
@@ -105,7 +104,7 @@ class _Looking:
     def file_cell(self, planner: Planner, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file that was given; with a limit, some rows of it."""
         cell = planner.file_cell(file, task)
-        if self.look.limit is None or not cell.to_run:
+        if self.preview.limit is None or not cell.to_run:
             return cell
         place = str(file.path), task.dataset
         if place not in self._made:
@@ -121,14 +120,12 @@ class _Looking:
             return error
 
     def _embeddings(self, method: Method, dataset: str) -> Embeddings:
-        from neuco_core.encode.run import encode_dataset, method_embeddings
-
-        if self.look.limit is None or method.files:
-            size, cached = self.look.batch_size, not self.look.fresh
-            made = method_embeddings(method, dataset, self.look.params, batch_size=size, cached=cached)
-            return made if self.look.limit is None else _some(made, self._ids(dataset))
-        size, only = self.look.batch_size, self._ids(dataset)
-        return encode_dataset(method, load_dataset(dataset), self.look.params, batch_size=size, only=only)
+        if self.preview.limit is None or method.files:
+            size, cached = self.preview.batch_size, not self.preview.fresh
+            made = method_embeddings(method, dataset, self.preview.params, batch_size=size, cached=cached)
+            return made if self.preview.limit is None else _some(made, self._ids(dataset))
+        size, only = self.preview.batch_size, self._ids(dataset)
+        return encode_dataset(method, load_dataset(dataset), self.preview.params, batch_size=size, only=only)
 
     def _ids(self, dataset: str) -> frozenset[str]:
         """The samples: of each task as many as the limit says, in the same order for all tasks."""
@@ -137,14 +134,14 @@ class _Looking:
             for task in self.tasks:
                 if task.dataset == dataset:
                     with suppress(NeucoError):  # labels that cannot be had: the plan says so
-                        labelled.append(run_labels(task, self.shared).ids)
+                        labelled.append(shared_labels(task, self.shared).ids)
             self._samples[dataset] = frozenset(
-                name for ids in labelled for name in shuffled(ids)[: self.look.limit or None]
+                name for ids in labelled for name in shuffled(ids)[: self.preview.limit or None]
             )
         return self._samples[dataset]
 
     def _write(self, embeddings: Embeddings, stem: str, dataset: str) -> EmbeddingsFile:
-        name = self.look.name(stem)
+        name = self.preview.name(stem)
         path = Path(self.shared, f"{name}.{dataset}.npz")
         write_embeddings(embeddings, path)
         return EmbeddingsFile(path, file_method(path, name, [dataset]))

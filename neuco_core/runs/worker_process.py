@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import logging
 import os
 import shutil
@@ -11,13 +10,31 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import lru_cache
 from multiprocessing.connection import wait
 from pathlib import Path
+from typing import TypeAlias
+
+import msgspec
+import psutil
 
 from neuco_core.env import switched_on
 from neuco_core.plugins.source import new_scratch
-from neuco_core.runs.memory import family, over, processes
-from neuco_core.runs.steps import GIGABYTE, Result, Step, StepLimits, StepProgress, failure
+from neuco_core.runs.messages import (
+    GIGABYTE,
+    EmbeddingKey,
+    Failed,
+    Ready,
+    Result,
+    Step,
+    StepLimits,
+    StepShare,
+    Warned,
+    decode_report,
+    embed_of,
+    encode,
+)
 
 START_SECONDS = 300.0  # a cold start compiles; a slow disk needs its time to import
 LOOK_SECONDS = 0.05
@@ -26,7 +43,7 @@ ONE_THREAD = dict.fromkeys(
     ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS"), "1"
 )
 log = logging.getLogger(__name__)
-STOPPED = failure("crash", "it was stopped with its run")
+StepProgress: TypeAlias = Callable[[Step, float], None]  # called with the share of a step that is done
 
 
 class WorkerProcess:
@@ -35,9 +52,9 @@ class WorkerProcess:
     def __init__(self, limits: StepLimits, progress: StepProgress | None = None) -> None:
         self.limits, self.progress = limits, progress
         self.step: Step | None = None
-        self.last: tuple[str, str] | None = None  # whose embeddings it holds
+        self.holds: EmbeddingKey | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._commands = self._results = -1
+        self._commands = self._reports = -1
         self._buffer = b""
         self._scratch = ""
         self._ready = False
@@ -49,7 +66,7 @@ class WorkerProcess:
         return self._process.pid if self._process else None
 
     def fileno(self) -> int:
-        return self._results
+        return self._reports
 
     def give(self, step: Step) -> None:
         """Begin a step; ``poll`` tells when it ended."""
@@ -57,18 +74,25 @@ class WorkerProcess:
             self.kill()  # it died between two steps, which must not be blamed on the next
         if self._process is None:
             self._start()
-        self.step, self.last = step, (step.method, step.dataset)
+        embed = embed_of(step)
+        self.step, self.holds = step, embed.key if embed else None
         self._deadline = time.monotonic() + (self.limits.seconds_of(step) if self._ready else START_SECONDS)
         with contextlib.suppress(BrokenPipeError):  # it died while idle; poll will notice
-            os.write(self._commands, (json.dumps(step.to_json()) + "\n").encode())
+            os.write(self._commands, encode(step) + b"\n")
 
     def poll(self) -> Result | None:
         """The result of the step, if it ended; a worker that died or broke a limit is put away."""
-        result, ended = self._receive()
+        result: Result | None = None
+        ended = False
+        try:
+            result, ended = self._receive()
+        except msgspec.MsgspecError as error:
+            result = Failed("crash", f"its process sent what cannot be read: {error}")
+            self.kill()
         if result is None and ended:
             result = self._post_mortem()
-        if result is None:
-            result = STOPPED if self._stopped else self._over_limit()
+        elif result is None:
+            result = Failed("crash", "it was stopped with its run") if self._stopped else self._over_limit()
             if result is not None:
                 self.kill()
         if result is not None:
@@ -85,27 +109,21 @@ class WorkerProcess:
                 return result
 
     def _start(self) -> None:
-        errors = None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL
         self._scratch = new_scratch()
         child_reads, self._commands = os.pipe()
-        self._results, child_writes = os.pipe()
-        os.set_blocking(self._results, False)
+        self._reports, child_writes = os.pipe()
+        os.set_blocking(self._reports, False)
+        # What this process can import, the worker can.
+        path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
+        words = ["-P", "-m", "neuco_core.runs.worker_main", str(child_reads), str(child_writes), self._scratch]
         try:
             self._process = subprocess.Popen(
-                [
-                    sys.executable,
-                    "-P",
-                    "-m",
-                    "neuco_core.runs.worker",
-                    str(child_reads),
-                    str(child_writes),
-                    self._scratch,
-                ],
+                [sys.executable, *words],
                 pass_fds=(child_reads, child_writes),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                stderr=errors,
-                env={**os.environ, **ONE_THREAD, "PYTHONPATH": _path()},
+                stderr=None if switched_on("NEUCO_DEBUG") else subprocess.DEVNULL,
+                env={**os.environ, **ONE_THREAD, "PYTHONPATH": path},
                 start_new_session=True,  # an interrupt from the keyboard goes to the owner alone
             )
         finally:
@@ -116,29 +134,27 @@ class WorkerProcess:
     def _receive(self) -> tuple[Result | None, bool]:
         """A whole result, if there is one, and whether the worker's end of the pipe is closed."""
         ended = False
-        while True:
+        while not ended:
             try:
-                data = os.read(self._results, 1 << 16)
+                data = os.read(self._reports, 1 << 16)
             except BlockingIOError:
                 break
-            if not data:
-                ended = True
-                break
+            ended = not data
             self._buffer += data
         while b"\n" in self._buffer:
             line, _, self._buffer = self._buffer.partition(b"\n")
-            result: Result = json.loads(line)
-            if result["status"] == "progress":
-                if self.progress and self.step:
-                    self.progress(self.step, result["share"])
-            elif result["status"] == "warning":
-                log.warning("%s", result["text"])
-            elif result["status"] != "ready":
-                return result, ended
-            else:
+            report = decode_report(line)
+            if isinstance(report, Ready):
                 self._ready = True
                 if self.step:
                     self._deadline = time.monotonic() + self.limits.seconds_of(self.step)
+            elif isinstance(report, StepShare):
+                if self.progress and self.step:
+                    self.progress(self.step, report.share)
+            elif isinstance(report, Warned):
+                log.warning("%s", report.text)
+            else:
+                return report, ended
         return None, ended
 
     def _post_mortem(self) -> Result:
@@ -149,19 +165,19 @@ class WorkerProcess:
         code = process.returncode if process else None
         self.kill()
         if code is not None and code < 0:
-            return failure("crash", f"its process was ended by {signal.Signals(-code).name}")
-        return failure("crash", f"its process ended with exit code {code}")
+            return Failed("crash", f"its process was ended by {signal.Signals(-code).name}")
+        return Failed("crash", f"its process ended with exit code {code}")
 
     def _over_limit(self) -> Result | None:
         if self.step is None:
             return None
         limit = self.limits.memory
-        if limit is not None and self.pid is not None and over(self.pid, limit):
-            return failure("memory", f"more than {limit / GIGABYTE:g} GB of memory")
+        if limit is not None and self.pid is not None and holds_more(self.pid, limit):
+            return Failed("memory", f"more than {limit / GIGABYTE:g} GB of memory")
         if time.monotonic() > self._deadline:
             if not self._ready:
-                return failure("timeout", "its process did not start in time")
-            return failure("timeout", f"not done after {self.limits.seconds_of(self.step):g} seconds")
+                return Failed("timeout", "its process did not start in time")
+            return Failed("timeout", f"not done after {self.limits.seconds_of(self.step):g} seconds")
         return None
 
     def stop(self) -> None:
@@ -176,19 +192,19 @@ class WorkerProcess:
         if self._process is None:
             return
         pid = self._process.pid
-        started = family(pid, processes())
+        members = family(pid)
         # The number of a worker that was waited for is given anew only when nobody of its group or session is left.
-        reused = self._process.returncode is not None and any(process.pid == pid for process in started)
+        reused = self._process.returncode is not None and any(process.pid == pid for process in members)
         if not reused:
             _kill_group(pid)
-            for process in started:  # some may have left the group
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(process.pid, signal.SIGKILL)
+            for process in members:  # some may have left the group
+                with contextlib.suppress(psutil.Error):
+                    process.kill()
         self._process.wait()
         shutil.rmtree(self._scratch, ignore_errors=True)
         os.close(self._commands)
-        os.close(self._results)
-        self._process, self._commands, self._results = None, -1, -1
+        os.close(self._reports)
+        self._process, self._commands, self._reports = None, -1, -1
 
 
 def _kill_group(pid: int) -> None:
@@ -197,6 +213,48 @@ def _kill_group(pid: int) -> None:
         os.killpg(pid, signal.SIGKILL)
 
 
-def _path() -> str:
-    """What this process can import, the worker can."""
-    return os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
+def family(pid: int) -> list[psutil.Process]:
+    """A worker that leads a session, all others of that session, and what they started outside of it."""
+    members: dict[int, psutil.Process] = {}
+    others = list(psutil.process_iter(["ppid"]))
+    for process in others:
+        with contextlib.suppress(OSError):  # it ended meanwhile
+            if process.pid == pid or os.getsid(process.pid) == pid:
+                members[process.pid] = process
+    count = 0
+    while count != len(members):
+        count = len(members)
+        members |= {process.pid: process for process in others if process.info["ppid"] in members}
+    return list(members.values())
+
+
+@lru_cache(maxsize=64)
+def _family_of(pid: int, second: int) -> list[psutil.Process]:
+    """One look per second: on a machine with thousands of processes it takes tens of milliseconds."""
+    return family(pid)
+
+
+def holds_more(pid: int, limit: int) -> bool:
+    """Whether a worker and all that it started hold more than so many bytes."""
+    try:
+        if psutil.Process(pid).memory_info().rss > limit:
+            return True
+    except psutil.Error:
+        return False
+    members = _family_of(pid, int(time.monotonic()))
+    if len(members) < 2 or sum(_memory(process) for process in members) <= limit:
+        return False
+    # Processes that were forked share pages, which must count once: this is exact, and too slow to do every time.
+    return sum(_memory(process, shared_once=True) for process in members) > limit
+
+
+def _memory(process: psutil.Process, *, shared_once: bool = False) -> int:
+    """Bytes of a process; with ``shared_once`` its part of what it shares, where the system tells that."""
+    try:
+        if shared_once and hasattr(process.memory_full_info(), "pss"):
+            return int(process.memory_full_info().pss)
+        return int(process.memory_info().rss)
+    except psutil.AccessDenied:
+        return int(process.memory_info().rss)
+    except psutil.Error:  # it ended meanwhile
+        return 0

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from neuco_core.runs.look import Look, shuffled
+from neuco_core.runs.preview import Preview, shuffled
 from tests.command import neuco_here as neuco
 
 TASK = ("--task", "olinda_elevation_mean", "--protocol", "ridge+k=3")
@@ -130,7 +130,7 @@ def test_what_is_refused_before_any_work(words: str, said: str, registry: Path) 
 
 
 def test_a_look_has_a_name_of_its_own() -> None:
-    assert Look({"rate": 0.5, "kind": "Über!"}, 10).name("averaging") == "averaging-rate-0-5-kind-ber-quick"
-    assert not Look(batch_size=7), "which changes nothing"
-    long = Look({"words": "x" * 200}).name("averaging")
+    assert Preview({"rate": 0.5, "kind": "Über!"}, 10).name("averaging") == "averaging-rate-0-5-kind-ber-quick"
+    assert not Preview(batch_size=7), "which changes nothing"
+    long = Preview({"words": "x" * 200}).name("averaging")
     assert len(long) <= 64

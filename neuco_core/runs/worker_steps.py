@@ -1,0 +1,223 @@
+"""What a worker does: one step at a time, with embeddings and labels kept for the next one."""
+
+from __future__ import annotations
+
+import platform
+import sys
+import time
+from collections.abc import Callable
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from msgspec import convert
+from msgspec.structs import replace
+
+from neuco_core import __version__
+from neuco_core.encode.cache import open_cache
+from neuco_core.encode.encoder import full_params, open_cubes
+from neuco_core.encode.encoding import Clock, Encoding
+from neuco_core.encode.run import method_embeddings
+from neuco_core.env import show_in_debug
+from neuco_core.errors import DataError
+from neuco_core.fetch.cache import cache_dir
+from neuco_core.fetch.fetch import fetch
+from neuco_core.paths import PACKAGE
+from neuco_core.plugins.catalog import load_dataset, load_method, load_task
+from neuco_core.plugins.code_key import StandIn
+from neuco_core.runs.messages import (
+    Call,
+    CallContext,
+    Embed,
+    Embedded,
+    EmbeddingKey,
+    Encoded,
+    EncodeShard,
+    Failed,
+    Result,
+    Returned,
+    ScoreCell,
+    Scored,
+    Skipped,
+    Step,
+)
+from neuco_core.runs.sources import shared_labels
+from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
+from neuco_core.specs import Remote, exact, resolve
+from neuco_core.tables.embeddings import Embeddings, content_hash, read_embeddings
+from neuco_core.tables.labels import Labels
+from neuco_core.text import one_line
+
+PACKAGES = {"numba": "numba", "numpy": "numpy", "pandas": "pandas", "scikit-learn": "sklearn", "torch": "torch"}
+TELL_SECONDS = 0.2
+
+
+class WorkerSteps:
+    """Does steps. The embeddings of one method on one dataset are kept, and the labels of every task met."""
+
+    def __init__(self, tell_share: Callable[[float], None] | None = None) -> None:
+        self._tell_share = tell_share
+        self._told = 0.0
+        self._embeddings: tuple[EmbeddingKey, Embeddings] | None = None
+        self._labels: dict[str, Labels] = {}
+        self._encoding: tuple[str, Encoding] | None = None
+
+    def do(self, step: Step) -> Result:
+        """The result of a step; every failure that a process survives is one too, with its kind."""
+        start = time.perf_counter()
+        reset_peak()
+        result: Result
+        try:
+            if isinstance(step, Embed):
+                result = self._embed(step)
+            elif isinstance(step, ScoreCell):
+                result = self._score(step)
+            elif isinstance(step, EncodeShard):
+                result = self._encode(step)
+            else:
+                result = self._call(step)
+        except Exception as error:
+            show_in_debug(error)
+            result = result_of(outcome_of(error))
+        except SystemExit as error:
+            result = Failed("method", f"the code called exit({error.code!r})")
+        threads = step.embed.threads if isinstance(step, ScoreCell) else getattr(step, "threads", 1)
+        used = {"seconds": round(time.perf_counter() - start, 3), "peak_memory": peak_memory(), "threads": threads}
+        return replace(result, provenance={**environment(), **used})
+
+    def _embed(self, step: Embed) -> Embedded:
+        clock = Clock()
+        embeddings = self._load(step, clock)
+        cost: dict[str, Any] = {}
+        if clock.samples:  # else from a file or a cache: nothing was measured
+            cost = {"samples": clock.samples, "seconds": round(clock.seconds, 3), "peak_memory": peak_memory()}
+        return Embedded(embeddings.dim, {**cost, **clock.made_with})
+
+    def _score(self, step: ScoreCell) -> Scored | Failed | Skipped:
+        outcome = score_cell(
+            lambda: self._load(step.embed),
+            lambda: self._task_labels(step.task, step.embed.shared),
+            step.protocol,
+            metric=load_task(exact(step.task)).metric,
+            threads=step.embed.threads,
+            progress=self._progress if self._tell_share else None,
+        )
+        return result_of(outcome)
+
+    def _encode(self, step: EncodeShard) -> Encoded:
+        """An encoder that is ready stays so for the next shard."""
+        if self._encoding is None or self._encoding[0] != step.key:
+            self._encoding = None  # let go of the old one before making the new one
+            method, dataset = load_method(exact(step.method)), load_dataset(step.dataset)
+            params = full_params(method, step.params)
+            source = open_cubes(method, dataset)
+            cache = open_cache(method, dataset, source, params, device=step.device)
+            if cache is None or cache.key != step.key:
+                what = "the worker's data, code or packages are not those of the machine that gathers"
+                raise DataError(what, where=step.dataset, hint="Install the same versions and link the same data")
+            self._encoding = step.key, Encoding(method, source, params, step.batch_size, 1, step.device)
+        encoding = self._encoding[1]
+        ids = tuple(encoding.source.ids())[step.start : step.stop]
+        read = 0
+
+        def advance(samples: int, size: int = 0, made: bool = True) -> None:
+            nonlocal read
+            read += size
+
+        with encoding.running():
+            rows = np.ascontiguousarray(encoding.encode(ids, advance), dtype=np.float32)
+        return Encoded(rows.tobytes(), rows.shape[1], content_hash(ids, rows), read)
+
+    def _call(self, step: Call) -> Returned:
+        def embeddings() -> Embeddings:
+            if step.embed is None:
+                raise DataError("the call names no embeddings", where=step.function)
+            return self._load(step.embed)
+
+        def labels(task: str) -> Labels:
+            return self._task_labels(task, step.embed.shared if step.embed else "")
+
+        context = CallContext(embeddings, labels, step.threads, self._progress)
+        return Returned(resolve(step.function)(context, **step.arguments))
+
+    def _task_labels(self, label: str, shared: str) -> Labels:
+        if label not in self._labels:
+            self._labels[label] = shared_labels(load_task(exact(label)), shared)
+        return self._labels[label]
+
+    def _load(self, embed: Embed, clock: Clock | None = None) -> Embeddings:
+        if self._embeddings is None or self._embeddings[0] != embed.key:
+            self._embeddings = None  # let go of the old ones before making the new ones
+            self._embeddings = embed.key, self._make(embed, clock)
+        return self._embeddings[1]
+
+    def _make(self, embed: Embed, clock: Clock | None) -> Embeddings:
+        if embed.file:
+            path = fetch(Remote(Path(embed.file).as_uri(), embed.sha256))
+            return read_embeddings(path, strict=embed.strict, dim=embed.dim)
+        shared = Path(embed.shared) if embed.shared and Path(embed.shared).is_dir() else None
+        method = load_method(exact(embed.method))
+        return method_embeddings(
+            method,
+            embed.dataset,
+            {},
+            progress=self._progress if self._tell_share else False,
+            cached=not embed.fresh or shared is not None,
+            run=shared if embed.fresh else None,
+            spare=shared,
+            known=embed.known,
+            batch_size=embed.batch_size,
+            clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
+            threads=embed.threads,
+        )
+
+    def _progress(self, done: int, total: int) -> None:
+        """Tell the owner how far a step is, a few times per second at most."""
+        if self._tell_share and time.monotonic() - self._told > TELL_SECONDS:
+            self._told = time.monotonic()
+            self._tell_share(done / total)
+
+
+def result_of(outcome: CellOutcome) -> Scored | Failed | Skipped:
+    """What became of a cell, as a message; reasons name no folder of this machine."""
+    if outcome.status == "failed":
+        return Failed(outcome.failure, _clean(outcome.reason))
+    if outcome.score is None:
+        return Skipped(_clean(outcome.reason), outcome.machine)
+    return convert(outcome.record_fields(), Scored)
+
+
+def _clean(text: str) -> str:
+    """One line without this machine's folders: records are published."""
+    for folder, name in ((cache_dir(), "CACHE"), (PACKAGE.parent, "."), (Path.cwd(), "."), (Path.home(), "~")):
+        if len(folder.parts) > 1:
+            text = text.replace(str(folder), name)
+    return one_line(text)
+
+
+def environment() -> dict[str, Any]:
+    """What the numbers were made with."""
+    return {
+        "neuco": __version__,
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": {name: metadata.version(name) for name, module in PACKAGES.items() if module in sys.modules},
+    }
+
+
+def reset_peak() -> None:
+    """Start measuring the peak memory anew, where the system can; psutil knows no peak."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
+    except OSError:
+        return
+
+
+def peak_memory() -> int | None:
+    """The most bytes of memory that were in use since ``reset_peak``."""
+    try:
+        lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), None)
