@@ -19,11 +19,8 @@ import msgspec
 
 from ci.inside import write_json
 from neuco_core.errors import NeucoError
-from neuco_core.files import write_atomic
 from neuco_core.records.model import Key, Record
-from neuco_core.records.packs import read_manifest
-from neuco_core.records.parse import parse_record
-from neuco_core.records.store import pack_records, read_some, record_content, record_path
+from neuco_core.records.store import find_record, parse_record, read_all, write_records
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,7 +41,7 @@ def decide(registry: Path, new: Sequence[Record]) -> Decision:
     fresh = {record.key: record for record in new}
     stale = stale_records(new)
     lines = [f"left out {method} on {task}: {reason}" for (method, task, _), reason in stale.items()]
-    true = [record for record in read_some(registry, fresh) if record.ok]
+    true = [record for record in read_all(registry) if record.key in fresh and record.ok]
     untrue = stale_records(true)
     settled = {record.key: record for record in true if record.key not in untrue}
     kept = []
@@ -62,11 +59,9 @@ def decide(registry: Path, new: Sequence[Record]) -> Decision:
 
 def carry_out(registry: Path, taken: Sequence[Record], gone: Sequence[Key], urls: Sequence[str] = ()) -> None:
     """Pack records; move others out of the way, each as it is. Packs of other methods are not touched."""
-    for key in gone:
-        path = record_path(registry, *key)
-        write_atomic(registry / "withdrawn" / path.relative_to(registry / "results"), record_content(path))
-    if taken or gone or set(urls) - set(read_manifest(registry).urls):
-        pack_records(registry, taken, gone, urls)
+    withdrawn = [record for key in gone if (record := find_record(registry, key)) is not None]
+    write_records(registry / "withdrawn", withdrawn)
+    write_records(registry, taken, gone)
 
 
 def rebuild(registry: Path, site: Path | None) -> list[str]:

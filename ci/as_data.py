@@ -12,7 +12,6 @@ from ci.extract import describe
 from ci.sandbox import Limits
 from ci.stub import write_stub
 from ci.warm import copy_code
-from neuco_core.records.packs import gather_packs
 
 CORE = ("neuco_core", "ci", "registry/suites", "registry/schema", "registry/published", "registry/pins.json")
 
@@ -49,5 +48,4 @@ def write_data_tree(tree: Path, target: Path, *, scratch: Path, limits: Limits, 
     """``tree`` as data at ``target``, with its whole registry. Gives why plugins could not be described, by folder."""
     plugins = describe_all(Boxes(tree, scratch, limits, kind))
     write_tree(target, tree, plugins, ("neuco_core", "ci", "registry"))
-    gather_packs(tree / "registry", target / "registry")
     return {plugin.touched.folder: plugin.problem for plugin in plugins if plugin.problem}

@@ -11,7 +11,7 @@ from ci.encoding import Encoding, make_embeddings
 from ci.extract import fetch_sources, make_cubes, make_labels
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
-from neuco_core.records.store import DEFAULT_PROTOCOL
+from neuco_core.protocol import DEFAULT_PROTOCOL
 from neuco_core.specs import Dataset, Method, Suite, Task, versioned_id
 
 AFTER_MERGE = "both are new: contributed encoders see only main's datasets, so it is scored after the merge"

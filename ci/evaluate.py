@@ -28,7 +28,7 @@ from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
-from neuco_core.records.model import Record, record_bytes
+from neuco_core.records.model import Record, record_line
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
@@ -81,7 +81,7 @@ def evaluate(job: Job, registry: Path) -> dict[str, Any]:
     return {
         "findings": msgspec.to_builtins(findings),
         "problems": [asdict(problem) for problem in problems(job["touched"])],
-        "records": [record_bytes(record).decode() for record in records],
+        "records": [record_line(record).decode() for record in records],
         "unscored": [cell.to_json() for plan in plans for cell in plan.cells if not cell.to_run],
         "foreign": list(_foreign(records, job)),
     }

@@ -14,7 +14,7 @@ from typing import Any
 from ci.stub import DESCRIPTION, read_json
 from neuco_core.plugins.catalog import LIVING as PREFIX
 from neuco_core.plugins.catalog import read_suite
-from neuco_core.records.packs import DEFAULT_PROTOCOL
+from neuco_core.protocol import DEFAULT_PROTOCOL
 from neuco_core.specs import Suite
 from neuco_core.text import one_line
 

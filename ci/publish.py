@@ -35,7 +35,7 @@ from ci.sandbox import OUT, TREE, Limits
 from ci.stub import read_json
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import write_atomic
-from neuco_core.records.model import Key, Record, record_bytes
+from neuco_core.records.model import Key, Record, record_line
 from neuco_core.text import join_names
 
 TRIES = 20
@@ -177,7 +177,7 @@ class Publishing:
 
     def apply(self, tree: Path, scratch: Path, accepted: Accepted) -> list[str]:
         """Change the registry of ``tree``, with its code and what its plugins declare."""
-        from neuco_core.records.store import read_keys
+        from neuco_core.records.store import read_all
 
         scratch.mkdir(parents=True)
         registry, kind = tree / "registry", sandbox.engine()
@@ -190,7 +190,7 @@ class Publishing:
         if suites:
             accepted.rescore = write_living(registry, suites) or accepted.rescore
             write_living(scratch / "data" / "registry", suites)
-        lost = list(lost_cells(read_keys(registry), ids, silent))
+        lost = list(lost_cells([record.key for record in read_all(registry)], ids, silent))
         refuse_losses(lost, suites_of(registry), self.withdraw)
         gone = to_withdraw(lost)
         # Where boards are made, a record of an unknown task is an error.
@@ -230,7 +230,7 @@ class Publishing:
         job = scratch / "job"
         (job / "records").mkdir(parents=True)
         for number, record in enumerate(records):
-            (job / "records" / f"{number}.json").write_bytes(record_bytes(record))
+            (job / "records" / f"{number}.json").write_bytes(record_line(record))
         (job / "aside.json").write_bytes(msgspec.json.encode(sorted(aside)))
         arguments = ("-m", "ci.apply", OUT, "/job", *(("--site",) if self.site else ()))
         read = {TREE: scratch / "data", "/job": job}

@@ -18,7 +18,7 @@ from typing import Any
 from ci.inside import write_json
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_protocol
-from neuco_core.records.store import read_heads
+from neuco_core.records.store import read_all
 from neuco_core.runs.plan import PlannedCell, Planner
 from neuco_core.specs import Method, Suite
 
@@ -28,9 +28,9 @@ RETRYABLE = ("timeout", "memory", "crash", "dependency", "data")
 
 def cells(registry: Path, suites: Sequence[Suite]) -> Iterator[tuple[str, PlannedCell]]:
     """Every method on every task of the suites, once for each protocol."""
-    heads = read_heads(registry)
+    records = {record.key: record for record in read_all(registry)}
     methods = list(catalog().all(Method).values())
-    planners = {suite.protocol: Planner(load_protocol(suite.protocol), heads, retry=True) for suite in suites}
+    planners = {suite.protocol: Planner(load_protocol(suite.protocol), records, retry=True) for suite in suites}
     seen: set[tuple[str, str, str]] = set()
     for suite in suites:
         for task in catalog().suite_tasks(suite):
@@ -56,7 +56,7 @@ def plan(registry: Path, names: Sequence[str]) -> dict[str, Any]:
     busy: set[tuple[str, str]] = set()
     for protocol, cell in cells(registry, usable):
         ids = {("method", cell.method.id), ("task", cell.task.id)}
-        again = cell.state == "retry" and cell.head is not None and cell.head.failure not in RETRYABLE
+        again = cell.state == "retry" and cell.record is not None and cell.record.failure not in RETRYABLE
         if cell.to_run and not again:
             wanted.append([protocol, cell.method.label, cell.task.label, cell.state])
             busy |= ids

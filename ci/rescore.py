@@ -28,9 +28,7 @@ from ci.stub import read_json
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.records.model import Key, Record
-from neuco_core.records.packs import gather_packs
-from neuco_core.records.parse import parse_record
-from neuco_core.records.store import read_all
+from neuco_core.records.store import parse_record, read_all
 from neuco_core.text import counted
 
 MOST_CELLS = min(2000, MOST_RECORDS)  # of one report; the next run goes on
@@ -85,7 +83,6 @@ class Rescoring:
         """What `plan` calls new, stale or worth another try, in a tree of data."""
         tree, out = self.scratch / "plan", self.scratch / "out" / "plan"
         write_tree(tree, self.base, plugins, ("neuco_core", "ci", "registry"))
-        gather_packs(self.base / "registry", tree / "registry")
         limits = self.boxes.within(self.scoring.limits)
         ran = sandbox.run(("-m", "ci.replan", OUT, *suites), read={TREE: tree}, out=out, limits=limits, kind=self.kind)
         if not ran.ok:

@@ -18,7 +18,6 @@ import msgspec
 
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.plugins.code_key import StandIn
-from neuco_core.records.store import folder_name
 from neuco_core.specs import Baseline, Dataset, Method, Remote, Task, versioned_id
 
 if TYPE_CHECKING:
@@ -202,13 +201,13 @@ def rebuild(noun: str, fields: Mapping[str, Any], **functions: Any) -> Dataset |
 
 def place_of(spec: Task | Method) -> str:
     """The name of what was made for a spec, in the folder ``_made``."""
-    return folder_name(spec.label)
+    return spec.label.replace("@", ".")
 
 
 def spec_of(row: Mapping[str, Any], folder: Path = Path()) -> Dataset | Task | Method:
     """The spec of one row of a description; what its functions would make is in the plugin's ``folder``."""
     noun, fields, made = row["noun"], row["spec"], folder / MADE
-    name = folder_name(versioned_id(str(fields["id"]), fields["version"]))
+    name = versioned_id(str(fields["id"]), fields["version"]).replace("@", ".")
     if noun == "dataset" and fields["cubes"]:
         cubes = made / "cubes" / str(fields["id"])
         return rebuild(noun, fields, cubes=StandIn(row["code"], lambda: _open_cubes(cubes, row["cubes"])))

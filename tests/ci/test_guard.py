@@ -19,7 +19,7 @@ from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_protocol, load_task
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import fingerprint, summary
-from neuco_core.records.store import read_record
+from neuco_core.records.store import find_record
 from neuco_core.specs import to_json
 from tests.ci.helpers import ROOT
 
@@ -112,7 +112,7 @@ def test_only_the_next_version_of_a_board_is_taken(name: str, tmp_path: Path) ->
 def test_a_score_of_a_method_that_has_nothing_for_the_dataset_is_left_out() -> None:
     """Written by hand, with every input as it would be; what cannot be compared here does not give it away."""
     method, task = load_method("torchgeo_resnet50_moco"), load_task("digits_class")
-    real = read_record(ROOT / "registry/results/averaging/digits_class@ridge.json")
+    real = find_record(ROOT / "registry", ("averaging", "digits_class", "ridge"))
     now = Identity(load_protocol("ridge")).inputs(method, task)
     inputs = {**real.inputs, **now, "embeddings_from": now["embeddings_from"] or "0" * 64}
     more = {"method": method.id, "method_version": method.version, "baseline": method.baseline}
@@ -123,7 +123,7 @@ def test_a_score_of_a_method_that_has_nothing_for_the_dataset_is_left_out() -> N
 
 def test_a_record_is_replaced_only_by_another_score() -> None:
     """Same inputs and another score: somebody's code is not what it says, and the run on main is the truth."""
-    real = read_record(ROOT / "registry/results/averaging/digits_class@ridge.json")
+    real = find_record(ROOT / "registry", ("averaging", "digits_class", "ridge"))
     assert decide(ROOT / "registry", [real]).lines[0] == "unchanged: averaging on digits_class"
     splits = tuple(value and value - 0.1 for value in real.per_split)
     mean, std, q = summary(splits, True) or (0, 0, 0)

@@ -16,8 +16,8 @@ from ci.publish import publish as run
 from ci.report import Report, parse
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
-from neuco_core.records.model import Record, fingerprint, record_bytes, summary
-from neuco_core.records.store import pack_records
+from neuco_core.records.model import Record, fingerprint, record_line, summary
+from neuco_core.records.store import write_records
 from tests.ci.helpers import Reports, Upstream, ci, git
 from tests.ci.prs import both, edit, method, remove, task, write_file
 from tests.ci.test_sandbox import need_bubblewrap
@@ -85,7 +85,7 @@ def forged(report: Report) -> Report:
 
 def _with(report: Report, record: Record) -> Report:
     record = msgspec.structs.replace(record, fingerprint=fingerprint(record.inputs))
-    return msgspec.structs.replace(report, records=(record_bytes(record).decode(),))
+    return msgspec.structs.replace(report, records=(record_line(record).decode(),))
 
 
 def test_from_merge_to_withdrawal(own_upstream: Upstream, reports: Reports, tmp_path: Path) -> None:
@@ -266,7 +266,7 @@ def test_an_edit_of_the_registry_is_never_published(own_upstream: Upstream, repo
 
 def test_a_maintainer_takes_an_edit_of_the_registry_over_by_hand(own_upstream: Upstream, reports: Reports) -> None:
     publish(merged(own_upstream, "method", method), reports.method)
-    merge = merged(own_upstream, "edit", lambda fork: pack_records(fork / "registry", [], [KEY]))
+    merge = merged(own_upstream, "edit", lambda fork: write_records(fork / "registry", [], [KEY]))
     later = merged(own_upstream, "task", task)
     code, said = publish(merge)
     assert (code != 0, "Revert the merge" in said) == (True, True), said

@@ -9,7 +9,7 @@ import msgspec
 
 from ci.report import Report, parse
 from neuco_core.records.model import summary
-from neuco_core.records.store import read_all, write_record
+from neuco_core.records.store import read_all, write_records
 from tests.ci.fake_github import REPOSITORY, fake_github
 from tests.ci.helpers import Upstream, ci, git
 from tests.ci.prs import edit
@@ -62,7 +62,7 @@ def test_main_is_scored_again_where_it_must_be(own_upstream: Upstream) -> None:
     splits = tuple(value and value + 0.05 for value in record.per_split)
     mean, std, q = summary(splits, True) or (0, 0, 0)
     changed = msgspec.structs.replace(record, per_split=splits, mean=mean, std=std, q=q, metrics={})
-    write_record(changed, repo / "registry")
+    write_records(repo / "registry", [changed])
     code, said, report = rescore(repo, "--sample", "3", "--verify")
     assert (code, "failed verify random on digits_class" in said, report.records) == (1, True, ()), said
     (repo.with_name("second.json")).unlink()
