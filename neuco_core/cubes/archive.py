@@ -117,7 +117,7 @@ class ImageArchive:
         """By id: the archive, its path, and what its index says of the sample."""
         from neuco_core.fetch.fetch import fetch
 
-        found: dict[str, Member] = {}
+        members: dict[str, Member] = {}
         sizes = set()
         for remote in self._remotes:
             path = fetch(remote)
@@ -128,10 +128,10 @@ class ImageArchive:
                 got = f"{shown(index.bands)}, {shown(index.seasons)}, {index.size}"
                 raise DataError("not the bands, seasons or size declared", where=remote.url, expected=expected, got=got)
             for name, sample in index.samples.items():
-                if name in found:
+                if name in members:
                     raise DataError(f"{name!r} is in two archives", where=remote.url)
-                found[name] = archive, path, sample
-        return found
+                members[name] = archive, path, sample
+        return members
 
     def ids(self) -> tuple[str, ...]:
         return tuple(self._members)

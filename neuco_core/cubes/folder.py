@@ -36,21 +36,21 @@ class ImageFolder:
     @cached_property
     def files(self) -> Mapping[str, Path]:
         """The file of each sample, in the order of their ids."""
-        found: dict[str, Path] = {}
+        files: dict[str, Path] = {}
         for path in sorted(self.root.rglob("*")):
             if path.suffix.lower() in SUFFIXES and not path.is_dir():
                 if not path.is_file():
                     raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
                 if not path.stem.isprintable():
                     raise DataError("not a name for a sample", where=self.root, got=repr(path.name), hint="Rename it")
-                other = found.setdefault(path.stem, path)
+                other = files.setdefault(path.stem, path)
                 if other != path:
                     got, hint = f"{other} and {path}", "Give each image a name of its own"
                     raise DataError(f"two images have the id {path.stem!r}", where=self.root, got=got, hint=hint)
-        if not found:
+        if not files:
             got = ", ".join(f"{count} of {suffix or 'no suffix'}" for suffix, count in self.others.items()) or "nothing"
             raise DataError("no image in the folder", where=self.root, expected="files " + " ".join(SUFFIXES), got=got)
-        return dict(sorted(found.items()))
+        return dict(sorted(files.items()))
 
     @property
     def others(self) -> Mapping[str, int]:
@@ -61,18 +61,18 @@ class ImageFolder:
     @cached_property
     def _usual(self) -> Image:
         """What the others are compared with: the commonest of a few from all over the folder, as any may be odd."""
-        found: list[Image] = []
+        images: list[Image] = []
         problem = DataError("no image can be read", where=self.root)
         paths = list(self.files.values())
         for path in paths[:: max(len(paths) // FEW, 1)]:
             try:
-                found.append(read_image(path))
+                images.append(read_image(path))
             except DataError as error:  # it is named when it is asked for itself
                 problem = error
-        if not found:
+        if not images:
             raise problem
-        counts = Counter(map(_form, found))
-        return max(found, key=lambda image: counts[_form(image)])
+        counts = Counter(map(_form, images))
+        return max(images, key=lambda image: counts[_form(image)])
 
     @cached_property
     def bands(self) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _words(image: Image) -> str:
     return f"{bands} bands ({shown(image.bands)}) of {height} × {width} pixels, {seasons} in time, {kind}"
 
 
-def _names(what: str, given: tuple[str, ...], found: tuple[str, ...]) -> tuple[str, ...]:
-    if given and (len(given) != len(found) or len(set(given)) != len(given)):
-        raise UsageError(f"bad names of {what}", expected=f"{len(found)} different ones", got=shown(given))
-    return given or found
+def _names(what: str, chosen: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
+    if chosen and (len(chosen) != len(default) or len(set(chosen)) != len(chosen)):
+        raise UsageError(f"bad names of {what}", expected=f"{len(default)} different ones", got=shown(chosen))
+    return chosen or default

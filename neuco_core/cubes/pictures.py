@@ -65,10 +65,10 @@ def pictures(task: Task, count: int = COUNT) -> list[Picture]:
     step = -(-max(values.shape[-2:]) // LARGEST)
     images = _stretch(np.moveaxis(values[..., ::step, ::step], 2, -1))
     images = images if colours else np.repeat(images, 3, axis=-1)
-    words = [_label(task, labels, row) for row in chosen]
+    names = [_label(task, labels, row) for row in chosen]
     return [
-        Picture(labels.ids[row], said, tuple(batch.seasons), image)
-        for row, said, image in zip(chosen, words, images, strict=True)
+        Picture(labels.ids[row], label, tuple(batch.seasons), image)
+        for row, label, image in zip(chosen, names, images, strict=True)
     ]
 
 
@@ -114,20 +114,20 @@ def _label(task: Task, labels: Labels, row: int) -> str:
         return f"{value[0]:.4g} {task.unit}".strip()
     if task.kind == "classification":
         return labels.classes[int(value[0])] if labels.classes else f"class {int(value[0])}"
-    return ", ".join(name for name, own in zip(labels.columns, value, strict=True) if own) or "none"
+    return ", ".join(name for name, mark in zip(labels.columns, value, strict=True) if mark) or "none"
 
 
-def sheet(task: Task, found: Sequence[Picture]) -> Figure:
+def sheet(task: Task, samples: Sequence[Picture]) -> Figure:
     """A row for each sample, a column for each season, and the distribution of the labels below."""
     from matplotlib.figure import Figure
 
     from neuco_core.tables.labels import load_labels
 
     labels = load_labels(task)
-    seasons = found[0].seasons
-    figure = Figure(figsize=(max(4.0, 1.7 * len(seasons)), 1.7 * len(found) + 2), layout="constrained")
-    grid = figure.add_gridspec(len(found) + 1, len(seasons))
-    for y, picture in enumerate(found):
+    seasons = samples[0].seasons
+    figure = Figure(figsize=(max(4.0, 1.7 * len(seasons)), 1.7 * len(samples) + 2), layout="constrained")
+    grid = figure.add_gridspec(len(samples) + 1, len(seasons))
+    for y, picture in enumerate(samples):
         for x, image in enumerate(picture.images):
             axes = figure.add_subplot(grid[y, x])
             axes.imshow(image, interpolation="nearest")

@@ -88,8 +88,8 @@ def read_links() -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
-        said = error.what if isinstance(error, DataError) else error
-        raise DataError(f"the links file cannot be read: {said}", where=path, hint="Repair or delete it") from error
+        reason = error.what if isinstance(error, DataError) else error
+        raise DataError(f"the links file cannot be read: {reason}", where=path, hint="Repair or delete it") from error
     if not isinstance(links, dict) or not all(isinstance(value, str) for value in links.values()):
         raise DataError("bad links file", where=path, expected="dataset ids mapped to folders", hint="Delete it")
     return links

@@ -54,16 +54,16 @@ def find_pin(remote: Remote) -> Pin | None:
     """The hash that a remote must have: the declared one, else the pinned one, else None."""
     if remote.sha256 is not None:
         return Pin(remote.sha256, remote.size)
-    shipped, own = read_pins(shipped_file()).get(remote.url), read_pins(user_file()).get(remote.url)
-    if shipped and own and shipped.sha256 != own.sha256:
+    shipped, user = read_pins(shipped_file()).get(remote.url), read_pins(user_file()).get(remote.url)
+    if shipped and user and shipped.sha256 != user.sha256:
         raise DataError(
             f"two pins disagree about {remote.url}",
-            where=own.source,
+            where=user.source,
             expected=f"sha256 {shipped.sha256} as in {shipped.source}",
-            got=own.sha256,
+            got=user.sha256,
             hint="Delete the entry that is wrong",
         )
-    return shipped or own
+    return shipped or user
 
 
 def require_pin(remote: Remote) -> Pin:
@@ -98,8 +98,8 @@ def read_pins(path: Path) -> dict[str, Pin]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
-        said = error.what if isinstance(error, DataError) else error
-        raise DataError(f"the pins cannot be read: {said}", where=path, hint="Repair or delete the file") from error
+        reason = error.what if isinstance(error, DataError) else error
+        raise DataError(f"the pins cannot be read: {reason}", where=path, hint="Repair or delete the file") from error
     if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("pins"), dict):
         raise DataError("bad pins file", where=path, expected=f'an object with "schema": {SCHEMA} and "pins"')
     return {url: _pin(path, url, value) for url, value in content["pins"].items()}

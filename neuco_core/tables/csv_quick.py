@@ -124,9 +124,9 @@ def read_blocks(
     work = _Work(values, first, skip, _targets(header, places), strict, number)
     ids: list[str] = []
     replaced: Counter[str] = Counter()
-    for names, own in blocks.each(work.block):
+    for names, counts in blocks.each(work.block):
         ids += names
-        replaced += own
+        replaced += counts
     if "" in ids or len(set(ids)) != len(ids) or sum(replaced.values()) == len(ids) * len(places):
         raise OddError
     return ids, values[: len(ids)], replaced

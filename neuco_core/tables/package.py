@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,8 +72,8 @@ def canonical_bytes(labels: Labels) -> bytes:
     parts = labels.parts()
     lines = [["id", *labels.columns, *parts]]
     for row in sorted(range(len(labels)), key=lambda row: labels.ids[row]):
-        own = [str(part[row]) for part in parts.values()]
-        lines.append([labels.ids[row], *(_cell(value, labels) for value in values[row]), *own])
+        group_and_split = [str(part[row]) for part in parts.values()]
+        lines.append([labels.ids[row], *(_cell(value, labels) for value in values[row]), *group_and_split])
     return "".join(",".join(map(_quoted, line)) + "\n" for line in lines).encode()
 
 
@@ -150,11 +150,11 @@ def _task_id(source: Path, task: str | None) -> str:
 
 def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str, Any]) -> Labels:
     """Labels of which a sample has several in one cell, ``forest; water``: a column of 0 and 1 for each."""
-    own = wanted_columns((column,), options["group_column"], options["split_column"])
-    table, lines = read_columns(source, own, id_column)
+    wanted = wanted_columns((column,), options["group_column"], options["split_column"])
+    table, lines = read_columns(source, wanted, id_column)
     rows = [_labels_in(str(cell).strip()) for cell in table[column]]
     names = sorted({name for row in rows for name in row})
-    clash = [name for name in names if name in own or name in ("group", "split")]
+    clash = [name for name in names if name in wanted or name in ("group", "split")]
     if clash:
         raise DataError(f"a label has the name of a column: {clash[0]!r}", where=source, hint="Rename the column")
     # An empty cell is a missing label, as everywhere; a sample that has none of the labels needs columns of 0 and 1.
@@ -186,25 +186,25 @@ def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> t
     _csv.scan(source)
     rows = _csv.read_rows(source, id_column)
     _, header = next(rows)
-    places = [header.index(name) for name in columns if name in header]
-    found = [row[place].strip() for _, row in rows for place in places]
-    cells = set(found) - {""}
-    marks = bool(cells) and cells <= {"0", "1", "0.0", "1.0"}
-    if marks and len(places) > 1:
+    wanted = [header.index(name) for name in columns if name in header]
+    cells = [row[column].strip() for _, row in rows for column in wanted]
+    distinct = set(cells) - {""}
+    marks = bool(distinct) and distinct <= {"0", "1", "0.0", "1.0"}
+    if marks and len(wanted) > 1:
         return "multilabel", "the labels: several columns of 0 and 1"
     if marks:
         return "classification", "the labels"
-    if cells and not any(map(_is_number, cells)):
-        example = next((cell for cell in found if len(_labels_in(cell)) > 1), "")
+    if distinct and not any(map(_is_number, distinct)):
+        example = next((cell for cell in cells if len(_labels_in(cell)) > 1), "")
         if example:
             raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
-        if len(cells) > max(FEW, len(found) // 2):
-            got = f"{len(cells)} different words in {len(found)} rows, such as {found[0]!r}"
+        if len(distinct) > max(FEW, len(cells) // 2):
+            got = f"{len(distinct)} different words in {len(cells)} rows, such as {cells[0]!r}"
             raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
         return "classification", "the labels"
-    numbers = {float(cell) for cell in cells if _is_number(cell)}
-    few = len(numbers) <= FEW and len(found) >= 5 * len(numbers)
-    if numbers and few and len(numbers) == len(cells) and all(number.is_integer() for number in numbers):
+    numbers = {float(cell) for cell in distinct if _is_number(cell)}
+    few = len(numbers) <= FEW and len(cells) >= 5 * len(numbers)
+    if numbers and few and len(numbers) == len(distinct) and all(number.is_integer() for number in numbers):
         got = f"{len(numbers)} different whole numbers from {min(numbers):g} to {max(numbers):g}"
         raise _which(source, got, CLASSES_OR_AMOUNTS)
     return "regression", "the labels"
@@ -277,23 +277,12 @@ def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
 
 def declaration(labels: Labels, file: str, sha256: str, size: int, dataset: str) -> str:
     """The lines for the plugin's ``__init__.py``."""
-    return "\n".join(_declaration(labels, file, sha256, size, dataset))
-
-
-def _declaration(labels: Labels, file: str, sha256: str, size: int, dataset: str) -> Iterator[str]:
-    yield "Task("
-    yield f'    id="{labels.task}",'
-    yield f'    dataset="{dataset}",'
-    yield f'    kind="{labels.kind}",'
-    if labels.columns != ("label",):
-        yield f"    columns={labels.columns!r},"
-    yield from (f'    {name}_column="{name}",' for name in labels.parts())
-    if tuple(labels.parts()) == ("group",):
-        yield '    splitter="group",'
-    yield "    source=Remote("
     address = f"pkg://neuco_tasks.{labels.task.replace('-', '_')}/{file}"  # a package's name has no hyphen
-    yield f"        {json.dumps(address, ensure_ascii=False)},"
-    yield f'        sha256="{sha256}",'
-    yield f"        size={size},"
-    yield "    ),"
-    yield ")"
+    lines = [f'    id="{labels.task}",', f'    dataset="{dataset}",', f'    kind="{labels.kind}",']
+    if labels.columns != ("label",):
+        lines.append(f"    columns={labels.columns!r},")
+    lines += [f'    {name}_column="{name}",' for name in labels.parts()]
+    if tuple(labels.parts()) == ("group",):
+        lines.append('    splitter="group",')
+    source = f'        {json.dumps(address, ensure_ascii=False)},\n        sha256="{sha256}",\n        size={size},'
+    return "\n".join(["Task(", *lines, "    source=Remote(", source, "    ),", ")"])

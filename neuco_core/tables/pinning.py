@@ -37,7 +37,7 @@ class PinReport:
 
 def pin_task(task: Task, *, replace: bool = False) -> PinReport:
     """Fetch, read and pin the labels of a task. A pin that disagrees is an error unless ``replace`` is set."""
-    return _pin(task.source, replace, lambda *found: _report(task, *found))
+    return _pin(task.source, replace, partial(_report, task))
 
 
 def pin_weights(method: Method, *, replace: bool) -> list[PinReport]:
