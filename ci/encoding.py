@@ -20,7 +20,7 @@ from ci.collect import read_array
 from ci.extract import fetch_sources
 from ci.inside import write_json
 from ci.stub import LARGEST_IDS, place_of, read_json
-from neuco_core.encode.disturb import some_rows, with_noise
+from neuco_core.contract.perturb import some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.pins import find_pin
@@ -46,7 +46,7 @@ def make_embeddings(boxes: Boxes, job: Encoding) -> None:
     """Run an encoder on one dataset; a contributed one twice, in batches of two sizes, and both must agree."""
     import numpy as np
 
-    from neuco_core.encode.agree import agree, allowed, in_words
+    from neuco_core.contract.repeatability import agree, allowed, in_words
 
     check_bands(job.method, job.dataset.id, job.dataset.bands)
     fetch_weights(job.owner, job.method)

@@ -124,8 +124,8 @@ def _follows_images(subject: MethodSubject, dataset: str) -> str:
     """A doubt, if there is one: a thousandth of noise must not change what the embeddings say of any labels."""
     import numpy as np
 
-    from neuco_core.encode.agree import apart
-    from neuco_core.encode.disturb import NOISE, some_rows
+    from neuco_core.contract.perturb import NOISE, some_rows
+    from neuco_core.contract.repeatability import apart
 
     embeddings = subject.embeddings[dataset]
     before = embeddings.values[some_rows(len(embeddings))]

@@ -88,7 +88,7 @@ def values(subject: MethodSubject) -> str:
     "declare Method(tolerance=1e-4) if a library rounds differently for another batch",
 )
 def deterministic(subject: MethodSubject) -> str:
-    from neuco_core.encode.agree import agree, allowed, apart, in_words
+    from neuco_core.contract.repeatability import agree, allowed, apart, in_words
 
     if subject.spec.encoder is None:
         raise Inapplicable("embeddings in a file cannot change")

@@ -155,15 +155,15 @@ class MethodSubject(Subject):
         return by_dataset
 
     def disturbed(self, dataset: str) -> np.ndarray:
-        """Embeddings of some samples under other names, and those with a little noise (see ``encode.disturb``)."""
-        from neuco_core.encode.disturb import disturbed
+        """Embeddings of some samples under other names, and those with a little noise (see ``contract.perturb``)."""
+        from neuco_core.contract.perturb import disturbed
         from neuco_core.encode.encoder import open_cubes
 
         return disturbed(self.spec, open_cubes(self.spec, self.catalog.load(Dataset, dataset)))
 
     def plain(self, dataset: str) -> Embeddings:
-        """Plain statistics of the images, to see what anybody can (see ``encode.disturb``)."""
-        from neuco_core.encode.disturb import plain_statistics
+        """Plain statistics of the images, to see what anybody can (see ``contract.perturb``)."""
+        from neuco_core.contract.perturb import plain_statistics
         from neuco_core.tables.embeddings import make_embeddings
 
         cubes = self.catalog.load(Dataset, dataset).cubes
