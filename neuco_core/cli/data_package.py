@@ -76,7 +76,7 @@ def package(
 
 
 def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
-    from neuco_core.contract.new_dataset import brought
+    from neuco_core.contract.new_dataset import bring_images
     from neuco_core.contract.scaffold import declare, remote_of
     from neuco_core.cubes.archive import pack_images
     from neuco_core.cubes.folder import ImageFolder
@@ -88,7 +88,7 @@ def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool,
     if path.exists() and not force:
         raise UsageError("a file exists there", where=path, hint="Give another name with --out, or --force")
     with tempfile.TemporaryDirectory() as scratch:
-        folder, text, _ = brought(images, Path(scratch))
+        folder, text, _ = bring_images(images, Path(scratch))
         if not folder.is_dir():
             raise UsageError("this is packed already", where=images, hint="neuco new dataset NAME --images takes it")
         source = ImageFolder(folder)

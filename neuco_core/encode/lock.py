@@ -31,7 +31,7 @@ MOST = 200  # packages
 PINNED = re.compile(r"([A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)==([A-Za-z0-9][A-Za-z0-9.!+_-]*)")
 HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 EXPECTED = "NAME==VERSION --hash=sha256:… (64 digits)"
-HINT = "Write it with `neuco new method --requires`, or give the embeddings as a file: --embeddings URL"
+HINT = "Write it with `uv pip compile --generate-hashes`, or give the embeddings as a file: --embeddings URL"
 
 
 @dataclass(frozen=True)

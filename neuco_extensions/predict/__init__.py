@@ -17,29 +17,30 @@ if TYPE_CHECKING:
     from neuco_extensions.predict.predictor import Predictor as Predictor
     from neuco_extensions.predict.read import from_board as from_board
     from neuco_extensions.predict.read import read_table as read_table
-    from neuco_extensions.predict.table import Table as Table
+    from neuco_extensions.predict.table import ScoreTable as ScoreTable
 
-# Module → names. As in neuco_core, everything is imported when it is first used: scipy takes its time.
-_PUBLIC = {
-    "plane": "Plane fit_plane",
-    "predictor": "Predictor",
-    "read": "from_board read_table",
-    "table": "Table",
+# Name → module. As in neuco_core, everything is imported when it is first used: scipy takes its time.
+_MODULES = {
+    "Plane": "plane",
+    "Predictor": "predictor",
+    "ScoreTable": "table",
+    "fit_plane": "plane",
+    "from_board": "read",
+    "read_table": "read",
 }
-_HOME = {name: f"{__name__}.{module}" for module, names in _PUBLIC.items() for name in names.split()}
-__all__ = sorted(_HOME)  # noqa: PLE0605 - computed from the one list of public names
+__all__ = list(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    value = getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_MODULES})
 
 
 @hookimpl

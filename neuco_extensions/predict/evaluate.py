@@ -1,8 +1,7 @@
-"""How well unknown scores are predicted: by cross-validation over cells, and for methods with few results.
+"""How well known scores are predicted from the others: cross-validation over the cells of a table.
 
-Errors are in gaps (see ``gaps``) of the whole table, so that all predictors are measured alike. Two protocols: the
-paper predicts gaps that were computed from the whole table, so that a hidden cell that is its task's best or worst is
-partly told; ``honest`` shows a predictor nothing but the scores of the other cells.
+A model is shown nothing but the scores of the other cells. Errors are in gaps (see ``gaps``) of the whole table, so
+that all models are measured alike. ``benchmarks/predict_paper.py`` compares more models under the paper's protocol.
 """
 
 from __future__ import annotations
@@ -11,35 +10,48 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
-from typing import Literal, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from neuco_core.boards.stats.diagnostics import spearman
 from neuco_core.errors import DataError
-from neuco_extensions.predict.models import Fold, Made, model
+from neuco_extensions.predict.factor import factorise
 from neuco_extensions.predict.predictor import Predictor, in_one_thread
-from neuco_extensions.predict.suggest import choose
-from neuco_extensions.predict.table import Table, gaps, ranges
+from neuco_extensions.predict.table import ScoreTable, ranges
 
 FOLD = 10  # cells
 GROUPS = 8  # of folds, see ``Fold``
-KNOWN = (0, 1, 2, 3, 5, 10)  # results of a method that is otherwise new
 DRAWS = 2000
 MOST = 5000  # known scores, ten of which are hidden at a time
-Protocol = Literal["paper", "honest"]
+SPREADS = 3.0  # gaps have a standard deviation of about a third; the ridge of a factorisation is meant for one of 1
 K = TypeVar("K")
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Fold:
+    """Cells by number: those that are hidden, and those of them that are to be predicted.
+
+    What takes long to learn is learnt once for all folds of a ``group``, from cells that none of them hides.
+    """
+
+    hidden: np.ndarray
+    asked: np.ndarray
+    group: int
+
+
+Predicted = tuple[np.ndarray, np.ndarray | None, np.ndarray | None]  # scores of asked cells, both ends of intervals
+Model = Callable[[ScoreTable, Sequence[Fold], int], Predicted]  # the number is a seed
+
+
+@dataclass(frozen=True)
+class Validation:
     """Predictions of hidden cells: ``cells`` by number with their methods and tasks, predicted and true gaps.
 
     ``covered`` is whether the truth lies in its interval.
     """
 
-    name: str
     cells: np.ndarray
     methods: np.ndarray
     tasks: np.ndarray
@@ -56,27 +68,22 @@ class Outcome:
         return float(self.errors.mean())
 
     @property
-    def by_method(self) -> float:
-        """The mean over methods of each one's mean error."""
-        count = np.bincount(self.methods)
-        return float((np.bincount(self.methods, self.errors)[count > 0] / count[count > 0]).mean())
-
-    @property
     def order(self) -> float | None:
+        """Spearman's correlation of predicted and true gaps."""
         return spearman(self.predicted, self.truth)
 
     @property
     def coverage(self) -> float | None:
         return None if self.covered is None else float(self.covered.mean())
 
-    def part(self, there: np.ndarray) -> Outcome:
+    def part(self, chosen: np.ndarray) -> Validation:
         """Some of the cells."""
-        named = ("cells", "methods", "tasks", "predicted", "truth")
-        covered = None if self.covered is None else self.covered[there]
-        return replace(self, covered=covered, **{name: getattr(self, name)[there] for name in named})
+        names = ("cells", "methods", "tasks", "predicted", "truth")
+        covered = None if self.covered is None else self.covered[chosen]
+        return replace(self, covered=covered, **{name: getattr(self, name)[chosen] for name in names})
 
 
-def folds(table: Table, seed: int = 0, equal: bool = False) -> list[Fold]:
+def folds(table: ScoreTable, seed: int = 0, equal: bool = False) -> list[Fold]:
     """All known cells, ten at a time; what is left over joins some of them.
 
     With ``equal``, scores of a task that equal one of the ten are hidden, too: of a copy the original tells all.
@@ -93,110 +100,108 @@ def folds(table: Table, seed: int = 0, equal: bool = False) -> list[Fold]:
     return [Fold(*both, number % GROUPS) for number, both in enumerate(zip(hidden, parts, strict=True))]
 
 
-def cross_validate(
-    table: Table, name: str, protocol: Protocol = "honest", seed: int = 0, equal: bool = False
-) -> Outcome:
-    """A model that ``model`` knows, in ``folds``. The seed is of the folds, and of where a model begins."""
-    shown = _shown(table, protocol)
+def cross_validate(table: ScoreTable, model: Model, seed: int = 0, equal: bool = False) -> Validation:
+    """A model in ``folds``. The seed is of the folds, and of where a model begins."""
     parts = folds(table, seed, equal)
-    return _outcome(name, shown, parts, model(name)(shown, parts, seed))
+    return validation(table, parts, model(table, parts, seed))
 
 
-def _shown(table: Table, protocol: Protocol) -> Table:
-    """What is predicted. In the paper it is known beforehand that gaps go from 0 to 1; here they are negative."""
-    if protocol == "honest":
-        return table
-    one, allowed = np.ones(len(table.tasks)), dict.fromkeys(table.tasks, (-1.0, 0.0))
-    return replace(table, values=-gaps(table.values), given_ends=(-one, 0 * one), allowed=allowed)
-
-
-def _outcome(name: str, shown: Table, parts: Sequence[Fold], made: Made) -> Outcome:
-    """Scores as gaps of the whole table."""
+def validation(table: ScoreTable, parts: Sequence[Fold], predicted: Predicted) -> Validation:
+    """Scores of the asked cells as gaps of the whole table."""
     cells = np.concatenate([part.asked for part in parts])
-    rows, columns = (place[cells] for place in shown.cells)
-    low, high = ranges(shown.values)
+    rows, columns = (numbers[cells] for numbers in table.cells)
+    low, high = ranges(table.values)
     width = np.where(high > low, high - low, 1.0)[columns]
-    best, score = high[columns], shown.values[rows, columns]
-    scores, lows, highs = made
+    best, score = high[columns], table.values[rows, columns]
+    scores, lows, highs = predicted
     covered = None if lows is None or highs is None else (lows <= score) & (score <= highs)
-    return Outcome(name, cells, rows, columns, (best - scores) / width, (best - score) / width, covered)
+    return Validation(cells, rows, columns, (best - scores) / width, (best - score) / width, covered)
 
 
-def cold_start(
-    table: Table, name: str, protocol: Protocol = "honest", seed: int = 0, suggested: bool = False
-) -> dict[int, Outcome]:
-    """Every method in turn as if it were new, by how many of its results are known.
-
-    Ten of its results, at most half, are to be predicted, whatever is known. Of the others so many are known, or all
-    if there are fewer, drawn at random or in the order of ``suggest``.
-    """
-    shown = _shown(table, protocol)
-    parts = _cold_folds(shown, seed, suggested)
-    every = [part for known in parts.values() for part in known]
-    outcome = _outcome(name, shown, every, model(name)(shown, every, seed))
-    size = len(outcome.cells) // len(parts)  # the same cells, whatever is known
-    return {known: outcome.part(np.arange(at * size, (at + 1) * size)) for at, known in enumerate(parts)}
-
-
-def _cold_folds(table: Table, seed: int, suggested: bool) -> dict[int, list[Fold]]:
-    random = np.random.default_rng(seed)
-    rows = table.cells[0]
-    most = int(np.bincount(rows).max())
-    found: dict[int, list[Fold]] = {known: [] for known in KNOWN if known <= most - most // 2}
-    for group, methods in enumerate(np.array_split(random.permutation(len(table.methods)), GROUPS)):
-        owned = [random.permutation(np.flatnonzero(rows == method)) for method in methods]
-        owned = [own for own in owned if len(own) > 1]
-        fitted = Predictor(seed).fit(table.without(np.concatenate(owned))) if suggested and owned else None
-        for own in owned:
-            size = min(FOLD, len(own) // 2)
-            asked, others = own[:size], own[size:]
-            if fitted is not None:
-                others = others[_in_order(table, fitted, own, others)]
-            for known, parts in found.items():
-                parts.append(Fold(np.concatenate([asked, others[known:]]), asked, group))
-    return found
-
-
-def _in_order(table: Table, fitted: Predictor, own: np.ndarray, others: np.ndarray) -> list[int]:
-    """Results that a method could have, those first that tell most about all tasks on which it has none."""
-    process = Predictor().refit(table.without(own), fitted.mix).process
-    method = table.cells[0][own[0]]
-    covariance, noise = process.covariance((np.full(len(table.tasks), method), np.arange(len(table.tasks))))
-    tasks = [int(task) for task in table.cells[1][others]]
-    return [tasks.index(choice.chosen) for choice in choose(covariance, noise, len(tasks), among=tasks)]
-
-
-def side_by_side(calls: Mapping[K, Callable[[], T]], jobs: int) -> dict[K, T]:
-    """What each call gives, by its key. They begin in their order, in so many processes."""
-    if min(jobs, len(calls)) < 2:
-        return {key: _called(call) for key, call in calls.items()}
-    with ProcessPoolExecutor(min(jobs, len(calls)), mp_context=get_context("spawn")) as pool:
-        return dict(zip(calls, pool.map(_called, calls.values()), strict=True))
-
-
-def _called(call: Callable[[], T]) -> T:
-    return in_one_thread(call)()
-
-
-def difference(first: Sequence[Outcome], second: Sequence[Outcome]) -> tuple[float, float, float]:
+def difference(first: Sequence[Validation], second: Sequence[Validation]) -> tuple[float, float, float]:
     """How much larger the mean error of the first is, with a 95 % interval; both are of the same cells and seeds.
 
     Errors of a method are alike, and so are those of a task; therefore methods, tasks and seeds are resampled, each by
     itself, and a cell counts as often as its method times its task.
     """
-    places = [np.argsort(one.cells) for one in first]
-    pairs = np.stack([one.errors[at] for one, at in zip(first, places, strict=True)])
+    orders = [np.argsort(one.cells) for one in first]
+    pairs = np.stack([one.errors[order] for one, order in zip(first, orders, strict=True)])
     pairs -= np.stack([one.errors[np.argsort(one.cells)] for one in second])
-    methods, tasks = first[0].methods[places[0]], first[0].tasks[places[0]]
+    methods, tasks = first[0].methods[orders[0]], first[0].tasks[orders[0]]
     random = np.random.default_rng(0)
-    seeds = _times(random, np.arange(len(pairs))) / len(pairs)
-    weights = _times(random, methods) * _times(random, tasks)
+    seeds = _times_drawn(random, np.arange(len(pairs))) / len(pairs)
+    weights = _times_drawn(random, methods) * _times_drawn(random, tasks)
     means = (weights * (seeds @ pairs)).sum(1) / np.maximum(weights.sum(1), 1)
     low, high = np.quantile(means, (0.025, 0.975))
     return float(pairs.mean()), float(low), float(high)
 
 
-def _times(random: np.random.Generator, of: np.ndarray) -> np.ndarray:
-    """How often each one's cluster is drawn: (draw, one)."""
-    names, places = np.unique(of, return_inverse=True)
-    return np.asarray(random.multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)[:, places])
+def _times_drawn(random: np.random.Generator, clusters: np.ndarray) -> np.ndarray:
+    """How often the cluster of each one is drawn: (draw, one)."""
+    names, numbers = np.unique(clusters, return_inverse=True)
+    return np.asarray(random.multinomial(len(names), np.full(len(names), 1 / len(names)), DRAWS)[:, numbers])
+
+
+def side_by_side(calls: Mapping[K, Callable[[], T]], jobs: int) -> dict[K, T]:
+    """What each call gives, by its key. They begin in their order, in so many processes."""
+    if min(jobs, len(calls)) < 2:
+        return {key: _in_one_thread(call) for key, call in calls.items()}
+    with ProcessPoolExecutor(min(jobs, len(calls)), mp_context=get_context("spawn")) as pool:
+        return dict(zip(calls, pool.map(_in_one_thread, calls.values()), strict=True))
+
+
+def _in_one_thread(call: Callable[[], T]) -> T:
+    return in_one_thread(call)()
+
+
+def known_ends(table: ScoreTable) -> tuple[np.ndarray, np.ndarray]:
+    """The worst and the best score of each task, as far as is known; those of a mean task where nothing is."""
+    low, high = table.given_ends or ranges(table.values)
+    return np.where(np.isnan(low), np.nanmean(low), low), np.where(np.isnan(high), np.nanmean(high), high)
+
+
+def from_gaps(table: ScoreTable, folds: Sequence[Fold], fill: Callable[[np.ndarray], np.ndarray]) -> Predicted:
+    """By gaps: ``fill`` is given those of each fold (fold, method, task), NaN where hidden, and fills them all."""
+    rest = [table.without(fold.hidden) for fold in folds]
+    ends = [known_ends(one) for one in rest]
+    shown = [(h - one.values) / np.where(h > low, h - low, 1.0) for one, (low, h) in zip(rest, ends, strict=True)]
+    scores = []
+    for fold, gap, (low, high) in zip(folds, fill(np.stack(shown)), ends, strict=True):
+        scores.append((high - gap * (high - low))[tuple(numbers[fold.asked] for numbers in table.cells)])
+    return np.concatenate(scores), None, None
+
+
+def factorised(gaps: np.ndarray, rank: int, ridge: float, offset: float, seed: int) -> np.ndarray:
+    return factorise(SPREADS * gaps, np.isfinite(gaps), rank, ridge, offset, seed) / SPREADS
+
+
+def by_mean(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
+    """The mean gap of all other cells, whatever the method and the task."""
+    return from_gaps(
+        table, folds, lambda gaps: np.broadcast_to(np.nanmean(gaps, axis=(1, 2), keepdims=True), gaps.shape)
+    )
+
+
+def by_sums(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
+    """What the method brings everywhere, and what the task does."""
+    return from_gaps(table, folds, lambda gaps: np.stack([factorised(one, 0, 1.0, 1.0, seed) for one in gaps]))
+
+
+def by_predictor(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
+    """Kernels, shares and widths are learnt once for every group of folds."""
+    predicted: dict[int, tuple[np.ndarray, ...]] = {}
+    for group in sorted({fold.group for fold in folds}):
+        numbers = [number for number, fold in enumerate(folds) if fold.group == group]
+        hidden = np.unique(np.concatenate([folds[number].hidden for number in numbers]))
+        mix = Predictor(seed).fit(table.without(hidden)).mix
+        for number in numbers:
+            one = Predictor(seed).refit(table.without(folds[number].hidden), mix)
+            rows, columns = (cells[folds[number].asked] for cells in table.cells)
+            predicted[number] = one.at((rows, columns))
+    scores, lows, highs = (
+        np.concatenate([predicted[number][part] for number in range(len(folds))]) for part in range(3)
+    )
+    return scores, lows, highs
+
+
+MODELS: dict[str, Model] = {"mean": by_mean, "additive": by_sums, "neuco": by_predictor}

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
 import numpy as np
 
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, ExtraCells, Interval, number
@@ -18,18 +15,27 @@ MOST_SCORES = 1000  # a fit takes some seconds with so many, and eight times as 
 DIGITS = 6
 
 
-@dataclass(frozen=True)
-class Predictions:
-    """Cells by method and task, all with the status ``estimated``; and how well known scores were predicted."""
-
-    cells: Mapping[tuple[str, str], BoardCell]
-    known: int
-    mix: Mix
-
-    @property
-    def said(self) -> str:
-        scores = counted(len(self.cells), "score")
-        return f"{scores} predicted from {self.known} that are known: no scores, and never ranked. {how_well(self.mix)}"
+def predicted_cells(board: Board) -> ExtraCells | None:
+    """Of methods that have some score, on the tasks on which they have none; nothing where ``why_not`` has a reason."""
+    if why_not(board):
+        return None
+    fitted = Predictor().fit(from_board(board))
+    table, (low, high) = fitted.table, fitted.interval()
+    if not np.isfinite([fitted.scores, low, high]).all():
+        raise DataError("non-finite predictions", where="board", hint="Look for scores that cannot be right")
+    key = board.cell_columns[0].key
+    cells = {}
+    for row, task in _empty(board):
+        at = table.methods.index(row.method), table.tasks.index(task.id)
+        sign = 1.0 if task.greater_is_better else -1.0  # turned back where lower is better
+        ends = sorted(round(sign * float(end[at]), DIGITS) + 0.0 for end in (low, high))
+        # The reason stays that for which there is no score.
+        reason = row.cells[task.id].reason if task.id in row.cells else "there is no record"
+        score = number(sign * float(fitted.scores[at]), DIGITS)
+        cells[row.method, task.id] = BoardCell({key: score}, {key: Interval(*ends)}, "estimated", reason)
+    count, known = counted(len(cells), "score"), int(table.known.sum())
+    about = f"{count} predicted from {known} that are known: no scores, and never ranked. {how_well(fitted.mix)}"
+    return ExtraCells(cells, about)
 
 
 def how_well(mix: Mix) -> str:
@@ -50,39 +56,9 @@ def why_not(board: Board) -> str:
     return f"more than {MOST_SCORES} scores would take long" if rows * tasks > MOST_SCORES else ""
 
 
-def predictions(board: Board) -> Predictions:
-    """Of methods that have some score, on the tasks on which they have none."""
-    fitted = Predictor().fit(from_board(board))
-    table, (low, high) = fitted.table, fitted.interval()
-    if not np.isfinite([fitted.scores, low, high]).all():
-        raise DataError("non-finite predictions", where="board", hint="Look for scores that cannot be right")
-    cells = {}
-    for row, task in _empty(board):
-        place = table.methods.index(row.method), table.tasks.index(task.id)
-        score, *ends = (float(values[place]) for values in (fitted.scores, low, high))
-        cells[row.method, task.id] = _cell(board, row, task, score, ends)
-    return Predictions(cells, int(table.known.sum()), fitted.mix)
-
-
 def _rows(board: Board) -> list[BoardRow]:
     return [row for row in board.shown if not row.same_as and any(cell.status == "ok" for cell in row.cells.values())]
 
 
 def _empty(board: Board) -> list[tuple[BoardRow, BoardTask]]:
     return [(row, task) for row in _rows(board) for task in board.tasks if board.score(row, task.id) is None]
-
-
-def _cell(board: Board, row: BoardRow, task: BoardTask, score: float, ends: list[float]) -> BoardCell:
-    """Turned back where lower is better. The reason stays that for which there is no score."""
-    key, sign = board.cell_columns[0].key, 1.0 if task.greater_is_better else -1.0
-    low, high = sorted(round(sign * end, DIGITS) + 0.0 for end in ends)
-    reason = row.cells[task.id].reason if task.id in row.cells else "there is no record"
-    return BoardCell({key: number(sign * score, DIGITS)}, {key: Interval(low, high)}, "estimated", reason)
-
-
-def predicted_cells(board: Board) -> ExtraCells | None:
-    """The predictions as a board shows them; none where ``why_not`` has a reason."""
-    if why_not(board):
-        return None
-    found = predictions(board)
-    return ExtraCells(dict(found.cells), found.said)

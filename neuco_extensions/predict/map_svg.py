@@ -14,7 +14,7 @@ from scipy.spatial import ConvexHull
 from neuco_core.boards.views.site.html import Safe, tag
 from neuco_core.text import common_prefix, counted, one_line
 from neuco_extensions.predict.labels import arrange
-from neuco_extensions.predict.plane import Plane, Point
+from neuco_extensions.predict.plane import MapPoint, Plane
 
 # For programs that know no style sheets; that of the site has the same, and those for dark.
 INK, SOFT, CARD, COLOURS = "#17212b", "#5a6773", "#ffffff", {"method": "#0b7285", "task": "#c2410c"}
@@ -143,13 +143,13 @@ def _text(words: str, **attributes: object) -> Safe:
     return tag("text", words, **attributes, font_size=f"{FONT:g}", font_family="sans-serif")
 
 
-def told(point: Point) -> str:
+def told(point: MapPoint) -> str:
     """What is known of a point's place."""
     words = f"distances off by {point.error:.2f}"
     return words + (f"; {point.moves:.2f} away in layouts that fit nearly as well" if point.moves > 0.005 else "")
 
 
-def short_names(points: Sequence[Point], titles: Mapping[str, str], longest: int) -> list[str]:
+def short_names(points: Sequence[MapPoint], titles: Mapping[str, str], longest: int) -> list[str]:
     """Without what they all begin with, and what follows a dot if that is enough; an id instead of a long title."""
     named = {point.name: titles.get(point.name, point.name) for point in points}
     prefix, heads = common_prefix([*named.values()]), Counter(title.split(" · ")[0] for title in named.values())

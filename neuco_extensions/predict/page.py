@@ -9,7 +9,7 @@ from neuco_core.boards.views.site.html import Safe, code_box, section, table, ta
 from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import DataError
 from neuco_extensions.predict.map_svg import NARROW, WIDE, Drawing
-from neuco_extensions.predict.plane import LEAST_METHODS, LEAST_TASKS, Plane, Point, fit_plane
+from neuco_extensions.predict.plane import LEAST_METHODS, LEAST_TASKS, MapPoint, Plane, fit_plane
 from neuco_extensions.predict.read import from_board
 
 MOST_POINTS = 200  # a map of more is a blot, and takes long
@@ -57,11 +57,11 @@ def _table(source: BoardSource, plane: Plane, side: str) -> Safe:
     return table(heads, rows, caption=f"{side.capitalize()}s, the most central first")
 
 
-def _by_reach(points: Sequence[Point]) -> list[Point]:
+def _by_reach(points: Sequence[MapPoint]) -> list[MapPoint]:
     return sorted(points, key=lambda point: point.reach)
 
 
-def _row(point: Point, name: Safe) -> tuple[object, ...]:
+def _row(point: MapPoint, name: Safe) -> tuple[object, ...]:
     numbers = [(f"{point.reach:.2f}", "number"), (str(point.group or "–"), "number")]
     errors = [(f"{number:.2f}", "number" + " moved" * point.doubtful) for number in (point.error, point.moves)]
     return (name, *numbers, *errors)

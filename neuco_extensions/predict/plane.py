@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from neuco_core.errors import DataError
 from neuco_core.text import counted
-from neuco_extensions.predict.table import Table, gaps
+from neuco_extensions.predict.table import ScoreTable, gaps
 
 LEAST = 3  # distances that fix a point of a plane
 LEAST_METHODS, LEAST_TASKS = 5, 4  # with fewer, nearly any table fits and nothing is told
@@ -33,7 +33,7 @@ TINY = 1e-12
 
 
 @dataclass(frozen=True)
-class Point:
+class MapPoint:
     """``error`` is the root mean square of what its distances are off, ``moves`` how far it is from its place in other
     layouts, on average; ``group`` counts from 1, and 0 is none. ``reach`` is the mean distance to all points of the
     other sort: a method with a small one is good at most tasks."""
@@ -56,17 +56,17 @@ class Point:
 class Plane:
     """``stress`` is Kruskal's: errors of distances in units of the distances; ``layouts`` are those nearly as good."""
 
-    methods: tuple[Point, ...]
-    tasks: tuple[Point, ...]
+    methods: tuple[MapPoint, ...]
+    tasks: tuple[MapPoint, ...]
     stress: float
     layouts: int
 
     @property
-    def points(self) -> tuple[Point, ...]:
+    def points(self) -> tuple[MapPoint, ...]:
         return (*self.methods, *self.tasks)
 
     @property
-    def doubtful(self) -> list[Point]:
+    def doubtful(self) -> list[MapPoint]:
         return [point for point in self.points if point.doubtful]
 
     @property
@@ -87,7 +87,7 @@ class Plane:
         return found
 
 
-def fit_plane(table: Table, seed: int = 0, starts: int = STARTS, least: int = LEAST) -> Plane:
+def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int = LEAST) -> Plane:
     """The best of several layouts. The same table gives the same plane; who has fewer results is left out."""
     table = table.filtered(max(least, LEAST))
     if len(table.methods) < LEAST_METHODS or len(table.tasks) < LEAST_TASKS:
@@ -96,7 +96,7 @@ def fit_plane(table: Table, seed: int = 0, starts: int = STARTS, least: int = LE
     if len(table.methods) + len(table.tasks) > MOST:
         hint = "Leave out who has few results with --least, or make a map of a part"
         raise DataError("too large for a map", expected=f"at most {MOST} methods and tasks", got=table, hint=hint)
-    layout = Layout(table)
+    layout = PlaneCost(table)
     starts = min(starts, max(LEAST_STARTS, QUICK // len(layout.gaps)))
     random, size = np.random.default_rng(seed), len(table.methods) + len(table.tasks)
     found = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
@@ -115,10 +115,10 @@ def fit_plane(table: Table, seed: int = 0, starts: int = STARTS, least: int = LE
     return Plane(*sides, stress, len(others) + 1)
 
 
-class Layout:
+class PlaneCost:
     """The cost of points, and the way downhill."""
 
-    def __init__(self, table: Table) -> None:
+    def __init__(self, table: ScoreTable) -> None:
         self.rows, self.columns = table.cells
         self.gaps = gaps(table.values)[table.cells]
         self._ends = self.rows, self.columns + len(table.methods)
@@ -142,7 +142,7 @@ class Layout:
         return float(off @ off), np.stack(slopes, axis=1).ravel()
 
 
-def _turned(points: np.ndarray, table: Table) -> np.ndarray:
+def _turned(points: np.ndarray, table: ScoreTable) -> np.ndarray:
     """Wide rather than high, and the same way round on every machine; distances stay."""
     points = points - points.mean(0)
     points = points @ np.linalg.svd(points, full_matrices=False)[2].T
@@ -168,10 +168,10 @@ def _points(
     moves: np.ndarray,
     far: np.ndarray,
     known: np.ndarray,
-) -> tuple[Point, ...]:
+) -> tuple[MapPoint, ...]:
     numbers = np.round(np.stack([*places.T, errors, moves, far.mean(1)]), 4).T + 0.0
     return tuple(
-        Point(name, *own, known=int(count), group=group)  # type: ignore[misc]
+        MapPoint(name, *own, known=int(count), group=group)  # type: ignore[misc]
         for name, own, count, group in zip(names, numbers.tolist(), known, grouped(places), strict=True)
     )
 

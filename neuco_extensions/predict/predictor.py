@@ -15,11 +15,9 @@ from scipy.optimize import nnls
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.predict.factor import factorise
-from neuco_extensions.predict.large import Large
-from neuco_extensions.predict.process import Cells, Learnt, Process
-from neuco_extensions.predict.scale import Scale
-from neuco_extensions.predict.table import Table
+from neuco_extensions.predict.factor import FactorModel, factorise
+from neuco_extensions.predict.process import Learnt, ScoreProcess
+from neuco_extensions.predict.table import Cells, LogOdds, ScoreTable
 
 # Rank, ridge of the factors, and of the offsets. Tables with holes, and methods with few results, want offsets that are
 # drawn to 0; with many factors the ridge alone decides how many count.
@@ -29,6 +27,7 @@ FOLDS = 8
 P = ParamSpec("P")
 T = TypeVar("T")
 LEVEL = 0.95
+ScoreModel = ScoreProcess | FactorModel  # the second where a table is too large for the first
 NORMAL = 1.959964  # of a normal distribution, 95 % lie within so many standard deviations
 # A prediction may leave the known range of its task by a fifth of it. Few results do, and those that a model would
 # put further out are mostly wrong: without it a single cell of 820 can double the error of all.
@@ -74,28 +73,28 @@ class Predictor:
         return {"seed": self.seed}
 
     @in_one_thread
-    def fit(self, table: Table) -> Predictor:
-        if not isinstance(table, Table):
-            raise UsageError("only a table can be fitted", expected="a Table", got=type(table).__name__)
+    def fit(self, table: ScoreTable) -> Predictor:
+        if not isinstance(table, ScoreTable):
+            raise UsageError("only a table can be fitted", expected="a ScoreTable", got=type(table).__name__)
         if len(table.cells[0]) < LEAST_CELLS:
             raise DataError("too few results to learn from", expected=f"at least {LEAST_CELLS}", got=repr(table))
         self._begin(table)
         likeness = bool(table.known.mean() >= DENSE)
         large = len(table.cells[0]) > LARGEST
-        self.process = Large(self._moved) if large else Process(self._moved, likeness).fit()
+        self.process = FactorModel(self._moved) if large else ScoreProcess(self._moved, likeness).fit()
         self.mix = self._mixed(likeness)
         return self
 
     @property
     def limits(self) -> str:
         """What the table's size did not allow; nothing for most."""
-        if isinstance(self.process, Process):
+        if isinstance(self.process, ScoreProcess):
             return ""
         return (
             f"More than {LARGEST} scores are known: factorisation alone, without what is known about methods and tasks."
         )
 
-    def refit(self, table: Table, mix: Mix) -> Predictor:
+    def refit(self, table: ScoreTable, mix: Mix) -> Predictor:
         """From a table with the same names, with the shares and kernels that were learnt on another part of it."""
         self._begin(table)
         self.mix = mix
@@ -140,8 +139,8 @@ class Predictor:
         scores, low, high = (found.reshape(shape) for found in self.at(cells))
         return scores, low, high
 
-    def _begin(self, table: Table) -> None:
-        self.table, self._scale = table, Scale.of(table.values)
+    def _begin(self, table: ScoreTable) -> None:
+        self.table, self._scale = table, LogOdds.of(table.values)
         self.__dict__.pop("_every", None)  # of a table before
         low, high = (self._scale.to(end) for end in table.ends)
         given = None if table.given_ends is None else (low, high)
@@ -152,7 +151,7 @@ class Predictor:
 
         In a large table one eighth says enough.
         """
-        learnt = self.process.learnt if isinstance(self.process, Process) else None
+        learnt = self.process.learnt if isinstance(self.process, ScoreProcess) else None
         table = self._moved
         order = np.random.default_rng(self.seed).permutation(len(table.cells[0]))
         held = np.array_split(order, min(FOLDS, len(order)))[: 1 if learnt is None else FOLDS]
@@ -176,12 +175,12 @@ class Predictor:
         return Mix(likeness, learnt, shares, widen, *off)
 
 
-def _process(table: Table, likeness: bool, learnt: Learnt | None) -> Process | Large:
-    return Large(table) if learnt is None else Process(table, likeness).fit_spreads(learnt)
+def _process(table: ScoreTable, likeness: bool, learnt: Learnt | None) -> ScoreModel:
+    return FactorModel(table) if learnt is None else ScoreProcess(table, likeness).fit_spreads(learnt)
 
 
 def _heard(
-    table: Table, hidden: np.ndarray, likeness: bool, learnt: Learnt | None, seed: int
+    table: ScoreTable, hidden: np.ndarray, likeness: bool, learnt: Learnt | None, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """What each part says of cells held back, how sure the process is, and the means of their tasks."""
     rest = table.without(hidden)
@@ -190,7 +189,7 @@ def _heard(
     return *_parts(process, rest, (rows, columns), seed), process.means[columns]
 
 
-def _parts(process: Process | Large, table: Table, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def _parts(process: ScoreModel, table: ScoreTable, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """What the process, the same with its misses factorised, and each factorisation say, and how sure it is."""
     mean, deviation = process.predict(cells)
     size, misses = process.spreads[cells[1]], np.zeros(table.values.shape)
@@ -205,6 +204,7 @@ def _shares(parts: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Shares of the parts that sum to 1 and miss least: those of the misses' own smallest sum."""
     limit = np.quantile(np.abs(parts - truth[:, None]), 0.99)  # a few wild cells must not decide
     misses = np.clip(parts - truth[:, None], -limit, limit)
+    # NNLS has no equality constraint: one heavily weighted row makes the shares sum to 1.
     strong = 1e3 * np.sqrt((misses**2).sum())
     shares = nnls(np.vstack([misses, np.full(parts.shape[1], strong)]), np.append(np.zeros(len(truth)), strong))[0]
     if not shares.sum() > 0:  # all parts are right, as where all scores are equal

@@ -1,12 +1,15 @@
 """A Gaussian process over results, in which every task has a spread of its own.
 
 A score is ``mean of the task + spread of the task × z``, and z has a kernel that is a sum over what two results share
-(see kernels). The spreads are learnt with it, drawn towards those of related tasks: a task with four results says
-little about its own, and everything is measured in it.
+before either is known: the same method, dataset, architecture, a similar size or date. The spreads are learnt with it,
+drawn towards those of related tasks: a task with four results says little about its own, and everything is measured in
+it. All kernels are made from the facts of a table, so another table may bring others; one is made of its scores: two
+tasks are alike if they order methods alike.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +17,87 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize
 
 from neuco_core.errors import DataError
-from neuco_extensions.predict.kernels import Kernel, groupings, kernels
-from neuco_extensions.predict.table import Table
+from neuco_extensions.predict.factor import RANK, RIDGE, factorise
+from neuco_extensions.predict.table import Cells, Facts, ScoreTable
 
 OWN, SHARED, OVERALL = 0.35, 0.4, 2.0  # standard deviations of the logarithm of a spread: own, per grouping, of all
 LOG_VARIANCE, LOG_WIDTH = -2.5, 2.0  # what is assumed of the variance of each kernel
 LOG_TASK_VARIANCE = 1.4  # of a task's mean, in its spreads: where its ends are not given, nearly nothing is assumed
 ROUNDS, STEPS = 3, 12
 JITTER = 1e-6
-Cells = tuple[np.ndarray, np.ndarray]
+WIDTH = 0.7  # of a number, in standard deviations: how far apart two are that still say much about each other
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A product of two parts: one over methods, one over tasks."""
+
+    name: str
+    methods: np.ndarray
+    tasks: np.ndarray
+
+    def between(self, first: Cells, second: Cells) -> np.ndarray:
+        """For cells, each given by the places of its method and task."""
+        rows = self.methods[np.ix_(first[0], second[0])]
+        return np.asarray(rows * self.tasks[np.ix_(first[1], second[1])])
+
+    def at(self, cells: Cells) -> np.ndarray:
+        return np.asarray(self.methods[cells[0], cells[0]] * self.tasks[cells[1], cells[1]])
+
+
+def kernels(table: ScoreTable, scores_too: bool) -> list[Kernel]:
+    """Each grouping of methods alone and on each grouping of tasks; numbers of methods alone; likeness if asked for."""
+    everywhere = np.ones((len(table.tasks),) * 2)
+    found = []
+    of_methods = {"method": np.eye(len(table.methods)), **groupings(table.methods, table.method_facts)}
+    for name, methods in of_methods.items():
+        found.append(Kernel(name, methods, everywhere))
+        for other, tasks in groupings(table.tasks, table.task_facts).items():
+            found.append(Kernel(f"{name} × {other}", methods, tasks))
+    if scores_too:
+        found.append(Kernel("method × likeness", of_methods["method"], likeness(table)))
+    for name, numbers in scales(table.methods, table.method_facts).items():
+        apart = (numbers[:, None] - numbers) / WIDTH
+        found.append(Kernel(name, np.exp(-0.5 * apart**2), everywhere))
+    return found
+
+
+def likeness(table: ScoreTable) -> np.ndarray:
+    """How alike tasks order methods: correlations of the table with its holes filled by a factorisation."""
+    count = np.maximum(table.known.sum(0), 1)
+    rest = np.where(table.known, table.values - np.nansum(table.values, 0) / count, 0.0)
+    spread = np.sqrt((rest**2).sum(0) / np.maximum(count - 1, 1))
+    filled = factorise(rest / np.where(spread > 0, spread, 1.0), table.known, RANK, RIDGE)
+    filled = filled - filled.mean(1, keepdims=True)  # what a method brings everywhere says nothing of tasks
+    filled = filled - filled.mean(0)
+    size = np.sqrt((filled**2).sum(0)) + 1e-9
+    return np.asarray(filled.T @ filled / np.outer(size, size))
+
+
+def groupings(names: Sequence[str], facts: Facts) -> dict[str, np.ndarray]:
+    """For each fact that is text: 1 where two have the same. Who says nothing is like nobody but itself."""
+    found = {}
+    for key in _keys(names, facts, str):
+        said = [facts.get(name, {}).get(key) or f"\0{name}" for name in names]
+        places = np.unique(said, return_inverse=True)[1]
+        if 1 < len(set(places)) < len(names):
+            found[key] = (places[:, None] == places).astype(float)
+    return found
+
+
+def scales(names: Sequence[str], facts: Facts) -> dict[str, np.ndarray]:
+    """For each fact that is a number: standardised, the mean where nothing is said."""
+    found = {}
+    for key in _keys(names, facts, float):
+        values = np.array([float(facts.get(name, {}).get(key, np.nan)) for name in names])
+        spread = np.nanstd(values)
+        if spread > 0:
+            found[key] = np.nan_to_num((values - np.nanmean(values)) / spread)
+    return found
+
+
+def _keys(names: Sequence[str], facts: Facts, kind: type) -> list[str]:
+    return sorted({key for name in names for key, value in facts.get(name, {}).items() if isinstance(value, kind)})
 
 
 @dataclass
@@ -37,10 +112,10 @@ class Learnt:
     centre: float
 
 
-class Process:
+class ScoreProcess:
     """``fit`` learns from a table; ``predict`` gives mean and standard deviation of any cells."""
 
-    def __init__(self, table: Table, likeness: bool = False) -> None:
+    def __init__(self, table: ScoreTable, likeness: bool = False) -> None:
         same = np.eye(len(table.tasks))
         everybody = np.ones((len(table.methods),) * 2)
         self.kernels: list[Kernel] = [Kernel("task", everybody, same), *kernels(table, likeness)]
@@ -62,7 +137,7 @@ class Process:
         prior = OWN**2 * np.eye(len(count)) + OVERALL**2 + sum((SHARED**2 * one for one in alike), start=np.zeros(1))
         self._precision = np.linalg.inv(prior)
 
-    def fit(self) -> Process:
+    def fit(self) -> ScoreProcess:
         """Variances and spreads in turn, each with the other as it is."""
         squares = np.bincount(self.cells[1], self._rest**2, minlength=len(self._count))
         scale = max(float(np.median(np.abs(self._rest))), 1e-12)
@@ -77,7 +152,7 @@ class Process:
         self.learnt = Learnt(variances, spreads, self._centre)
         return self
 
-    def fit_spreads(self, learnt: Learnt) -> Process:
+    def fit_spreads(self, learnt: Learnt) -> ScoreProcess:
         """The spreads anew, with the variances found elsewhere."""
         self._centre = learnt.centre
         self.learnt = Learnt(learnt.variances, self._fit_spreads(learnt.variances, learnt.spreads), learnt.centre)

@@ -12,18 +12,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.fetch.fetch import fetch
 from neuco_core.plugins.catalog import load_metric
-from neuco_extensions.predict.table import Facts, Table
+from neuco_core.specs import Remote
+from neuco_extensions.predict.table import Facts, ScoreTable
 
 if TYPE_CHECKING:
     from neuco_core.boards.model import Ranked
 
 LONG = ("method", "task", "score")
 SIZES = ("dim", "n_parameters")
+# The table of the capabilities-encoding paper has no licence, so it is fetched from its authors and verified.
+COMMIT = "52057bd9224fb36f9aed0ce3be8a6e9220a71703"
+ADDRESS = "https://raw.githubusercontent.com/pierreadorni/capabilities-encoding"
+# File → sha256 and size.
+FILES = {
+    "data": ("eab0a98739f85202bf2f81a298bef03ebe6a58e2b90351ee1d3be280a58b04c6", 24021),
+    "models": ("4213e9b5d9f4b5a199d4a65204985d62e2535ae22d5ea539c0458cb3e360c171", 2816),
+    "tasks": ("2d730c4b17c0a2169c2a3aa758673b9bc018c985d883ac01ff8d9ae975674eeb", 2137),
+}
+REMOTES = {
+    name: Remote(f"{ADDRESS}/{COMMIT}/data/{name}.csv", sha256=sha256, size=size)
+    for name, (sha256, size) in FILES.items()
+}
 FEW_LABELS = re.compile(r"samples|(?<![\d.,])(?:[0-9](?:[.,]\d+)?|1[0-9]|20) ?%")
 
 
-def read_table(path: Path) -> Table:
+def read_table(path: Path) -> ScoreTable:
     """A CSV with the columns method, task and score, or with a row per method and a column per task."""
     rows = _rows(path)
     header = [name.strip() for name in rows[0]]
@@ -38,7 +53,7 @@ def read_table(path: Path) -> Table:
     return _table(path, cells, tuple(header[1:]))
 
 
-def read_paper(path: Path, models: Path, kinds_of_tasks: Path) -> Table:
+def read_paper(path: Path, models: Path, kinds_of_tasks: Path) -> ScoreTable:
     """Two rows of header (datasets, what was measured on them), decimal commas; facts, where those files are there."""
     rows = _rows(path)
     datasets, last = [], ""
@@ -59,7 +74,13 @@ def read_paper(path: Path, models: Path, kinds_of_tasks: Path) -> Table:
     return _table(path, cells, tasks, _model_facts(_facts(models)), facts)
 
 
-def from_board(board: Ranked) -> Table:
+def fetch_paper() -> ScoreTable:
+    """All 85 methods and 160 tasks, with what is known about both."""
+    data, models, tasks = (fetch(REMOTES[name]) for name in FILES)
+    return read_paper(data, models, tasks)
+
+
+def from_board(board: Ranked) -> ScoreTable:
     """The scores of a board: the first column of its cells, turned where lower is better."""
     tasks = tuple(task.id for task in board.tasks)
     turned = {task.id: 1.0 if task.greater_is_better else -1.0 for task in board.tasks}
@@ -73,7 +94,7 @@ def from_board(board: Ranked) -> Table:
     facts = {task.id: {"dataset": task.dataset, "kind": task.kind} for task in board.tasks}
     allowed = {task.id: allowed_by(task.metric) for task in board.tasks}
     of_methods = {row.method: method_facts({"dim": row.values.get("dim"), **row.facts}) for row in board.rows}
-    return Table(methods, tasks, values, of_methods, facts, allowed=allowed)
+    return ScoreTable(methods, tasks, values, of_methods, facts, allowed=allowed)
 
 
 def method_facts(known: Mapping[str, str | float | None]) -> dict[str, str | float]:
@@ -121,7 +142,7 @@ def _table(
     tasks: tuple[str, ...] = (),
     method_facts: Facts | None = None,
     task_facts: Facts | None = None,
-) -> Table:
+) -> ScoreTable:
     """Cells are (line, method, task, text); an empty text is an unknown score."""
     found: dict[tuple[str, str], float] = {}
     methods: dict[str, None] = {}
@@ -138,7 +159,7 @@ def _table(
             raise DataError(f"{key[0]!r} has two scores on {key[1]!r}", where=path, got=f"row {line}")
         found[key] = value
     values = np.array([[found.get((method, task), np.nan) for task in seen] for method in methods], float)
-    return Table(tuple(methods), tuple(seen), values, method_facts or {}, task_facts or {})
+    return ScoreTable(tuple(methods), tuple(seen), values, method_facts or {}, task_facts or {})
 
 
 def _number(text: str, path: Path, line: int, task: str) -> float | None:

@@ -14,7 +14,7 @@ from scipy.stats import norm
 
 from neuco_core.errors import DataError, UsageError
 from neuco_extensions.predict.predictor import NORMAL, Predictor
-from neuco_extensions.predict.table import Table
+from neuco_extensions.predict.table import ScoreTable
 
 MOST_CELLS = 3000  # whose covariance is computed at once
 
@@ -38,7 +38,7 @@ class Suggestion:
 
 
 @dataclass(frozen=True)
-class Choice:
+class NextCell:
     chosen: int
     before: float
     after: float
@@ -85,12 +85,12 @@ def places(predictor: Predictor, method: str) -> int:
     return _ranks(predictor, row, covariance, noise, np.arange(len(tasks)))
 
 
-def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[int] | None = None) -> list[Choice]:
+def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[int] | None = None) -> list[NextCell]:
     """Cells, one after the other, each the one that leaves the least variance in those that are not chosen.
 
     ``among`` are those that can be chosen; all, if nothing is said.
     """
-    found: list[Choice] = []
+    found: list[NextCell] = []
     left = covariance.copy()
     open_ = list(range(len(covariance)))
     free = list(open_ if among is None else among)
@@ -102,7 +102,7 @@ def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[in
         left = left - np.outer(left[:, chosen], left[chosen]) / own[chosen]
         free.remove(chosen)
         open_.remove(chosen)
-        found.append(Choice(chosen, before, _size(left, open_), left))
+        found.append(NextCell(chosen, before, _size(left, open_), left))
     return found
 
 
@@ -158,7 +158,7 @@ def _ranks(predictor: Predictor, row: int, left: np.ndarray, noise: float, open_
     return int((np.abs(np.delete(standing, row) - standing[row]) <= half).sum()) + 1
 
 
-def _place(table: Table, method: str) -> int:
+def _place(table: ScoreTable, method: str) -> int:
     if method not in table.methods:
         expected = f"one of the {len(table.methods)} methods of the table"
         raise DataError(f"unknown method {method!r}", where="table of results", expected=expected)

@@ -1,4 +1,4 @@
-"""A table of known results: methods × tasks, with what is known about both. Predictions are learnt from one."""
+"""A table of known results: methods × tasks, with what is known about both; and the scale on which it is learnt."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from scipy.special import expit, logit
 
 from neuco_core.errors import DataError
 from neuco_core.text import join_names
@@ -14,10 +15,15 @@ from neuco_core.text import join_names
 LARGEST = 1e50  # whose squares can still be added up
 LEAST = 5  # results of a method or of a task, below which the paper leaves it out
 Facts = Mapping[str, Mapping[str, str | float]]
+Cells = tuple[np.ndarray, np.ndarray]  # methods and tasks, by number
+# Beyond these shares log odds grow without end, so that one perfect score would decide. Where many scores lie there, as
+# an R² above 0.99 on every task, the ends move out with them.
+LEAST_SHARE, MOST_SHARE = 0.005, 0.997
+TAIL = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Table:
+class ScoreTable:
     """``values`` is (method, task), higher is better, NaN where nothing is known.
 
     Facts are by name, then by what is said: text makes groups (an architecture, a dataset), numbers a scale (a date,
@@ -47,7 +53,7 @@ class Table:
             raise DataError("no score is known", where="table of results")
 
     def __repr__(self) -> str:
-        return f"Table({len(self.methods)} methods × {len(self.tasks)} tasks, {self.known.sum()} scores known)"
+        return f"ScoreTable({len(self.methods)} methods × {len(self.tasks)} tasks, {self.known.sum()} scores known)"
 
     @property
     def known(self) -> np.ndarray:
@@ -67,12 +73,12 @@ class Table:
         return np.where(outside, -np.inf, low), np.where(outside, np.inf, high)
 
     @property
-    def cells(self) -> tuple[np.ndarray, np.ndarray]:
+    def cells(self) -> Cells:
         """The places of the known scores: methods and tasks, by number."""
         rows, columns = np.nonzero(self.known)
         return rows, columns
 
-    def filtered(self, least: int = LEAST) -> Table:
+    def filtered(self, least: int = LEAST) -> ScoreTable:
         """Tasks and methods with so many results, again and again until nothing has to go."""
         rows, columns = np.ones(len(self.methods), bool), np.ones(len(self.tasks), bool)
         while True:
@@ -86,18 +92,18 @@ class Table:
             raise DataError(f"no method and task has {least} results", where="table of results", got=repr(self))
         return self.part(np.flatnonzero(rows), np.flatnonzero(columns))
 
-    def part(self, rows: np.ndarray, columns: np.ndarray) -> Table:
+    def part(self, rows: np.ndarray, columns: np.ndarray) -> ScoreTable:
         methods, tasks = tuple(self.methods[i] for i in rows), tuple(self.tasks[i] for i in columns)
         ends = None if self.given_ends is None else (self.given_ends[0][columns], self.given_ends[1][columns])
         values = self.values[np.ix_(rows, columns)]
         return replace(self, methods=methods, tasks=tasks, values=values, given_ends=ends)
 
-    def with_method(self, method: str) -> Table:
+    def with_method(self, method: str) -> ScoreTable:
         """The same with a method of which no result is known."""
         values = np.vstack([self.values, np.full(len(self.tasks), np.nan)])
         return replace(self, methods=(*self.methods, method), values=values)
 
-    def without(self, hidden: np.ndarray) -> Table:
+    def without(self, hidden: np.ndarray) -> ScoreTable:
         """The same with some of the known cells, by their number, taken away."""
         values, (rows, columns) = self.values.copy(), self.cells
         values[rows[hidden], columns[hidden]] = np.nan
@@ -121,3 +127,36 @@ def gaps(values: np.ndarray) -> np.ndarray:
     low, high = ranges(values)
     width = np.where(high > low, high - low, 1.0)
     return np.asarray((high - values) / width)
+
+
+@dataclass(frozen=True)
+class LogOdds:
+    """Shares and percentages as log odds, in which a point near 100 % is more than one near 50 %.
+
+    ``tops`` is by task: 1 for shares, 100 for percentages; NaN in a table that has others, which stays as it is.
+    """
+
+    tops: np.ndarray
+    ends: tuple[float, float]
+
+    @classmethod
+    def of(cls, values: np.ndarray) -> LogOdds:
+        low, high = ranges(values)
+        if np.nanmin(low) < 0 or np.nanmax(high) > 100:  # few results of a task may be shares by chance: all or none
+            return cls(np.full(len(low), np.nan), (LEAST_SHARE, MOST_SHARE))
+        tops = np.where(np.where(np.isnan(high), np.nanmax(high), high) <= 1, 1.0, 100.0)
+        shares = values / tops
+        least, most = np.quantile(shares[np.isfinite(shares)], (TAIL, 1 - TAIL))
+        return cls(
+            tops, (float(np.clip(least / 2, 1e-6, LEAST_SHARE)), float(np.clip((1 + most) / 2, MOST_SHARE, 1 - 1e-6)))
+        )
+
+    def to(self, values: np.ndarray) -> np.ndarray:
+        """Scores whose last axis is tasks."""
+        odds = logit(np.clip(values / self.tops, *self.ends))
+        return np.asarray(np.where(np.isnan(self.tops), values, odds))
+
+    def back(self, values: np.ndarray, tasks: np.ndarray) -> np.ndarray:
+        """Scores of some cells, by the numbers of their tasks."""
+        tops = self.tops[tasks]
+        return np.asarray(np.where(np.isnan(tops), values, tops * expit(values)))

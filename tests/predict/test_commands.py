@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from neuco_core.cli import leaderboard_show
-from neuco_extensions.predict.command import COMMANDS
-from neuco_extensions.predict.command_suggest import _enough
+from neuco_extensions.predict import command
+from neuco_extensions.predict.command import enough, predict
 from tests import console
-from tests.command import neuco, neuco_here, python
+from tests.command import neuco_here, python
 from tests.fetch.helpers import own_settings
 from tests.predict.test_fill import with_holes
 from tests.predict.test_predictor import made, written
@@ -27,11 +25,11 @@ def table(tmp_path: Path) -> Path:
 
 def test_predictions_are_those_that_are_missing(table: Path) -> None:
     known = made(10, 6)
-    told = json.loads(neuco("predict", "fill", str(table), "--json").out)
+    told = neuco_here("predict", "fill", str(table), "--json").json
     assert told["known"] == known.known.sum()
     assert len(told["cells"]) == (~known.known).sum()
     assert all(cell["low"] <= cell["predicted"] <= cell["high"] for cell in told["cells"])
-    shown = neuco("predict", "fill", str(table), "--method", "m0").out
+    shown = neuco_here("predict", "fill", str(table), "--method", "m0").out
     assert "no scores, and never ranked" in shown
     assert "m1" not in shown
 
@@ -51,7 +49,7 @@ def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(mo
     lacking = plain.rows[0].method
     told = []
     for board in (plain, turned):
-        monkeypatch.setattr(leaderboard_show, "one_board", lambda *_, board=board: board)
+        monkeypatch.setattr(command, "one_board", lambda *_, board=board: board)
         (cell,) = neuco_here("predict", "fill", "made", "--method", lacking, "--json").json["cells"]
         (one,) = neuco_here("predict", "suggest", "made", "--method", lacking, "--json").json
         assert [cell[key] for key in ("task", *NUMBERS)] == [one[key] for key in ("task", *NUMBERS)]
@@ -64,28 +62,28 @@ def test_where_lower_is_better_on_a_board_predictions_are_scores_of_that_kind(mo
     ("ranks", "number", "said"), [(2, 1, "1 more task is exp"), (3, 4, "Not even 4 more tasks are")]
 )
 def test_what_is_enough(ranks: int, number: int, said: str) -> None:
-    assert _enough(ranks, number, width=2).startswith(said)
+    assert enough(ranks, number, width=2).startswith(said)
 
 
 def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
     method = next(
         name for name, known in zip(made(10, 6).methods, made(10, 6).known, strict=True) if (~known).sum() > 1
     )
-    found = json.loads(neuco("predict", "suggest", str(table), "--method", method, "--number", "9", "--json").out)
+    found = neuco_here("predict", "suggest", str(table), "--method", method, "--number", "9", "--json").json
     assert len(found) == (~made(10, 6).known[int(method[1:])]).sum()
     assert all(one["after"] < one["before"] for one in found)
 
 
 def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
     words = ("predict", "suggest", str(table), "--method", "mine", "--new", "--json")
-    found = json.loads(neuco(*words, "--width", "2").out)
+    found = neuco_here(*words, "--width", "2").json
     assert [one["ranks_after"] <= 2 for one in found] == [False] * (len(found) - 1) + [True]
     assert all(one["ranks_after"] <= one["ranks_before"] for one in found)
-    assert len(json.loads(neuco(*words, "--number", "4").out)) == 4
+    assert len(neuco_here(*words, "--number", "4").json) == 4
 
 
 def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
-    found = json.loads(neuco("predict", "suggest", str(table), "--number", "3", "--json").out)
+    found = neuco_here("predict", "suggest", str(table), "--number", "3", "--json").json
     known = made(10, 6)
     assert len({(one["method"], one["task"]) for one in found}) == 3
     assert not any(known.known[int(one["method"][1:]), int(one["task"][1:])] for one in found)
@@ -94,16 +92,20 @@ def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
 
 def test_models_are_compared(tmp_path: Path) -> None:
     table = written(tmp_path / "known.csv", made(6, 6, share=0.9))
-    words = ("predict", "evaluate", str(table), "--least", "2", "--models", "mean,neuco", "--json")
-    told = json.loads(neuco(*words, "--jobs", "2").out)
-    assert told == json.loads(neuco(*words, "--jobs", "1").out)
-    rows = told["models"]
-    assert [row["known"] for row in told["cold_start"]] == [0, 1, 2, 3] * 2
-    assert all(row["mse"].keys() >= {"mean", "factors", "l2-5", "neuco"} for row in told["cold_start"])
-    assert [(row["protocol"], row["model"]) for row in rows] == [
-        (protocol, name) for protocol in ("honest", "paper") for name in ("mean", "neuco")
-    ]
-    assert sum(row["worse"] is None for row in rows) == 2
+    words = ("predict", "evaluate", table, "--least", "2", "--json")
+    told = neuco_here(*words, "--jobs", "2").json
+    assert told == neuco_here(*words, "--jobs", "1").json
+    assert [row["model"] for row in told["models"]] == ["mean", "additive", "neuco"]
+    assert sum(row["worse"] is None for row in told["models"]) == 1
+
+
+def test_on_the_board_of_a_suite_the_command_to_run_is_printed(monkeypatch: pytest.MonkeyPatch) -> None:
+    board = with_holes()
+    monkeypatch.setattr(command, "one_board", lambda *_: board)
+    lacking = board.rows[0].method
+    shown = neuco_here("predict", "suggest", "made", "--method", lacking)
+    assert f"Run: neuco score --method {lacking} --task t00" in shown.out
+    assert "Run: neuco score --method " in neuco_here("predict", "suggest", "made").out
 
 
 @pytest.mark.parametrize(
@@ -116,27 +118,28 @@ def test_models_are_compared(tmp_path: Path) -> None:
         (("suggest", "mini", "--method", "nobody"), "suggest --new"),
         (("suggest", "mini", "--method", "pca", "--new"), "method pca is there twice"),
         (("suggest", "mini", "--width", "2"), "Add --method"),
-        (("evaluate", "mini", "--models", "l3"), "unknown predictor 'l3'"),
+        (("known.csv",), "Run `neuco predict fill known.csv`"),
     ],
 )
 def test_mistakes_are_told(words: tuple[str, ...], said: str) -> None:
-    done = neuco("predict", *words)
+    done = neuco_here("predict", *words)
     assert done.code != 0
     assert said in done.err
 
 
 def test_one_import_is_enough_and_brings_nothing_before_it_is_used() -> None:
-    names = "from neuco_extensions.predict import Plane, Predictor, Table, fit_plane, from_board, read_table"
+    names = "from neuco_extensions.predict import Plane, Predictor, ScoreTable, fit_plane, from_board, read_table"
     light = "import sys, neuco_extensions.predict as c; print('numpy' in sys.modules, c.__all__)"
     assert python("-c", names).code == 0
-    assert python("-c", light).out.startswith("False ['Plane', 'Predictor', 'Table', 'fit_plane'")
+    assert python("-c", light).out.startswith("False ['Plane', 'Predictor', 'ScoreTable', 'fit_plane'")
     assert "has no attribute 'predictors'" in python("-c", "import neuco_extensions.predict as c; c.predictors").err
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (root / "docs/capabilities.md").read_text(encoding="utf-8")
+    text = (root / "docs/predict.md").read_text(encoding="utf-8")
     run = [step.command for step in console.steps(text)]
-    assert [name for name in COMMANDS if not any(f"predict {name}" in line for line in run)] == []
+    assert [name for name in predict.commands if not any(f"predict {name}" in line for line in run)] == []
     own_settings(tmp_path, monkeypatch)
     monkeypatch.setenv("PYTHONPATH", str(root))
     failures = console.play(text, tmp_path, {"HOME": str(tmp_path / "home")}, {})

@@ -7,10 +7,10 @@ import pytest
 from msgspec import structs
 
 from neuco_core.boards.extra import filled
-from neuco_core.boards.model import Board, BoardCell
+from neuco_core.boards.model import Board, BoardCell, ExtraCells
 from neuco_core.boards.published import list_published
 from neuco_core.paths import registry_dir
-from neuco_extensions.predict.fill import MOST_SCORES, predicted_cells, predictions, why_not
+from neuco_extensions.predict.fill import MOST_SCORES, predicted_cells, why_not
 from neuco_extensions.predict.read import from_board
 from tests.boards.site_source import made_source
 from tests.command import neuco_here as neuco
@@ -33,10 +33,15 @@ def with_holes(methods: int = 8, tasks: int = 5, turned: bool = False) -> Board:
     return structs.replace(board, rows=tuple(rows), tasks=told)
 
 
+def predicted(board: Board) -> ExtraCells:
+    extra = predicted_cells(board)
+    assert extra is not None
+    return extra
+
+
 def test_only_empty_cells_are_filled_and_nothing_else_changes() -> None:
     board = with_holes()
-    found = predicted_cells(board)
-    assert found is not None
+    found = predicted(board)
     after = filled(board, found)
     assert {cell.status for cell in found.cells.values()} == {"estimated"}
     assert len(found.cells) == sum(cell.status != "ok" for row in board.shown for cell in row.cells.values())
@@ -49,14 +54,13 @@ def test_only_empty_cells_are_filled_and_nothing_else_changes() -> None:
 
 def test_predictions_are_never_learnt_from() -> None:
     board = with_holes()
-    found = predicted_cells(board)
-    assert found is not None
+    found = predicted(board)
     after = from_board(filled(board, found))
     assert np.array_equal(after.values, from_board(board).values, equal_nan=True)
 
 
 def test_where_lower_is_better_a_prediction_is_a_score_of_that_kind() -> None:
-    plain, turned = predictions(with_holes()), predictions(with_holes(turned=True))
+    plain, turned = predicted(with_holes()), predicted(with_holes(turned=True))
     first = with_holes().rows[0].method, "t00"
     one, other = plain.cells[first], turned.cells[first]
     assert other.values["score"] == pytest.approx(-(one.values["score"] or 0))
@@ -74,16 +78,17 @@ def test_complete_small_and_huge_boards_have_none() -> None:
     assert "would take long" in why_not(structs.replace(board, rows=(*board.rows, *many)))
 
 
+@pytest.mark.slow
 def test_the_real_board_with_holes() -> None:
     (item,) = (item for item in list_published(registry_dir()) if item.id == "geobench-2")
-    found = predictions(item.board())
+    found = predicted(item.board())
     assert len(found.cells) == 16
     for cell in found.cells.values():
         interval = cell.intervals["score"]
         assert interval.low is not None
         assert interval.high is not None
         assert interval.low < (cell.values["score"] or 0) < interval.high
-    assert found.said.startswith("16 scores predicted from 383 that are known: no scores, and never ranked.")
+    assert found.about.startswith("16 scores predicted from 383 that are known: no scores, and never ranked.")
 
 
 def test_in_the_terminal() -> None:

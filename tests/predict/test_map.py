@@ -24,8 +24,8 @@ from neuco_extensions.predict.map_svg import (
     short_names,
     standalone,
 )
-from neuco_extensions.predict.plane import FAR, POOR, Plane, Point, fit_plane, grouped
-from neuco_extensions.predict.table import Table, gaps
+from neuco_extensions.predict.plane import FAR, POOR, MapPoint, Plane, fit_plane, grouped
+from neuco_extensions.predict.table import ScoreTable, gaps
 from tests.boards.site_source import IMAGE, MARKUP
 from tests.command import neuco_here as neuco
 from tests.predict.test_predictor import made, written
@@ -33,11 +33,11 @@ from tests.predict.test_predictor import made, written
 HEIGHT = 12.0
 
 
-def two_families() -> Table:
+def two_families() -> ScoreTable:
     """Six methods and six tasks: the first three tasks want the first half of the methods, the others the rest."""
     order = np.array([5.0, 4.0, 3.0, 2.0, 1.0, 0.0])
     values = np.stack([order + 0.01 * t for t in range(3)] + [order[::-1] + 0.01 * t for t in range(3)], axis=1)
-    return Table(tuple("abcdef"), tuple("uvwxyz"), values)
+    return ScoreTable(tuple("abcdef"), tuple("uvwxyz"), values)
 
 
 def test_errors_are_what_the_distances_are_off() -> None:
@@ -74,13 +74,13 @@ def test_tasks_that_order_methods_alike_are_a_group() -> None:
 
 def test_who_is_good_at_everything_is_central() -> None:
     values = np.add.outer(np.arange(6.0), np.zeros(5)) + np.random.default_rng(0).normal(0, 0.2, (6, 5))
-    plane = fit_plane(Table(tuple("abcdef"), tuple("vwxyz"), values))
+    plane = fit_plane(ScoreTable(tuple("abcdef"), tuple("vwxyz"), values))
     assert min(plane.methods, key=lambda point: point.reach).name == "f"
     assert max(plane.methods, key=lambda point: point.reach).name == "a"
 
 
 def test_a_table_that_no_plane_holds_is_said_to_be_distorted() -> None:
-    noise = Table(
+    noise = ScoreTable(
         tuple(map(str, range(12))), tuple(f"t{i}" for i in range(12)), np.random.default_rng(0).normal(size=(12, 12))
     )
     plane = fit_plane(noise)
@@ -102,12 +102,12 @@ def test_who_has_too_few_results_is_left_out_and_small_tables_are_refused() -> N
 
 
 def test_equal_scores_and_huge_tables_are_defined() -> None:
-    plane = fit_plane(Table(tuple("abcdef"), tuple("vwxyz"), np.ones((6, 5))))
+    plane = fit_plane(ScoreTable(tuple("abcdef"), tuple("vwxyz"), np.ones((6, 5))))
     assert plane.stress == pytest.approx(0, abs=1e-3)
     assert Drawing(plane, {}).svg().count("<text") > 5
     methods, tasks = (tuple(f"{letter}{i}" for i in range(size)) for letter, size in (("m", 10_000), ("t", 200)))
     with pytest.raises(DataError, match="too large for a map; expected at most 1000 methods and tasks"):
-        fit_plane(Table(methods, tasks, np.ones((10_000, 200))))
+        fit_plane(ScoreTable(methods, tasks, np.ones((10_000, 200))))
 
 
 @pytest.mark.parametrize("count", [5, 40, 150])
@@ -130,7 +130,7 @@ def test_names_lie_over_nothing(count: int) -> None:
 
 def test_names_are_as_short_as_they_can_be_and_still_differ() -> None:
     def named(titles: dict[str, str]) -> list[str]:
-        points = [Point(name, 0, 0, 0, 0, 0, 3) for name in titles]
+        points = [MapPoint(name, 0, 0, 0, 0, 0, 3) for name in titles]
         return short_names(points, titles, 12)
 
     assert named({"a": "Clay · 1", "b": "DOFA · 1", "c": "DOFA · 2"}) == ["Clay", "DOFA · 1", "DOFA · 2"]
@@ -181,7 +181,7 @@ def test_map_at_the_command_line(tmp_path: Path) -> None:
 
 
 def test_a_plane_is_plain_json() -> None:
-    plane = Plane((Point("a", 0.0, 0.0, 0.1, 0.0, 0.5, 3),), (), 0.1, 1)
+    plane = Plane((MapPoint("a", 0.0, 0.0, 0.1, 0.0, 0.5, 3),), (), 0.1, 1)
     assert json.loads(json.dumps(plane.to_json()))["methods"][0]["name"] == "a"
 
 

@@ -9,29 +9,26 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from neuco_core.errors import DataError, UsageError
+from neuco_core.errors import DataError
 from neuco_extensions.predict import predictor
-from neuco_extensions.predict.claims import Claim, encoders
-from neuco_extensions.predict.encoders import DISTANCES, _distance, fit_gaps
-from neuco_extensions.predict.evaluate import _cold_folds, cold_start, cross_validate, difference, folds
+from neuco_extensions.predict.evaluate import MODELS, cross_validate, difference, folds
 from neuco_extensions.predict.factor import factorise
-from neuco_extensions.predict.models import Fold, model
 from neuco_extensions.predict.predictor import Predictor
-from neuco_extensions.predict.process import Process
+from neuco_extensions.predict.process import ScoreProcess
 from neuco_extensions.predict.suggest import pick, suggest
-from neuco_extensions.predict.table import Table, gaps
+from neuco_extensions.predict.table import ScoreTable, gaps
 
 
-def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) -> Table:
+def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) -> ScoreTable:
     """Two skills of methods, wanted by tasks in different amounts; each task has its own unit; scores have noise."""
     random = np.random.default_rng(seed)
     z = random.normal(size=(methods, 2)) @ random.normal(size=(2, tasks)) + 0.3 * random.normal(size=(methods, tasks))
     values = 50 + random.normal(0, 40, tasks) + z * np.exp(random.normal(0, 1, tasks))
     values[random.random(values.shape) > share] = np.nan
-    return Table(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
+    return ScoreTable(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
 
 
-def written(path: Path, table: Table) -> Path:
+def written(path: Path, table: ScoreTable) -> Path:
     """A table as a CSV file with a row per method."""
     with path.open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
@@ -51,7 +48,7 @@ def test_filter_goes_on_until_nothing_has_to_go() -> None:
     values[:5, :5] = 1.0
     values[5, :4] = 1.0  # too few, so the last task loses its fifth result
     values[5, 5] = values[:4, 5] = 1.0
-    table = Table(tuple("abcdefg"), tuple("uvwxyz"), values)
+    table = ScoreTable(tuple("abcdefg"), tuple("uvwxyz"), values)
     left = table.filtered(5)
     assert (left.methods, left.tasks) == (tuple("abcdef"), tuple("uvwxyz"))
     values[5, 3] = np.nan
@@ -71,9 +68,10 @@ def test_factors_find_what_has_that_rank(rank: int) -> None:
     assert np.abs(found - truth)[~known].mean() < 0.05
 
 
+@pytest.mark.slow
 def test_better_than_sums_and_intervals_hold() -> None:
     table = made()
-    ours, additive = (cross_validate(table, name) for name in ("neuco", "additive"))
+    ours, additive = (cross_validate(table, MODELS[name]) for name in ("neuco", "additive"))
     more, low, _ = difference([additive], [ours])
     assert more > low > 0
     assert ours.coverage == pytest.approx(0.95, abs=0.05)
@@ -92,7 +90,7 @@ def test_hidden_scores_change_nothing() -> None:
 
 def test_misses_are_those_of_scores_left_out() -> None:
     """Each from all others, with the variances and spreads as they are."""
-    process = Process(made(8, 6)).fit()
+    process = ScoreProcess(made(8, 6)).fit()
     z = process._rest / process.spreads[process.cells[1]]
     covariance = np.linalg.inv(process._inverse)
     for place in (0, 7, len(z) - 1):
@@ -109,31 +107,6 @@ def test_a_new_method_is_predicted_from_its_group() -> None:
     found = Predictor().fit(replace(table, values=values, method_facts=facts)).predict()
     assert isinstance(found, np.ndarray)
     assert (found[1] > found[0]).all()
-
-
-def test_a_new_method_is_better_known_by_every_result() -> None:
-    found = cold_start(made(10, 8, share=1.0), "neuco")
-    assert list(found) == [0, 1, 2, 3]
-    assert {len(outcome.cells) for outcome in found.values()} == {40}
-    assert found[3].mse < found[0].mse
-
-
-def test_results_of_a_new_method_decide_nothing_about_it() -> None:
-    """Neither what is predicted of it while they are hidden, nor which of them `suggest` would have first."""
-    table = made(9, 5, share=1.0)
-    other = replace(table, values=table.values + np.where(np.arange(9) == 4, 1000.0, 0.0)[:, None])
-    (first, told), (second, again) = (_without(one, 4) for one in (table, other))
-    assert [fold.hidden.tolist() for fold in first] == [fold.hidden.tolist() for fold in second]
-    assert np.array_equal(told, again)
-
-
-def _without(table: Table, method: int) -> tuple[list[Fold], np.ndarray]:
-    """The folds in which this method is new, and what is predicted where nothing of it is known."""
-    parts = {
-        known: [part for part in every if (table.cells[0][part.hidden] == method).all()]
-        for known, every in _cold_folds(table, seed=0, suggested=True).items()
-    }
-    return [part for every in parts.values() for part in every], model("neuco")(table, parts[0], 0)[0]
 
 
 def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,43 +126,13 @@ def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> N
     assert np.array_equal(again.predict(), large.predict())
 
 
+@pytest.mark.slow
 def test_ten_thousand_methods_are_not_a_matter_of_pairs() -> None:
     """A tenth of them here; names, cells and factors are all linear in their number."""
     found, spread = Predictor().fit(made(1000, 100, share=0.95)).predict(return_std=True)
     assert np.isfinite([found, spread]).all()
     with pytest.raises(DataError, match="too many scores"):
-        cross_validate(made(1000, 100), "mean")
-
-
-def test_claims_have_a_verdict() -> None:
-    chosen, other = encoders(made(12, 8), seeds=2, others=["cosine-2"])
-    assert (chosen.name, chosen.claim) == ("l2-5", None)
-    assert other.claim is not None
-    assert other.claim.more == pytest.approx(other.mse - chosen.mse)
-    verdicts = [Claim("x", 0.0, *ends).verdict for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1))]
-    assert verdicts == ["supported", "opposite", "not supported"]
-
-
-@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
-def test_encoders_learn(distance: str) -> None:
-    """Gaps that are distances of points are found again, at least better than their mean tells them."""
-    table = made(20, 12)
-    known = gaps(table.values)[None]
-    found = fit_gaps(known, table.known[None], distance, dimension=3)
-    assert np.nanmean((found - known) ** 2) < 0.5 * np.nanvar(known)
-
-
-@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
-def test_derivatives_of_distances(distance: str) -> None:
-    one, two = np.array([0.1, -0.3, 0.2]), np.array([-0.2, 0.1, 0.3])
-    kind = DISTANCES.index(distance)
-    _, to_other, to_one, to_two = _distance(one, two, kind)
-    for place in range(3):
-        step = 1e-6 * np.eye(3)[place]
-        first = (_distance(one + step, two, kind)[0] - _distance(one - step, two, kind)[0]) / 2e-6
-        second = (_distance(one, two + step, kind)[0] - _distance(one, two - step, kind)[0]) / 2e-6
-        assert first == pytest.approx(to_other * two[place] + to_one * one[place], rel=1e-5)
-        assert second == pytest.approx(to_other * one[place] + to_two * two[place], rel=1e-5)
+        cross_validate(made(1000, 100), MODELS["mean"])
 
 
 def test_scores_of_shares_stay_shares() -> None:
@@ -221,13 +164,13 @@ def test_nothing_is_said_that_a_metric_cannot_give() -> None:
 def test_what_cannot_be_learnt_from_is_refused(values: np.ndarray, words: str) -> None:
     names = tuple(map(str, range(9)))
     with pytest.raises(DataError, match=words):
-        Predictor().fit(Table(names[: values.shape[0]], names[: values.shape[1]], values))
+        Predictor().fit(ScoreTable(names[: values.shape[0]], names[: values.shape[1]], values))
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
 def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
+    table = ScoreTable(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
     found, spread = Predictor().fit(table).predict(return_std=True)
     assert np.isfinite([found, spread]).all()
 
@@ -237,7 +180,7 @@ def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
 def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constant: bool) -> None:
     values = np.random.default_rng(0).normal(size=shape) * (not constant)
     values[0, 0] = np.nan
-    table = Table(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
+    table = ScoreTable(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
     fitted = Predictor().fit(table)
     (one,) = suggest(fitted, "m0")
     assert (one.task, one.ranks_after) == ("t0", 1 if not constant else shape[0])
@@ -251,9 +194,9 @@ def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constan
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
 def test_what_is_too_small_to_be_evaluated_is_refused(shape: tuple[int, int]) -> None:
-    table = Table(tuple(map(str, range(shape[0]))), tuple(map(str, range(shape[1]))), np.ones(shape))
+    table = ScoreTable(tuple(map(str, range(shape[0]))), tuple(map(str, range(shape[1]))), np.ones(shape))
     with pytest.raises(DataError, match=r"no method and task has|too few results"):
-        cross_validate(table.filtered(2), "neuco")
+        cross_validate(table.filtered(2), MODELS["neuco"])
 
 
 def test_a_constant_task_is_predicted_as_it_is() -> None:
@@ -266,8 +209,6 @@ def test_a_constant_task_is_predicted_as_it_is() -> None:
     assert found[0, 0] == pytest.approx(42.0)
 
 
-def test_names_are_there_once_and_models_are_known() -> None:
+def test_names_are_there_once() -> None:
     with pytest.raises(DataError, match="method a is there twice"):
-        Table(("a", "a"), ("t",), np.ones((2, 1)))
-    with pytest.raises(UsageError, match="unknown predictor 'l3-5'"):
-        cross_validate(made(), "l3-5")
+        ScoreTable(("a", "a"), ("t",), np.ones((2, 1)))

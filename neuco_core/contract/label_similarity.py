@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -17,15 +16,13 @@ from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.plugins.loading import say
 from neuco_core.specs import Task
-
-if TYPE_CHECKING:
-    from neuco_core.tables.labels import Labels
+from neuco_core.tables.labels import Labels
 
 MOST = 20_000  # labels of one task that are kept; of more, the same ones of every task
 FEWEST = 10  # samples that two tasks must share
 
 
-class Block:
+class SampleBlock:
     """Tasks with labels of the very same samples: ``rows`` are the samples' numbers, ascending."""
 
     def __init__(self, rows: np.ndarray) -> None:
@@ -71,7 +68,7 @@ def _standard(values: np.ndarray) -> np.ndarray:
     return np.asarray(centred / np.where(constant, np.inf, length))
 
 
-class Pool:
+class LabelPool:
     """All tasks of a dataset whose labels can be read; ``unread`` are the others, with the reasons."""
 
     def __init__(self, catalog: Catalog, dataset: str) -> None:
@@ -79,11 +76,11 @@ class Pool:
         self.tasks: set[str] = set()
         self._columns = 1  # the most of any task
         self._numbers: dict[str, int] = {}
-        self._blocks: dict[bytes, Block] = {}
+        self._blocks: dict[bytes, SampleBlock] = {}
         for task, labels in read_labels(catalog, dataset, self.unread):
             rows, values = self._place(labels)
             self._columns = max(self._columns, values.shape[1])
-            self._blocks.setdefault(rows.tobytes(), Block(rows)).add(task.id, values)
+            self._blocks.setdefault(rows.tobytes(), SampleBlock(rows)).add(task.id, values)
             self.tasks.add(task.id)
 
     def nearest(self, labels: Labels, but: str, most: int = 5) -> list[tuple[float, str]]:
@@ -125,12 +122,12 @@ def read_labels(catalog: Catalog, dataset: str, unread: dict[str, str]) -> Itera
                 yield task, labels
 
 
-_pools: WeakKeyDictionary[Catalog, dict[str, Pool]] = WeakKeyDictionary()
+_pools: WeakKeyDictionary[Catalog, dict[str, LabelPool]] = WeakKeyDictionary()
 
 
-def pool_of(catalog: Catalog, dataset: str) -> Pool:
+def label_pool(catalog: Catalog, dataset: str) -> LabelPool:
     """The pool of a dataset, made once for all subjects that look at it."""
     pools = _pools.setdefault(catalog, {})
     if dataset not in pools:
-        pools[dataset] = Pool(catalog, dataset)
+        pools[dataset] = LabelPool(catalog, dataset)
     return pools[dataset]

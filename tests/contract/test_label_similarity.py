@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from neuco_core.contract import pool as pools
-from neuco_core.contract.pool import Pool, pool_of
-from neuco_core.contract.task_checks import _correlation
+from neuco_core.contract import label_similarity
+from neuco_core.contract.checks.task import _correlation
+from neuco_core.contract.label_similarity import LabelPool, label_pool
 from neuco_core.errors import DataError
 from neuco_core.specs import Remote, Task
 from neuco_core.tables.labels import Labels, read_labels
@@ -84,7 +84,7 @@ READABLE = ("one", "two", "other_order", "some", "few", "elsewhere")
 
 @pytest.mark.parametrize("name", READABLE)
 def test_correlations_are_those_of_each_pair(world: Fixed, name: str) -> None:
-    pool = Pool(world, "any")  # type: ignore[arg-type]
+    pool = LabelPool(world, "any")  # type: ignore[arg-type]
     near = {other: value for value, other in pool.nearest(world.labels(name), but=name, most=9)}
     assert set(near) == set(READABLE) - {name}
     for other, value in near.items():
@@ -94,13 +94,13 @@ def test_correlations_are_those_of_each_pair(world: Fixed, name: str) -> None:
 
 def test_each_file_is_read_once_whatever_the_number_of_tasks(world: Fixed) -> None:
     for name in READABLE:
-        pool_of(world, "any").nearest(world.labels(name), but=name)  # type: ignore[arg-type]
+        label_pool(world, "any").nearest(world.labels(name), but=name)  # type: ignore[arg-type]
     assert world.read == 8
 
 
 def test_of_long_columns_all_tasks_keep_the_same_samples(world: Fixed, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pools, "MOST", 30)
-    pool = Pool(world, "any")  # type: ignore[arg-type]
+    monkeypatch.setattr(label_similarity, "MOST", 30)
+    pool = LabelPool(world, "any")  # type: ignore[arg-type]
     shuffled = dict(reversed(column(2, range(COUNT), 0.8).items()))
     (world.folder / "again.csv").write_text("\n".join(["id,label", *(f"s{i},{v!r}" for i, v in shuffled.items()), ""]))
     value, name = pool.nearest(world.labels("again"), but="")[0]
@@ -111,4 +111,4 @@ def test_of_long_columns_all_tasks_keep_the_same_samples(world: Fixed, monkeypat
 def test_a_column_that_does_not_vary_where_both_have_labels_is_like_nothing(tmp_path: Path) -> None:
     half = {i: 1.0 if i < 30 else float(i) for i in range(COUNT)}
     world = Fixed(tmp_path, {"half": half, "start": column(1, range(30))})
-    assert Pool(world, "any").nearest(world.labels("start"), but="start") == [(0.0, "half")]  # type: ignore[arg-type]
+    assert LabelPool(world, "any").nearest(world.labels("start"), but="start") == [(0.0, "half")]  # type: ignore[arg-type]

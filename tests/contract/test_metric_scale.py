@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from neuco_core.contract.yardstick import yardstick
+from neuco_core.contract.metric_scale import metric_scale
 from neuco_core.plugins.catalog import load_metric
 from neuco_core.tables.labels import Labels
 
@@ -25,7 +25,7 @@ BINARY = (np.arange(400) % 10 < 3).astype(float)
 def test_a_regression_in_any_unit(
     metric: str, values: np.ndarray, guess: float, perfect: float, solved: float, unit: float
 ) -> None:
-    found = yardstick(labels("regression", unit * values), load_metric(metric))
+    found = metric_scale(labels("regression", unit * values), load_metric(metric))
     scale = 1.0 if metric == "r2" else guess * unit ** (2 if metric == "mse" else 1)
     assert found.guess == pytest.approx(guess if metric == "r2" else scale, abs=1e-6 * scale)
     assert found.perfect == pytest.approx(perfect, abs=1e-6 * scale)
@@ -45,7 +45,7 @@ def test_a_regression_in_any_unit(
     ],
 )
 def test_a_classification(metric: str, values: np.ndarray, guess: float) -> None:
-    found = yardstick(labels("classification", values), load_metric(metric))
+    found = metric_scale(labels("classification", values), load_metric(metric))
     assert found.guess == pytest.approx(guess, abs=0.05)
     assert (found.perfect, found.solved) == (1.0, pytest.approx(0.9))
     assert found.better(found.perfect, found.guess) == (metric != "recall")

@@ -1,33 +1,36 @@
-"""Whether a method's numbers come from the images, and not from labels that its author knows.
+"""The contract of a method: what its embeddings cover and hold, and whether its numbers come from the images.
 
 Public labels can be memorised. Three traces of that are looked for: a linear fit reads the labels off the embeddings
 almost without error, and not off plain statistics of the images; the embeddings change when samples get other names and
-another order; what they say of the labels changes when the images change by a thousandth. None is proof of honesty: a
-reviewer reads the code, too.
+another order; what they predict of the labels changes when the images change by a thousandth. None is proof of honesty:
+a reviewer reads the code, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
-from neuco_core.contract.contract import Broken, NoEvidence, Warn, check
-from neuco_core.contract.method_checks import first_unread
+import numpy as np
+
+from neuco_core.contract.builtin import DIMENSIONS, LABELS_R2
+from neuco_core.contract.checks.common import check_citation, check_license, require_words
+from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
+from neuco_core.contract.perturb import NOISE, some_rows
+from neuco_core.contract.repeatability import agree, allowed, apart, in_words
 from neuco_core.contract.subjects import MethodSubject
+from neuco_core.encode.encoder import full_params, open_cubes
+from neuco_core.encode.encoding import Encoding
 from neuco_core.errors import NeucoError
-from neuco_core.specs import Metric
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
+from neuco_core.scoring.scorer import score
+from neuco_core.specs import Dataset, Metric
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 # Held-out R² of a linear fit of the labels, or of an indicator of each class. mosaiks, the best shipped method, reaches
 # 0.990 on a synthetic task and 0.957 on a real one. F1 would not do: honest methods may solve a
 # classification, but no margin is that even.
-LABELS, CEILING = 0.999, 0.995
+CEILING = 0.995  # and LABELS_R2 for what cannot be an accident
 CONTROL = 0.1  # what chance may reach on labels that the images cannot explain; averaging and mosaiks stay below 0
 PERFECT = 0.002  # below the best value of the task's own metric
 EASY = 0.01  # R² by which an embedding may be better than plain statistics of the images
@@ -47,23 +50,82 @@ class Reading:
     perfect: bool
 
 
-@check(
-    "method-honest",
-    "method",
-    asks=f"labels cannot be read off with R² ≥ {LABELS}, unless plain statistics of the images tell them as well; "
-    "control labels not at all; and embeddings follow the images alone",
-    reason="labels in disguise are not an embedding",
-    cure="remove the labels from what the method sees; if it needs the names of samples, declare Method(uses_ids=True)",
-)
+def metadata(subject: MethodSubject) -> str:
+    require_words(subject)
+    license = check_license(subject.spec.license)
+    return f"{license}, {check_citation(subject.spec.citation)}" if subject.spec.citation else license
+
+
+def covers(subject: MethodSubject) -> str:
+    compared = set()
+    for dataset, embeddings in subject.embeddings.items():
+        known = set(embeddings.ids)
+        for task, labels in subject.labelled(dataset):
+            compared.add(dataset)
+            missing = [sample for sample in labels.ids if sample not in known]
+            if missing:
+                first = ", ".join(missing[:5])
+                raise Broken(f"{len(missing)} samples of {task.id} have no embedding", got=f"first missing: {first}")
+    if not compared:
+        raise NoEvidence(f"no labels to compare with on {', '.join(subject.embeddings)}", got=first_unread(subject))
+    covered = ", ".join(f"{name}: {len(subject.embeddings[name])} samples" for name in sorted(compared))
+    return covered + (f"; not on {', '.join(subject.left_out)}" if subject.left_out else "")
+
+
+def first_unread(subject: MethodSubject) -> str | None:
+    """Why there are no labels: the first reason stands for all."""
+    return next((f"{name}: {reason}" for name, reason in subject.unread.items()), None)
+
+
+def values(subject: MethodSubject) -> str:
+    for dataset, embeddings in subject.embeddings.items():
+        if embeddings.replaced or not np.isfinite(embeddings.values).all():
+            raise Broken("non-finite values", where=dataset, got=dict(embeddings.replaced) or "NaN")
+        most = min(subject.spec.dim or DIMENSIONS, DIMENSIONS)
+        if embeddings.dim > most:
+            raise Broken("too many dimensions", where=dataset, expected=f"at most {most}", got=embeddings.dim)
+        if np.ptp(embeddings.values) == 0:
+            raise Broken("every value is the same", where=dataset, got=embeddings.values.flat[0])
+    return ", ".join(f"{name}: {embeddings.dim} dimensions" for name, embeddings in subject.embeddings.items())
+
+
+def deterministic(subject: MethodSubject) -> str:
+    if subject.spec.encoder is None:
+        raise Inapplicable("embeddings in a file cannot change")
+    dataset = min(subject.embeddings, key=lambda name: subject.embeddings[name].values.size)
+    first = _encode_some(subject, dataset, 5)
+    again = _encode_some(subject, dataset, 3, threads=2, backwards=True)
+    tolerance = subject.spec.tolerance
+    if not agree(first, again, tolerance):
+        got = in_words(first, again)
+        raise Broken("different numbers the second time", where=dataset, expected=allowed(tolerance), got=got)
+    how = f"{apart(first, again):.2g} of the spread apart" if tolerance else "bit for bit"
+    return f"{len(first)} samples of {dataset}, twice, {how}"
+
+
+def _encode_some(
+    subject: MethodSubject, dataset: str, batch: int, threads: int = 1, *, backwards: bool = False
+) -> np.ndarray:
+    """Encode a few samples with a fresh encoder, in batches of one size or another."""
+    source = open_cubes(subject.spec, subject.catalog.load(Dataset, dataset))
+    ids = tuple(source.ids()[:16])
+    encoding = Encoding(subject.spec, source, full_params(subject.spec, {}), batch, threads)
+    with encoding.running():
+        rows = encoding.encode(ids[::-1] if backwards else ids, lambda *_: None)
+    return rows[::-1] if backwards else rows
+
+
 def honest(subject: MethodSubject) -> str:
     encoded = subject.embeddings if subject.spec.encoder is not None else ()
-    doubts = [doubt for dataset in encoded if (doubt := _follows_images(subject, dataset))]
-    readings = [reading for name in subject.embeddings for reading in _readings(subject, name)]
+    doubts = [doubt for dataset in encoded for doubt in _follows_images(subject, dataset)]
+    readings = [
+        reading for name, embeddings in subject.embeddings.items() for reading in _read(subject, name, embeddings)
+    ]
     if not readings:
         what = f"no dataset here has labels of {FEWEST} samples or more to compare with"
         raise NoEvidence(what, got=first_unread(subject))
     best = max(readings, key=lambda reading: reading.r2)
-    said = f"nearest to {best.task}, R² = {best.r2:.2f}"
+    nearest = f"nearest to {best.task}, R² = {best.r2:.2f}"
     for reading in readings:
         if reading.control and reading.r2 > CONTROL:
             raise Broken(f"the labels of {reading.task} are in it", expected=f"R² ≤ {CONTROL}", got=f"{reading.r2:.4f}")
@@ -71,8 +133,8 @@ def honest(subject: MethodSubject) -> str:
     if subject.spec.uses_ids and best.r2 > CONTROL:
         doubts.append("it uses the names of samples, and they tell something about the labels")
     if doubts:
-        raise Warn(f"{'; '.join(doubts)}: {said}", hint="Somebody should look at the code")
-    return said
+        raise Warn(f"{'; '.join(doubts)}: {nearest}", hint="Somebody should look at the code")
+    return nearest
 
 
 def _too_good(subject: MethodSubject, reading: Reading) -> list[str]:
@@ -86,19 +148,13 @@ def _too_good(subject: MethodSubject, reading: Reading) -> list[str]:
     (same,) = _read(subject, reading.dataset, plain, reading.task)
     if same.r2 >= reading.r2 - EASY and (same.perfect or not reading.perfect):
         return []
-    if reading.r2 >= LABELS:
+    if reading.r2 >= LABELS_R2:
         got = f"{reading.r2:.4f}, and {same.r2:.4f} by plain statistics of the images"
-        raise Broken(f"the labels of {reading.task} are in it", expected=f"R² < {LABELS}", got=got)
+        raise Broken(f"the labels of {reading.task} are in it", expected=f"R² < {LABELS_R2}", got=got)
     return [f"almost a perfect score on {reading.task}, where plain statistics of the images reach R² = {same.r2:.2f}"]
 
 
-def _readings(subject: MethodSubject, dataset: str) -> Iterator[Reading]:
-    return _read(subject, dataset, subject.embeddings[dataset])
-
-
 def _read(subject: MethodSubject, dataset: str, embeddings: Embeddings, only: str = "") -> Iterator[Reading]:
-    from neuco_core.scoring.scorer import score
-
     for task, labels in subject.labelled(dataset, only):
         if len(set(labels.ids) & set(embeddings.ids)) >= FEWEST:
             r2 = score(embeddings, _as_numbers(labels), FIT, metric="r2").mean
@@ -110,8 +166,6 @@ def _read(subject: MethodSubject, dataset: str, embeddings: Embeddings, only: st
 
 def _as_numbers(labels: Labels) -> Labels:
     """Labels as a regression: of a classification, an indicator of each class."""
-    import numpy as np
-
     if labels.kind != "classification":
         return replace(labels, kind="regression")
     classes = np.unique(labels.values)
@@ -120,13 +174,8 @@ def _as_numbers(labels: Labels) -> Labels:
     return replace(labels, kind="regression", values=indicators, columns=columns, classes=())
 
 
-def _follows_images(subject: MethodSubject, dataset: str) -> str:
-    """A doubt, if there is one: a thousandth of noise must not change what the embeddings say of any labels."""
-    import numpy as np
-
-    from neuco_core.contract.perturb import NOISE, some_rows
-    from neuco_core.contract.repeatability import apart
-
+def _follows_images(subject: MethodSubject, dataset: str) -> list[str]:
+    """Doubts: a thousandth of noise must not change what the embeddings say of any labels."""
     embeddings = subject.embeddings[dataset]
     before = embeddings.values[some_rows(len(embeddings))]
     calm, noisy = subject.disturbed(dataset)
@@ -138,14 +187,13 @@ def _follows_images(subject: MethodSubject, dataset: str) -> str:
         moved = _moved(embeddings, _as_numbers(labels), calm, noisy)
         if moved > MOVED:
             # Not a failure: an honest encoder of a band of codes, such as a cloud mask, depends on exact values.
-            return f"a change of the images by {NOISE:g} moves what it says of {task.id} by {moved:.2f} of the variance"
-    return ""
+            what = f"a change of the images by {NOISE:g} moves what it says of {task.id}"
+            return [f"{what} by {moved:.2f} of the variance"]
+    return []
 
 
 def _moved(embeddings: Embeddings, labels: Labels, clean: np.ndarray, noisy: np.ndarray) -> float:
     """How far predictions of the labels move from clean to noisy embeddings, as a share of the labels' variance."""
-    import numpy as np
-
     rows = {sample: row for row, sample in enumerate(embeddings.ids)}
     kept = [(rows[sample], place) for place, sample in enumerate(labels.ids) if sample in rows]
     if len(kept) < FEWEST:
@@ -160,8 +208,6 @@ def _moved(embeddings: Embeddings, labels: Labels, clean: np.ndarray, noisy: np.
 
 def _ridge(x: np.ndarray, targets: np.ndarray, penalty: float) -> np.ndarray:
     """Weights of a ridge regression on scaled features. Not scikit-learn's: its import takes longer than the check."""
-    import numpy as np
-
     center, spread = x.mean(axis=0), x.std(axis=0)
     steady = spread <= len(x) * np.finfo(float).eps * np.abs(center)  # constant but for the rounding of the mean
     factor = np.where(steady, 0.0, 1 / np.where(steady, 1.0, spread))

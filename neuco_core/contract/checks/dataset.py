@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from neuco_core.contract.common_checks import require_words
-from neuco_core.contract.contract import Broken, check
-from neuco_core.contract.metadata import check_license
+from neuco_core.contract.checks.common import check_license, require_words
+from neuco_core.contract.contract import Broken
 from neuco_core.contract.subjects import DatasetSubject
+from neuco_core.cubes.cubes import damaged, source_of
 from neuco_core.plugins.catalog import load_protocol
+from neuco_core.tables.csv import shown
 
 
-@check(
-    "dataset-metadata",
-    "dataset",
-    asks="title, description, SPDX licence, bands, and a protocol that exists, if one is named",
-    reason="people who did not make the dataset score methods on it",
-    cure="fill in the fields of Dataset(…)",
-)
 def metadata(subject: DatasetSubject) -> str:
     require_words(subject)
     if not subject.spec.bands:
@@ -25,17 +19,7 @@ def metadata(subject: DatasetSubject) -> str:
     return f"{check_license(subject.spec.license)}, {len(subject.spec.bands)} bands"
 
 
-@check(
-    "dataset-images",
-    "dataset",
-    asks="every image can be read, and bands and seasons are those declared",
-    reason="a damaged image stops every encoder, and one that is left out in silence changes every score",
-    cure="`neuco data verify DATASET` names each damaged image; pack them again without these",
-)
 def images(subject: DatasetSubject) -> str:
-    from neuco_core.cubes.cubes import damaged, source_of
-    from neuco_core.tables.csv import shown
-
     source, spec = source_of(subject.spec), subject.spec
     if (source.bands, source.seasons) != (spec.bands, spec.seasons):
         expected, got = (f"{shown(item.bands)} and {shown(item.seasons)}" for item in (spec, source))

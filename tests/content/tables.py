@@ -1,4 +1,4 @@
-"""Tables of what this repository registers, for the documentation: `python -m neuco_core.contract.tables docs`."""
+"""Tables of what this repository registers, for the documentation: `python -m tests.content.tables docs`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from neuco_core.specs import Dataset, Method, Spec, Suite, Task
 
 S = TypeVar("S", bound=Spec)
 
-HEAD = "<!-- Written by `python -m neuco_core.contract.tables docs`; do not edit. -->\n"
+HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\n"
 
 
 def task_page() -> str:

@@ -1,4 +1,4 @@
-"""What a task's scores mean: what guessing reaches under its metric, what a perfect answer does, and how far apart.
+"""What a task's scores mean: what a guess and a perfect answer reach under its metric, and what a baseline proves.
 
 Nothing here knows a metric by name: each is asked itself, so that one in the label's unit where lower is better (mae)
 is held to the same contract as R² and F1.
@@ -8,20 +8,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
-if TYPE_CHECKING:
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.specs import Metric
-    from neuco_core.tables.labels import Labels
+import numpy as np
+
+from neuco_core.plugins.catalog import load_metric
+from neuco_core.protocol import Protocol
+from neuco_core.scoring.evaluate_split import Truth
+from neuco_core.scoring.scorer import Score, score
+from neuco_core.specs import Metric
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 MARGIN = 0.1
 TOP = 0.01
+SHUFFLES = 5
+WIDEST = 10  # in steps: the last decimal that is worth showing, 0.001 for R² and F1
+NO_HEADROOM = "shuffled labels reach it as well"
 
 
 @dataclass(frozen=True)
-class Yardstick:
+class MetricScale:
     """Scores of a guess and of a perfect answer. ``scale`` is the metric's range, or else the way between the two."""
 
     guess: float
@@ -65,7 +72,7 @@ def standard_error(score: Score) -> float:
     return score.std * math.sqrt(1 / len(score.per_split) + score.samples["test"] / score.samples["train"])
 
 
-def yardstick(labels: Labels, metric: Metric, probed: float = math.nan) -> Yardstick:
+def metric_scale(labels: Labels, metric: Metric, probed: float = math.nan) -> MetricScale:
     """Ask the metric; ``probed`` is a guess that a probe made, which counts if it is the best one."""
     sign = 1 if metric.greater_is_better else -1
     perfect, *guesses = _asked(labels, metric)
@@ -73,15 +80,11 @@ def yardstick(labels: Labels, metric: Metric, probed: float = math.nan) -> Yards
     guess = sign * max(known) if known else math.nan
     bounded = metric.lower is not None and metric.upper is not None
     scale = metric.upper - metric.lower if bounded else abs(perfect - guess)  # type: ignore[operator]
-    return Yardstick(guess, perfect, scale, sign)
+    return MetricScale(guess, perfect, scale, sign)
 
 
 def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
     """The metric of a perfect answer, then of guesses."""
-    import numpy as np
-
-    from neuco_core.scoring.evaluate_split import Truth
-
     values = np.asarray(labels.values, np.float64).reshape(len(labels.ids), -1)
     regression = labels.kind == "regression"
     if regression:
@@ -103,3 +106,43 @@ def _asked(labels: Labels, metric: Metric) -> Iterator[float]:
     shuffled = answer[np.random.default_rng(0).permutation(len(answer))]
     for prediction in (answer, *(np.tile(constant, (len(answer), 1)) for constant in constants), shuffled):
         yield truth.value(metric, prediction)
+
+
+@dataclass(frozen=True)
+class MeasuredBaseline:
+    """``reach`` is what shuffled labels may score: their best, and once more the range of theirs.
+
+    ``decimals`` are those of scores that are worth showing.
+    """
+
+    score: float
+    tolerance: float
+    reach: float
+    headroom: bool
+    decimals: int
+
+
+def measure_baseline(embeddings: Embeddings, labels: Labels, protocol: Protocol, metric: str) -> MeasuredBaseline:
+    """The score, and a tolerance of at most half the way to what shuffled labels reach.
+
+    A baseline is checked under its protocol's own seed, so a repeated run differs by rounding only: other processors
+    and versions of libraries. A hundredth of the metric's range is ample for that. The spread over seeds, many times
+    as large where test parts are small, has no place in it: with three times it, shuffled labels met the baseline.
+    """
+    reached = score(embeddings, labels, protocol, metric=metric).mean
+    # An error has the label's unit: 0.01 may be nothing there, or everything.
+    scale = metric_scale(labels, load_metric(metric))
+    blind = [score(embeddings, shuffled(labels, i), protocol, metric=metric).mean for i in range(SHUFFLES)]
+    worst, *_, best = sorted(blind, reverse=scale.sign < 0)
+    reach = best + (best - worst)
+    step = 10.0**-scale.decimals
+    room = scale.sign * (reached - reach) / 2
+    headroom = room >= step
+    steps = min(WIDEST, math.floor(room / step)) if headroom else WIDEST
+    return MeasuredBaseline(reached, round(steps * step, max(scale.decimals, 0)), reach, headroom, scale.decimals)
+
+
+def shuffled(labels: Labels, seed: int = 0) -> Labels:
+    """The same labels, given to other samples."""
+    order = np.random.default_rng(seed).permutation(len(labels.ids))
+    return replace(labels, values=labels.values[order])

@@ -1,0 +1,75 @@
+"""The paper's encoders and protocols in ``benchmarks/predict_paper.py``: what the documentation's figures rest on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from benchmarks.predict_paper import DISTANCES, _distance, cold_folds, cold_start, fit_gaps, model, validate, verdict
+from neuco_core.errors import UsageError
+from neuco_extensions.predict.evaluate import Fold, difference
+from neuco_extensions.predict.table import ScoreTable, gaps
+from tests.predict.test_predictor import made
+
+
+@pytest.mark.slow
+def test_a_new_method_is_better_known_by_every_result() -> None:
+    found = cold_start(made(10, 8, share=1.0), "neuco")
+    assert list(found) == [0, 1, 2, 3]
+    assert {len(outcome.cells) for outcome in found.values()} == {40}
+    assert found[3].mse < found[0].mse
+
+
+@pytest.mark.slow
+def test_results_of_a_new_method_decide_nothing_about_it() -> None:
+    """Neither what is predicted of it while they are hidden, nor which of them `suggest` would have first."""
+    table = made(9, 5, share=1.0)
+    other = replace(table, values=table.values + np.where(np.arange(9) == 4, 1000.0, 0.0)[:, None])
+    (first, told), (second, again) = (_without(one, 4) for one in (table, other))
+    assert [fold.hidden.tolist() for fold in first] == [fold.hidden.tolist() for fold in second]
+    assert np.array_equal(told, again)
+
+
+def _without(table: ScoreTable, method: int) -> tuple[list[Fold], np.ndarray]:
+    """The folds in which this method is new, and what is predicted where nothing of it is known."""
+    parts = {
+        known: [part for part in every if (table.cells[0][part.hidden] == method).all()]
+        for known, every in cold_folds(table, seed=0, suggested=True).items()
+    }
+    return [part for every in parts.values() for part in every], model("neuco")(table, parts[0], 0)[0]
+
+
+def test_claims_have_a_verdict_and_names_a_model() -> None:
+    table = made(6, 5)
+    chosen, other = ([validate(table, name, "paper", seed) for seed in range(2)] for name in ("l2-5", "cosine-2"))
+    more, low, high = difference(other, chosen)
+    assert more == pytest.approx(np.mean([one.mse for one in other]) - np.mean([one.mse for one in chosen]))
+    assert low < more < high
+    verdicts = [verdict(*ends) for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1))]
+    assert verdicts == ["supported", "opposite", "not supported"]
+    with pytest.raises(UsageError, match="unknown predictor 'l3-5'"):
+        validate(table, "l3-5")
+
+
+@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
+def test_encoders_learn(distance: str) -> None:
+    """Gaps that are distances of points are found again, at least better than their mean tells them."""
+    table = made(20, 12)
+    known = gaps(table.values)[None]
+    found = fit_gaps(known, table.known[None], distance, dimension=3)
+    assert np.nanmean((found - known) ** 2) < 0.5 * np.nanvar(known)
+
+
+@pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
+def test_derivatives_of_distances(distance: str) -> None:
+    one, two = np.array([0.1, -0.3, 0.2]), np.array([-0.2, 0.1, 0.3])
+    kind = DISTANCES.index(distance)
+    _, to_other, to_one, to_two = _distance(one, two, kind)
+    for place in range(3):
+        step = 1e-6 * np.eye(3)[place]
+        first = (_distance(one + step, two, kind)[0] - _distance(one - step, two, kind)[0]) / 2e-6
+        second = (_distance(one, two + step, kind)[0] - _distance(one, two - step, kind)[0]) / 2e-6
+        assert first == pytest.approx(to_other * two[place] + to_one * one[place], rel=1e-5)
+        assert second == pytest.approx(to_other * one[place] + to_two * two[place], rel=1e-5)
