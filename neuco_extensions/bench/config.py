@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_extensions.bench.svm import KEYS, Search, read_search
@@ -61,8 +63,6 @@ class BenchConfig:
 
 def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
     """Read a YAML config file; ``svm_search`` is ``own`` or ``upstream``, NeuCo-Bench's."""
-    import yaml
-
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

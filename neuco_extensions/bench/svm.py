@@ -13,19 +13,18 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError, ScoreError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.protocol import Protocol
-    from neuco_core.scoring.join import Samples
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
+from neuco_core.protocol import Protocol
+from neuco_core.scoring.join import Samples, join
+from neuco_core.scoring.quality import summarize
+from neuco_core.scoring.scorer import Score
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 # NeuCo-Bench's keys → what scikit-learn calls them, and whether they span a range or list values.
 RANGES = {"C_start_end": "C", "kernel_gamma_start_end": "gamma", "kernel_coef0_start_end": "coef0"}
@@ -91,8 +90,6 @@ def score_svm(
     embeddings: Embeddings, labels: Labels, protocol: Protocol, search: Search, standardize_ids: Collection[str]
 ) -> tuple[Score, dict[str, Any]]:
     """The score of a task, and the parameters of the machine that is best over all splits."""
-    from neuco_core.scoring.join import join
-
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
     if len(samples.classes) > 2:
         raise ScoreError("NeuCo-Bench's svm has no F1 for more than two classes", where=samples.task)
@@ -129,16 +126,12 @@ def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
 
 
 def _inputs(samples: Samples, protocol: Protocol) -> np.ndarray:
-    import numpy as np
-
     if not protocol.standardize:
         return samples.x
     return np.asarray((samples.x - np.float32(samples.center)) / np.float32(samples.spread))
 
 
 def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
-    import numpy as np
-
     y = samples.y[:, 0]
     if samples.kind == "classification":
         return np.where(y == 0, -1.0, 1.0)
@@ -147,10 +140,6 @@ def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
 
 def _score(samples: Samples, protocol: Protocol, found: Any) -> Score:
     """A row per split and a column per setting; the best column of each row is its score."""
-    import numpy as np
-
-    from neuco_core.scoring.quality import summarize
-    from neuco_core.scoring.scorer import Score
 
     def rows(name: str) -> np.ndarray:
         return np.array([found.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ci.stub import rebuild
+from ci.stub_tree import rebuild
 from neuco_core import Dataset, Method, list_datasets, list_methods, load_dataset, load_method
 from neuco_core.boards.facts import overlap, with_facts
 from neuco_core.boards.from_registry import Current, current

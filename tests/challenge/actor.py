@@ -42,11 +42,11 @@ def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
 
 
 def work(folder: str, until: str) -> None:
-    """Evaluate until the file ``until`` is there and nothing waits. Leases are short: others die often."""
+    """Evaluate until the file ``until`` is there and nothing waits."""
     with Host(folder) as host:
         while True:
             last = Path(until).exists()
-            if host.work(seconds=3.0) is None:
+            if host.work() is None:
                 if last and not any(own.open for own in host.journal.submissions()):
                     return
                 time.sleep(0.05)

@@ -51,8 +51,8 @@ BYTES = {
     "team": ("challenge.toml", b"Team alpha", b"Team alphb", "boards"),
     "token": ("challenge.toml", b'token = "', b'token = "', "boards"),
     "ids": ("ids.txt", b"p001\n", b"p0o1\n", "seal"),
-    "record": ("private/registry/results/s000001/*.json", b'"q": ', b'"q": 1', "records"),
-    "provenance": ("private/registry/results/s000001/*.json", b'"challenge"', b'"challengf"', "records"),
+    "record": ("private/records/s000001.jsonl", b'"q":', b'"q":1', "records"),
+    "provenance": ("private/records/s000001.jsonl", b'"challenge"', b'"challengf"', "records"),
     "file": ("private/files/*/*", b"", b"", "files"),
     "board": ("public/board-test.json", b"alpha", b"alphb", "boards"),
     "history": ("public/history-dev.json", b"alpha", b"alphb", "boards"),
@@ -111,7 +111,7 @@ def test_an_edited_journal_is_seen(closed: Path, tmp_path: Path, edit: str, chec
         ("private/secrets.json", "seal"),
         ("private/journal.sqlite3*", "boards"),
         ("private/files/*/*", "files"),
-        ("private/registry/results/s000002/*.json", "records"),
+        ("private/records/s000002.jsonl", "records"),
     ],
 )
 def test_a_file_that_is_gone_is_seen(closed: Path, tmp_path: Path, pattern: str, check: str) -> None:

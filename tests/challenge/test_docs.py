@@ -10,8 +10,8 @@ import msgspec
 import pytest
 
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
-from neuco_extensions.challenge.command import COMMANDS
-from neuco_extensions.challenge.rules import Limits, Phase, TaskRule
+from neuco_extensions.challenge.command import challenge
+from neuco_extensions.challenge.rules import ChallengeLimits, Phase, TaskRule
 from tests import console
 
 ELSEWHERE = {"serve", "worker", "export"}  # commands with pages and tests of their own
@@ -24,8 +24,8 @@ def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, mo
     failures = console.play(text, tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
     run = [step.command for step in console.steps(text)]
-    shown = {name for name in COMMANDS if any(f"neuco challenge {name}" in line for line in run)}
-    assert set(COMMANDS) - ELSEWHERE == shown
+    shown = {name for name in challenge.commands if any(f"neuco challenge {name}" in line for line in run)}
+    assert set(challenge.commands) - ELSEWHERE == shown
 
     shutil.copy(tmp_path / "first/ids.txt", tmp_path)
     shutil.copytree(tmp_path / "first/public", tmp_path / "public")
@@ -47,9 +47,11 @@ def test_the_ways_to_send_a_file_are_those_of_the_server(root: Path) -> None:
 
 def test_every_field_of_the_rules_is_explained(root: Path) -> None:
     text = (root / "docs/challenge.md").read_text(encoding="utf-8")
-    for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in Limits.__struct_fields__)):
+    for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in ChallengeLimits.__struct_fields__)):
         assert f"`{name}`" in text, name
     assert all(f"`{name}`" in text for name in TaskRule.__struct_fields__)
-    plain = {name: value for name, value in msgspec.to_builtins(Limits()).items() if name not in ("bytes", "dim")}
+    plain = {
+        name: value for name, value in msgspec.to_builtins(ChallengeLimits()).items() if name not in ("bytes", "dim")
+    }
     for name, value in plain.items():
         assert re.search(rf"`limits.{name}` \|.*\| {value} \|", text), name

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.rules import load_challenge
 from tests import console
 from tests.challenge.evalai_server import TOKEN, EvalAI

@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.web.guard import SENTENCES
 from tests.challenge.conftest import LIMIT
 from tests.challenge.server import Server, open_challenge, read_all, serving

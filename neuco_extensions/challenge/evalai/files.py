@@ -10,17 +10,17 @@ import ipaddress
 import socket
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from neuco_core.errors import FetchError, UsageError
 from neuco_core.fetch.http import accept
 from neuco_core.fetch.settings import Settings
 from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, Transport, download, shown
-from neuco_extensions.challenge.evalai.account import Account, origin
-
-if TYPE_CHECKING:
-    import requests
+from neuco_extensions.challenge.evalai.api import Account, origin
 
 REDIRECTS = 3
 
@@ -72,8 +72,6 @@ def _transport(account: Account) -> Transport:
     """How a file is read: each redirect is looked at before it is followed."""
 
     def read(url: str, sink: Sink, settings: Settings) -> None:
-        import requests
-
         with closing(requests.Session()) as session:
             for _ in range(REDIRECTS + 1):
                 allowed(url, account)
@@ -88,9 +86,6 @@ def _transport(account: Account) -> Transport:
 
 def _get(session: requests.Session, url: str, sink: Sink, settings: Settings) -> str | None:
     """Fill the sink, or say where the server sends us."""
-    from requests.exceptions import RequestException
-    from urllib3.exceptions import HTTPError
-
     headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
     try:
         answer = session.get(
