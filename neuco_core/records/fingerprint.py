@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuco_core.encode.lock import locked_versions
-from neuco_core.encode.weights import weight_hashes
+from neuco_core.encode.lock import locked_versions, weight_hashes
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.jsonio import hashed

@@ -58,7 +58,7 @@ def test_a_method_that_learns_sees_only_the_few_samples(registry: Path) -> None:
     from neuco_core import load_dataset, load_method
     from neuco_core.encode.run import encode_dataset
 
-    made = encode_dataset(load_method("pca"), load_dataset("olinda"), {}, only=frozenset(ids), cached=False)
+    made = encode_dataset(load_method("pca"), load_dataset("olinda"), {}, only=frozenset(ids))
     assert sorted(made.ids) == sorted(ids)
     assert looked.json["cells"][0]["record"]["inputs"]["embeddings"] == made.sha256
 
