@@ -16,6 +16,7 @@ from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.simulation import bad_file, simulate
 
 
+@pytest.mark.slow
 def test_a_simulated_challenge_with_kills(tmp_path: Path) -> None:
     """The full one: ``python -m tests.challenge.simulation``."""
     folder, counts = simulate(tmp_path, teams=5, submissions=40, kills=4)

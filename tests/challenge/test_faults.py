@@ -175,6 +175,7 @@ def test_only_what_failed_is_tried_again(host: Host, tmp_path: Path) -> None:
         host.journal.retry(9)
 
 
+@pytest.mark.slow
 def test_processes_that_add_teams_at_once_lose_none(tmp_path: Path) -> None:
     folder = make_challenge(tmp_path / "c")
     rules = folder / "challenge.toml"
