@@ -30,8 +30,6 @@ from ci.stub_tree import MADE
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.store import write_board
-from neuco_core.boards.views.site.source import gather
-from neuco_core.boards.views.site.write import write_site
 from neuco_core.contract.contract import Inapplicable, all_checks, run_checks
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
@@ -43,6 +41,8 @@ from neuco_core.records.store import read_heads
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
+from neuco_core.site.page_data import gather
+from neuco_core.site.write import write_site
 from neuco_core.specs import Dataset, Method, exact
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 

@@ -50,9 +50,8 @@ def show(
 
     Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
     """
+    from neuco_core.boards import report
     from neuco_core.boards.model import plain
-    from neuco_core.boards.views import report
-    from neuco_core.boards.views.markup import to_latex, to_markdown
     from neuco_core.cli.board_show import print_board, print_section
 
     form = "json" if as_json else form
@@ -76,7 +75,7 @@ def show(
         if estimates:
             print_section(board, estimates)
         return
-    write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
+    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)
 
 

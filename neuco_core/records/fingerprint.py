@@ -24,7 +24,7 @@ from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import Scalar
-from neuco_core.specs import Dataset, Method, Spec, Task
+from neuco_core.specs import Dataset, Method, Spec, Task, resolve
 from neuco_core.versions import behind
 
 # Other versions of these change the last digits at most; a record made with them is not stale, its versions are noted.
@@ -251,10 +251,13 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
         spec = load(spec_id)
     except NeucoError:
         return "unknown"  # the cell will fail with the reason
-    function = getattr(spec, attribute)
+    target = getattr(spec, attribute)
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
-        return version_of(*function.args)
-    return _code(function, spec)
+        return version_of(*target.split(":"))
+    try:
+        return _code(resolve(target), spec)
+    except (ImportError, AttributeError):  # a name that leads nowhere: the cell will fail with the reason
+        return "unknown"
 
 
 def _code(function: Callable[..., Any] | None, spec: Spec) -> str:

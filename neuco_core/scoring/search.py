@@ -23,7 +23,8 @@ from neuco_core.errors import DependencyError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import SHUFFLE, Protocol
 from neuco_core.scoring.scorer import score
-from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.specs import resolve
+from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
 TEST_SIZE = 0.2
@@ -95,34 +96,23 @@ class Divided:
 
 def divide(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
     """The parts: as the task names them, by its groups, or at random."""
-    known = set(embeddings.ids)
-    both = only(labels, [name for name in labels.ids if name in known])
+    both = labels.only(embeddings.ids)
     if len(both.ids) < 20:
         raise ScoreError("too few samples to tune on", where=labels.task, expected="at least 20", got=len(both.ids))
     rules = plan.protocol.with_(k=1, test_size=TEST_SIZE, seed=plan.seed)
     splitter = catalog.load_splitter(rules.splitter_for(labels.splitter))
-    given = both.split if splitter.needs_split else both.groups
-    ((train, test),) = splitter.function(len(both.ids), rules, given)[:1]
+    parts = both.split if splitter.needs_split else both.groups
+    ((train, test),) = resolve(splitter.function)(len(both.ids), rules, parts)[:1]
     names = tuple(both.ids[i] for i in sorted(train))
-    inside = only(both, names)
+    inside = both.only(names)
     # A fixed split has done its work; groups still must not meet inside.
     inside = replace(inside, split=None, splitter="" if splitter.needs_split else inside.splitter)
-    searched = rows_of(embeddings, names), inside
-    return Divided(searched, (rows_of(embeddings, both.ids), both), names, frozenset(both.ids[i] for i in test))
-
-
-def only(labels: Labels, ids: Sequence[str]) -> Labels:
-    """The labels of these samples, in the order of the file."""
-    wanted = set(ids)
-    rows = np.array([i for i, name in enumerate(labels.ids) if name in wanted], dtype=np.int64)
-    groups, split = (None if part is None else np.asarray(part)[rows] for part in (labels.groups, labels.split))
-    own = tuple(labels.ids[i] for i in rows)
-    return replace(labels, ids=own, values=labels.values[rows], groups=groups, split=split)
-
-
-def rows_of(embeddings: Embeddings, ids: Sequence[str]) -> Embeddings:
-    place = {name: i for i, name in enumerate(embeddings.ids)}
-    return make_embeddings(ids, embeddings.values[[place[name] for name in ids]])
+    return Divided(
+        searched=(embeddings.only(names), inside),
+        whole=(embeddings.only(both.ids), both),
+        train=names,
+        test=frozenset(both.ids[i] for i in test),
+    )
 
 
 def search(
@@ -181,10 +171,10 @@ def repeated(
         seed = plan.seed + number
         order = np.random.RandomState(seed).permutation(len(divided.train))
         chosen = [divided.train[i] for i in order[: int(np.ceil(SHARE * len(order)))]]
-        own = only(labels, [*chosen, *divided.test])
-        parts = np.array(["test" if name in divided.test else "train" for name in own.ids])
+        used = labels.only([*chosen, *divided.test])
+        parts = np.array(["test" if name in divided.test else "train" for name in used.ids])
         rules = plan.strict.with_(splitter=SHUFFLE, k=1, seed=seed, **settings)
-        named = replace(own, split=parts, splitter="fixed")
+        named = replace(used, split=parts, splitter="fixed")
         yield Repeat(seed, float(score(embeddings, named, rules, metric=metric, threads=threads).per_split[0]))
 
 

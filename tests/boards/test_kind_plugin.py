@@ -24,9 +24,9 @@ from neuco_core.errors import PluginError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.records.store import read_all, write_record
 from neuco_core.specs import BoardKind
-from tests.boards.conftest import Reader, reading
 from tests.boards.helpers import make_records, make_suite, real_record
 from tests.boards.test_cli import TASKS, registry, run
+from tests.site.conftest import Reader, reading
 
 __all__ = ["registry"]  # the fixture
 PLUGIN = Path(__file__).parent / "outside/neuco_wins.py"

@@ -12,11 +12,11 @@ from neuco_core.boards.build import build_board
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.source import from_suite
 from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from neuco_core.records.store import write_record
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder

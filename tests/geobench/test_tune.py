@@ -23,7 +23,6 @@ from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
 from neuco_core.runs.sources import MethodSource
 from neuco_core.runs.worker_steps import WorkerSteps
-from neuco_core.scoring import search as study
 from neuco_core.scoring.search import Divided, Plan, divide
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
@@ -156,7 +155,7 @@ def test_a_planted_test_row_is_found_out(
     def leaky(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
         clean = divide(embeddings, labels, plan)
         ids = (*clean.train, min(clean.test))
-        return replace(clean, searched=(study.rows_of(embeddings, ids), study.only(labels, ids)))
+        return replace(clean, searched=(embeddings.only(ids), labels.only(ids)))
 
     monkeypatch.setattr(module, "divide", leaky)
     with pytest.raises(ScoreError, match="the search was given rows of the test part"):

@@ -67,7 +67,7 @@ class TaskScores:
 
 
 @dataclass(frozen=True)
-class Uncertainty:
+class Assessment:
     """What the replicates say at ``LEVEL``: intervals of Q (tasks, methods), mean Q and final rank; who is best.
 
     ``apart`` (methods, methods) tells which pairs the board as a whole can tell apart, ``apart_share`` which share
@@ -89,7 +89,7 @@ def assess(
     *,
     seed: int = SEED,
     replicates: int = REPLICATES,
-) -> Uncertainty | None:
+) -> Assessment | None:
     """Rank every replicate of the board; ``None`` if there are no splits to resample."""
     if not all(task.resamples for task in tasks):
         return None
@@ -98,7 +98,7 @@ def assess(
     q = replicate_board(tasks, seed=seed, replicates=replicates)
     observed = np.round(np.stack([observed_q(task) for task in tasks]), DIGITS)  # as replicates are
     shown, again, pairs = judged(observed, q, rule, baselines)
-    return Uncertainty(
+    return Assessment(
         q=percentiles(q, LEVEL),
         mean_q=percentiles(q.mean(axis=1), LEVEL),
         rank=rank_ranges(shown.final, again.final, pairs, LEVEL),
