@@ -14,7 +14,7 @@ from ci.changed import frozen_suites
 from ci.report import PluginReport, Report, is_waiting
 from neuco_core.boards.build import build_board
 from neuco_core.boards.formatting import with_values
-from neuco_core.boards.views.report import place
+from neuco_core.boards.report import place
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
 from neuco_core.records.model import Key, Record

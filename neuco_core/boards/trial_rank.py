@@ -18,7 +18,7 @@ from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_keys
+from neuco_core.records.store import read_all
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
@@ -79,7 +79,7 @@ def rank_on(
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
     tasks = known.suite_tasks(chosen)
-    names = free_names(paths, taken={key[0].partition("@")[0] for key in read_keys(registry)})
+    names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
         now = current(registry)  # takes longer than to see that a file will not do

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import click
 
+from neuco_core.boards import report
 from neuco_core.boards.model import Board, Section
-from neuco_core.boards.views import report
 from neuco_core.cli.output import say, table
 from neuco_core.text import common_prefix
 

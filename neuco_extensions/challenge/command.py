@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from neuco_core.boards.model import plain
-from neuco_core.boards.views.report import grid
+from neuco_core.boards.report import grid
 from neuco_core.cli.board_show import print_board
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
@@ -188,12 +188,12 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
             return
         made = final_board(host, phase) if final else live_board(host, phase)
         if site is not None:
-            from neuco_core.boards.views.site.source import BoardSource, Words  # heavy: only for pages
-            from neuco_core.boards.views.site.write import write_site  # heavy: only for pages
+            from neuco_core.site.page_data import About, PageData  # heavy: only for pages
+            from neuco_core.site.write import write_site  # heavy: only for pages
 
-            teams = {row.method: Words(title=row.title) for row in made.rows}
+            teams = {row.method: About(title=row.title) for row in made.rows}
             versions_by_phase = {phase: history(host, phase, final=final)}
-            source = BoardSource(
+            source = PageData(
                 id=made.about.id, title=made.about.title, board=made, methods=teams, past=versions_by_phase
             )
             write_site([source], site)

@@ -38,7 +38,7 @@ NUMBER = re.compile(r"[0-9]{1,15}")
 PUBLIC_CHOICES = {"": True, "true": True, "false": False}  # of ?public=
 FORM = "The body must be the file itself, not a form. With curl: -T FILE."
 REFUSED = {"size": 413, "quota": 403, "closed": 403}
-OWN, BOARDS = "neuco_extensions.challenge.web", "neuco_core.boards.views.site"
+OWN, BOARDS = "neuco_extensions.challenge.web", "neuco_core.site"
 # Address → package, file and type. The look is that of the boards' site.
 PAGE = {
     "/": (OWN, "page/index.html", "text/html"),
