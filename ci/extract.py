@@ -21,8 +21,8 @@ from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
 from ci.read_outputs import array_header, read_array, read_table
 from ci.stub_tree import LARGEST_IDS, own_sources, read_json
-from neuco_core.encode.agree import agree, allowed, in_words
-from neuco_core.encode.disturb import some_rows, with_noise
+from neuco_core.contract.perturb import some_rows, with_noise
+from neuco_core.contract.repeatability import agree, allowed, in_words
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch

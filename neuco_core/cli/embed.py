@@ -82,10 +82,10 @@ def _embeddings(
 ) -> Embeddings:
     options = {"batch_size": given["batch_size"], "device": given["device"], "cached": not given["fresh"]}
     if given["engine"] == "local":
-        from neuco_core.encode.run import method_embeddings
+        from neuco_core.encode.run import EncodeOptions, method_embeddings
 
         options |= {"threads": given["threads"], "left_out": left_out if given["leave_out_damaged"] else None}
-        return method_embeddings(method, dataset_id, params, **options)
+        return method_embeddings(method, dataset_id, params, EncodeOptions(**options))
     if given["leave_out_damaged"]:
         from neuco_core.errors import UsageError
 

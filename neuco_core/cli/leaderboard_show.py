@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option
+from neuco_core.cli.output import echo_json, json_option
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 
@@ -110,9 +110,7 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
     """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
     from neuco_core.boards.from_registry import current
     from neuco_core.boards.published import list_published
-    from neuco_core.boards.store import stored_board
     from neuco_core.plugins.catalog import Catalog
-    from neuco_core.records.packs import PacksAwayError
 
     published = {item.id: item for item in list_published(registry_dir())}
     if name not in published:
@@ -122,14 +120,7 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
         if name not in suites:
             raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
         suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
-        try:
-            return current(registry_dir()).board(suite, options, only)
-        except PacksAwayError as error:
-            if options or only or kind:
-                raise
-            words = f"{error}. This is the board as it was published; records of your own are not in it"
-            click.echo(clean(words), err=True)
-            return stored_board(registry_dir(), name)
+        return current(registry_dir()).board(suite, options, only)
     if only or kind:
         raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
     return published[name].board(options)

@@ -82,7 +82,7 @@ def show(plans: Sequence[Plan], results: Sequence[PlannedOutcome], made: Sequenc
         for o in results
         if o.cell.state in ("stale", "cached")
     ]
-    for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "results"), save)):
+    for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "records"), save)):
         say(line)
 
 

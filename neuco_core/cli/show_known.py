@@ -89,16 +89,15 @@ def _method(method: Method) -> dict[str, Any]:
 
 
 def _records(**wanted: str) -> Iterator[Record]:
-    """Records with a score; one whose pack is elsewhere, or that cannot be read, is not told."""
+    """Records with a score; where some cannot be read, none is told."""
     from neuco_core.errors import NeucoError
     from neuco_core.paths import registry_dir
-    from neuco_core.records.store import read_keys, read_some
+    from neuco_core.records.store import read_all
 
     names = ("method", "task", "protocol")
     try:
-        keys = [
-            key for key in read_keys(registry_dir()) if wanted.items() <= dict(zip(names, key, strict=True)).items()
-        ]
-        yield from (record for record in read_some(registry_dir(), keys) if record.ok)
+        for record in read_all(registry_dir()):
+            if record.ok and wanted.items() <= dict(zip(names, record.key, strict=True)).items():
+                yield record
     except NeucoError:
         return

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.encode.encoder import full_params
-from neuco_core.encode.run import encode_dataset, method_embeddings
+from neuco_core.encode.run import EncodeOptions, encode_dataset, method_embeddings
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.protocol import Protocol
@@ -120,12 +120,13 @@ class _PreviewPlanner:
             return error
 
     def _embeddings(self, method: Method, dataset: str) -> Embeddings:
-        if self.preview.limit is None or method.files:
-            size, cached = self.preview.batch_size, not self.preview.fresh
-            made = method_embeddings(method, dataset, self.preview.params, batch_size=size, cached=cached)
-            return made if self.preview.limit is None else _some(made, self._ids(dataset))
-        size, only = self.preview.batch_size, self._ids(dataset)
-        return encode_dataset(method, load_dataset(dataset), self.preview.params, batch_size=size, only=only)
+        options = EncodeOptions(batch_size=self.preview.batch_size, cached=not self.preview.fresh)
+        if self.preview.limit is None:
+            return method_embeddings(method, dataset, self.preview.params, options)
+        ids = self._ids(dataset)
+        if method.files:
+            return _some(method_embeddings(method, dataset, self.preview.params, options), ids)
+        return encode_dataset(method, load_dataset(dataset), self.preview.params, options, only=ids)
 
     def _ids(self, dataset: str) -> frozenset[str]:
         """The samples: of each task as many as the limit says, in the same order for all tasks."""

@@ -22,7 +22,7 @@ from ci.reconcile import compared, lost_methods, lost_records, registered, withd
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
-from neuco_core.records.store import read_all, write_record
+from neuco_core.records.store import read_all, write_records
 from neuco_core.specs import Method, Suite, to_json
 from tests.ci.helpers import ROOT, WHO, Upstream, ci, git
 from tests.ci.prs import both, edit, method, remove, task, write_file
@@ -188,7 +188,7 @@ def test_a_sample_is_verified_and_a_forged_record_is_found(own_upstream: Upstrea
     done = ci(repo, "verify", "--sample", "3")
     assert (done.returncode, done.stdout.count("ok verify")) == (0, 3), done.stdout
     forged = better(next(record for record in read_all(repo / "registry") if record.method == "random"))
-    write_record(forged, repo / "registry")
+    write_records(repo / "registry", [forged])
     done = ci(repo, "verify", "--sample", "3")
     assert (done.returncode, "failed verify random on digits_class" in done.stdout) == (1, True), done.stdout
     assert forged in read_all(repo / "registry"), "nothing is replaced"

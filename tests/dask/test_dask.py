@@ -127,7 +127,7 @@ def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: W
     words += ["--method", "toy_evil", "--method", "toy_one", "--task", "toy_[aef]"]
     done = world.neuco(*words, TOY_PARENT="1")
     assert done.returncode == 1, done.stderr
-    records = {name.partition("@")[0]: json.loads(text) for name, text in world.records().items()}
+    records = {name: json.loads(text) for name, text in world.records().items()}
     assert {records[f"toy_one/toy_{letter}"]["status"] for letter in "aef"} == {"ok"}
     evil = {letter: records[f"toy_evil/toy_{letter}"] for letter in "aef"}
     assert {letter: record["failure"] for letter, record in evil.items()} == {"a": "crash", "e": "method", "f": "crash"}
