@@ -57,7 +57,7 @@ class Repeat(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 @dataclass(frozen=True)
-class Plan:
+class TuningPlan:
     """How much is done. ``protocol`` has no say in which rows are the test part but for its splitter."""
 
     protocol: Protocol
@@ -94,7 +94,7 @@ class Divided:
     test: frozenset[str]
 
 
-def divide(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
+def divide(embeddings: Embeddings, labels: Labels, plan: TuningPlan) -> Divided:
     """The parts: as the task names them, by its groups, or at random."""
     both = labels.only(embeddings.ids)
     if len(both.ids) < 20:
@@ -117,7 +117,7 @@ def divide(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
 
 def search(
     divided: Divided,
-    plan: Plan,
+    plan: TuningPlan,
     metric: str,
     done: Sequence[Trial],
     greater_is_better: bool,
@@ -147,7 +147,7 @@ def best_of(trials: Sequence[Trial], greater_is_better: bool) -> Trial:
 
 
 def inner_score(
-    divided: Divided, plan: Plan, metric: str, settings: Mapping[str, Setting], threads: int | None = None
+    divided: Divided, plan: TuningPlan, metric: str, settings: Mapping[str, Setting], threads: int | None = None
 ) -> float:
     """The mean of the metric on splits inside the training part; a test row here is a fault of ours, and an error."""
     embeddings, labels = divided.searched
@@ -159,7 +159,7 @@ def inner_score(
 
 def repeated(
     divided: Divided,
-    plan: Plan,
+    plan: TuningPlan,
     metric: str,
     settings: Mapping[str, Setting],
     done: Sequence[Repeat],
