@@ -11,7 +11,7 @@ import click
 from neuco_core.cli.options import engine_option, ids_of, param_option, parse_params
 from neuco_core.cli.output import clean, echo_json, json_option
 from neuco_core.encode.estimate import estimate
-from neuco_core.encode.run import method_embeddings
+from neuco_core.encode.run import EncodeOptions, method_embeddings
 from neuco_core.encode.validate import one_line, validate_file
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
@@ -116,11 +116,13 @@ def _embeddings(request: EmbedRequest) -> tuple[Embeddings, dict[str, str]]:
             method,
             request.dataset_id,
             params,
-            batch_size=request.batch_size,
-            device=request.device,
-            cached=not request.fresh,
-            threads=request.threads,
-            left_out=left_out if request.leave_out_damaged else None,
+            EncodeOptions(
+                batch_size=request.batch_size,
+                device=request.device,
+                cached=not request.fresh,
+                threads=request.threads,
+                left_out=left_out if request.leave_out_damaged else None,
+            ),
         )
         return embeddings, left_out
     if request.leave_out_damaged:

@@ -15,12 +15,14 @@ from neuco_core.boards.store import board_path, check_board, orphans, read_board
 from neuco_core.cli.leaderboard_show import one_board, show
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-from neuco_core.errors import DataError, NeucoError
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.files import write_atomic
 from neuco_core.paths import layers, registry_dir
 from neuco_core.plugins.catalog import catalog
 from neuco_core.specs import Suite
 from neuco_core.text import counted
 
+FIGURES = ("differences", "profiles", "scatter")
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
 
 
@@ -114,14 +116,22 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
 @leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@click.option("--kind", type=click.Choice(["heat", "differences"]), default="heat", show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
+@click.option("--kind", type=click.Choice(FIGURES), default=FIGURES[0], show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Draw a board: a heat map, or ranks with groups that are indistinguishable."""
-    from neuco_core.boards.views.plots import draw  # heavy: matplotlib
+    """Write a figure of a board's page as a file: ranks with their groups, profiles over the tasks, Q against size."""
+    from neuco_core.site.figures import board_figure, standalone  # heavy: only the site and plots need figures
 
-    board = one_board(name, {})
-    draw(out, board, (), kind)
+    if out.suffix.lower() != ".svg":
+        raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")
+    drawing = board_figure(kind, one_board(name, {}))
+    if drawing is None:
+        raise UsageError("nothing to draw", where=out, hint="No method is ranked, or the board has no such columns")
+    try:
+        write_atomic(out, standalone(drawing).encode())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"the figure cannot be written: {reason}", where=out, hint="Choose another path") from error
     click.echo(str(out))
 
 
@@ -134,8 +144,8 @@ def plot(name: str, kind: str, out: Path) -> None:
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
     # heavy: only the site needs templates and figures
-    from neuco_core.boards.views.site.source import gather
-    from neuco_core.boards.views.site.write import write_site
+    from neuco_core.site.page_data import gather
+    from neuco_core.site.write import write_site
 
     pages = write_site(gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")

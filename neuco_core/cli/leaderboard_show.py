@@ -8,21 +8,18 @@ from pathlib import Path
 
 import click
 
+from neuco_core.boards import report
 from neuco_core.boards.extra import as_section, extra_cells, filled
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
-from neuco_core.boards.store import stored_board
 from neuco_core.boards.trial_rank import Standing, rank_on
-from neuco_core.boards.views import report
-from neuco_core.boards.views.markup import to_latex, to_markdown
 from neuco_core.cli.options import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option, say, table
+from neuco_core.cli.output import echo_json, json_option, say, table
 from neuco_core.cli.score_show import describe
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog
-from neuco_core.records.packs import PacksAwayError
 from neuco_core.text import common_prefix
 
 
@@ -78,7 +75,7 @@ def show(
         if estimates:
             print_section(board, estimates)
         return
-    write = {"md": to_markdown, "csv": report.to_csv, "latex": to_latex}[form]
+    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
     click.echo(write(grid), nl=False)
 
 
@@ -117,14 +114,7 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
         if name not in suites:
             raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
         suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
-        try:
-            return current(registry_dir()).board(suite, options, only)
-        except PacksAwayError as error:
-            if options or only or kind:
-                raise
-            words = f"{error}. This is the board as it was published; records of your own are not in it"
-            click.echo(clean(words), err=True)
-            return stored_board(registry_dir(), name)
+        return current(registry_dir()).board(suite, options, only)
     if only or kind:
         raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
     return published[name].board(options)

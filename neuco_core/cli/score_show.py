@@ -169,7 +169,7 @@ class Answer:
         ]
         for line in (*grouped(gaps), *grouped(served), _counts(self.plans)):
             say(line)
-        folder = registry_dir() / "results"
+        folder = registry_dir() / "records"
         if counts_by_state(self.plans).get("cached"):
             say(f"cached: served from {folder}, no change found since; --fresh runs them again")
         if self.made:

@@ -22,7 +22,7 @@ from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task, task_protocol
 from neuco_core.plugins.discovery import NOUNS
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_keys, read_some
+from neuco_core.records.store import read_all
 from neuco_core.specs import Content, Dataset, Method, Task, to_json
 
 MOST = 5  # scores
@@ -151,12 +151,11 @@ def _task_facts(task: Task) -> dict[str, Any]:
 
 
 def _records(**wanted: str) -> Iterator[Record]:
-    """Records with a score; one that cannot be read is left out."""
+    """Records with a score; where some cannot be read, none is shown."""
     names = ("method", "task", "protocol")
     try:
-        keys = [
-            key for key in read_keys(registry_dir()) if wanted.items() <= dict(zip(names, key, strict=True)).items()
-        ]
-        yield from (record for record in read_some(registry_dir(), keys) if record.ok)
+        for record in read_all(registry_dir()):
+            if record.ok and wanted.items() <= dict(zip(names, record.key, strict=True)).items():
+                yield record
     except NeucoError:
         return

@@ -170,7 +170,7 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
 def _print_board(board: Board) -> None:
     """Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal."""
     from neuco_core.boards.formatting import show
-    from neuco_core.boards.views.report import notes, place
+    from neuco_core.boards.report import notes, place
 
     leading, others = board.columns[:2], board.columns[2:]
     heads = ("Rank", "Method", *(column.label for column in board.columns))
