@@ -11,7 +11,7 @@ from neuco_core.contract.contract import Finding, run_checks
 from neuco_core.errors import NeucoError
 from neuco_extensions.geobench.checks import SubmissionSubject
 from neuco_extensions.geobench.published import of_submissions, row_id
-from neuco_extensions.geobench.submission import Submission, list_submissions
+from neuco_extensions.geobench.submission import GeobenchSubmission, list_submissions
 
 CLAIM = "nothing here was run: the numbers are the submitter's"
 
@@ -36,7 +36,7 @@ def _without(finding: Finding, head: Path) -> Finding:
     return Finding(finding.check, finding.subject, finding.status, finding.detail.replace(str(head), "."), finding.cure)
 
 
-def _standing(own: Submission, others: dict[str, Submission]) -> Iterator[Finding]:
+def _standing(own: GeobenchSubmission, others: dict[str, GeobenchSubmission]) -> Iterator[Finding]:
     try:
         published = of_submissions([*(item for name, item in others.items() if name != own.about.id), own])
         board = published.board() if published else None

@@ -117,7 +117,7 @@ def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> 
 def test_a_ranking_for_each_capability(root: Path, board: Board) -> None:
     """As if the board were ranked by it."""
     (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
-    rankings = [part for part in board.sections if part.about == "capability"]
+    rankings = [part for part in board.sections if part.about == "column"]
     assert [part.title for part in rankings] == [*CAPABILITIES, "Overall"]
     other = item.board({"by": "classification"})
     own = section(board, "Classification")
