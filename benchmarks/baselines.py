@@ -9,13 +9,13 @@ from __future__ import annotations
 import argparse
 
 from neuco_core import Task, list_tasks, load_method, load_protocol
-from neuco_core.contract.baselines import Measured, measure_baseline
+from neuco_core.contract.metric_scale import MeasuredBaseline, measure_baseline
 
 METHOD = "averaging"
 PROTOCOL = "ridge"
 
 
-def measure(task: Task) -> Measured:
+def measure(task: Task) -> MeasuredBaseline:
     method = task.baseline.method if task.baseline else METHOD
     embeddings = load_method(method).embeddings(task.dataset)
     return measure_baseline(embeddings, task.labels(), load_protocol(PROTOCOL), task.metric)

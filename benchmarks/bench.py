@@ -48,7 +48,7 @@ PARTS = (
     ("neuco_core.scoring.kernel", "warm", "loading the compiled kernels"),
     ("neuco_core.tables.csv_kernel", "warm", "loading the compiled kernels"),
     ("neuco_core.tables.embeddings", "read_embeddings", "reading the embeddings"),
-    ("neuco_extensions.bench.run", "read_table", "reading the labels"),
+    ("neuco_extensions.bench.run", "read_task_labels", "reading the labels"),
     ("neuco_core.scoring.scorer", "score", "training and judging"),
     ("neuco_extensions.bench.run", "_write_task", "writing the results"),
 )

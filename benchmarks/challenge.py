@@ -14,13 +14,14 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
+import psutil
 
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.pool import work_on, workers
 from neuco_extensions.challenge.rules import load_challenge
 from neuco_extensions.challenge.seal import seal
 from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
 # Labels by task, as docs/tasks.md has them.
 SIZES = {
@@ -71,7 +72,7 @@ def measure(base: Path, k: int, engine: str, submissions: int) -> float:
     rng = np.random.default_rng(0)
     folder = make(base / f"{engine}-{k}", k, rng)
     ids = (folder / "ids.txt").read_text().split()
-    with Host(folder) as host, workers(engine, 2) as pool:
+    with Host(folder) as host:
         for number in range(submissions + 2):
             team = f"team{number}"
             add_team(folder, team, team)
@@ -81,24 +82,18 @@ def measure(base: Path, k: int, engine: str, submissions: int) -> float:
                 values = rng.normal(size=(IDS, DIM)).astype(np.float32)
                 write_embeddings(make_embeddings(ids, values), path)
             host.submit(team, "test", path)
-        done = work_on(host, pool, 2)
+        done = evaluate_waiting(host, start_engine(engine, 2), 2)
         next(done), next(done)  # imports and labels, once for each worker
-        before = cpu(pool)
+        before = cpu()
         count = sum(own.state == "scored" for own in done)
         if count != submissions:
             raise SystemExit("a submission failed")
-        return (cpu(pool) - before) / count
+        return (cpu() - before) / count
 
 
-def cpu(pool: object) -> float:
-    """CPU seconds that the workers have used so far."""
-    import psutil
-
-    if hasattr(pool, "_processes"):
-        pids = list(pool._processes)
-    else:
-        pids = list(pool._client.run(lambda: __import__("os").getpid()).values())  # type: ignore[attr-defined]
-    return sum(sum(psutil.Process(pid).cpu_times()[:2]) for pid in pids)
+def cpu() -> float:
+    """CPU seconds that the workers, which are processes below this one, have used so far."""
+    return sum(sum(process.cpu_times()[:2]) for process in psutil.Process().children(recursive=True))
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""``python -m ci``: everything that continuous integration does, on any machine."""
+"""``python -m ci``: everything that continuous integration does, on any machine. Commands are imported one by one."""
 
 from __future__ import annotations
 
@@ -7,29 +7,46 @@ import os
 import re
 import signal
 import sys
+import tempfile
+import time
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 import msgspec
 
-from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report
+from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report, parse
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.files import write_atomic
 from neuco_core.text import clean
+
+if TYPE_CHECKING:
+    from ci.plugin_sandbox import PluginSandbox
 
 GRACE = 300  # seconds after the deadline
 AGAIN = 1.0  # seconds after which a run that was told to end, and goes on, is told again
+YEAR = 60 * 24 * 365  # minutes
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
+MEMORY = click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
+REGISTRY = click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+TRUST = "Run the code WITHOUT a sandbox, with all your rights: your own code only."
+
+
+def time_limit(seconds: float) -> Callable[[Any], Any]:
+    return click.option("--seconds", type=float, default=seconds, show_default=True, help="Time limit of each step.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def cli() -> None:
-    """What happens to a pull request, step by step."""
+    """What happens to a pull request, and to main after the merge."""
 
 
 @cli.command()
@@ -37,9 +54,9 @@ def cli() -> None:
 @click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
 def changed(repo: Path, since: str) -> None:
     """List the plugins that a pull request touches, as JSON."""
-    from ci.changed import changed as find
+    from ci.changed import changed as find  # one command, one import
 
-    click.echo(json.dumps(find(repo, since).to_json(), ensure_ascii=True, indent=2))
+    click.echo(json.dumps(asdict(find(repo, since)), ensure_ascii=True, indent=2))
 
 
 @cli.command("score-pr")
@@ -47,21 +64,12 @@ def changed(repo: Path, since: str) -> None:
 @click.option("--head", type=FOLDER, required=True, help="A checkout of the pull request: the code that is judged.")
 @click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
 @click.option("--out", type=FILE, required=True, help="Where the report goes.")
-@click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
-@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
+@time_limit(600)
+@MEMORY
 @click.option("--deadline", type=float, default=150, show_default=True, help="Time limit of the whole, in minutes.")
-@click.option("--merged", is_flag=True, help="It is on main now: new methods are scored on new tasks, too.")
-@click.option("--trust", is_flag=True, help="Run the code WITHOUT a sandbox, with all your rights: your own code only.")
+@click.option("--trust", is_flag=True, help=TRUST)
 def score_pr(
-    base: Path,
-    head: Path,
-    since: str,
-    out: Path,
-    seconds: float,
-    memory: int,
-    deadline: float,
-    merged: bool,
-    trust: bool,
+    base: Path, head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float, trust: bool
 ) -> None:
     """Check, test and score what a pull request touches.
 
@@ -69,10 +77,9 @@ def score_pr(
     something could not be scored here for a reason that is not the contributor's. A report is written whatever happens,
     and it is red if anything did.
     """
-    from ci.comment import summary
-    from ci.sandbox import Limits, engine
-    from ci.score_pr import Scoring
-    from neuco_core.files import write_atomic
+    from ci.comment import summary  # one command, one import
+    from ci.judge import Judge  # one command, one import
+    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
     kind = "trust" if trust else "bubblewrap"
     # Written first, so that it is there even if this process is killed.
@@ -83,8 +90,7 @@ def score_pr(
         kind = engine(trusted=trust)
         say(_about(kind))
         limits = Limits(seconds=seconds, memory=memory << 20)
-        tell = partial(say, err=True)
-        report = Scoring(base, head, since, limits, kind, merged, deadline, tell).run()
+        report = Judge(base, head, since, limits, kind, deadline, partial(say, err=True)).run()
     except Stopped as stopped:
         signal.setitimer(signal.ITIMER_REAL, 0)
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
@@ -140,7 +146,7 @@ def _stop_at(minutes: float) -> None:
 
 def _about(kind: str) -> str:
     """What protects this machine from the code that will run."""
-    from ci.sandbox import protections
+    from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
 
     if kind == "trust":
         return "--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published."
@@ -149,7 +155,7 @@ def _about(kind: str) -> str:
 
 def _weak(kind: str) -> list[Finding]:
     """A sandbox that lacks something says so in the report. Without cgroup the limits hold all the same."""
-    from ci.sandbox import protections
+    from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
 
     lacking = [name for name, on in protections().items() if not on and "cgroup" not in name] if kind != "trust" else []
     cure = "Use bubblewrap 0.8 or newer on x86_64 or aarch64"
@@ -159,7 +165,7 @@ def _weak(kind: str) -> list[Finding]:
 
 def _failed(head: Path, kind: str, error: Exception) -> Report:
     """A red report about a run that could not be completed."""
-    from ci.changed import git
+    from ci.git import git  # one command, one import
 
     try:
         commit = git(head, "rev-parse", "HEAD").strip()
@@ -172,121 +178,112 @@ def _failed(head: Path, kind: str, error: Exception) -> Report:
     return Report(NO_COMMIT, commit, used, (), (finding,), (), (), 0.0, 1)
 
 
-@cli.command()
-@click.option("--base", type=FOLDER, default=Path(), help="A checkout of main.")
-@click.option("--out", type=FILE, required=True, help="Where the report goes.")
-@click.option("--suite", "suites", multiple=True, help="Only these suites; without it, all.")
-@click.option("--most", type=click.IntRange(min=1), default=2000, show_default=True, help="Cells of one run.")
-@click.option("--sample", type=click.IntRange(min=0), default=0, help="With --verify: how many records.")
-@click.option("--verify", is_flag=True, help="Score a sample again and compare; no record is replaced.")
-@click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
-@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
-def rescore(
-    base: Path, out: Path, suites: tuple[str, ...], most: int, sample: int, verify: bool, seconds: float, memory: int
-) -> None:
-    """On main: score what has no record, an outdated one or a failure that may not come again, of every suite.
+@contextmanager
+def sandboxes(
+    repo: Path, seconds: float, memory: int, minutes: float, *, trust: bool = False
+) -> Iterator[PluginSandbox]:
+    """Sandboxes for the plugins of a checkout of main."""
+    from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`: they have a right, and run nothing
+    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
-    With --sample N --verify, N records are scored again and compared instead; exits with 1 if one does not come again.
-    """
-    from ci.rescore import rescore as run
-    from ci.sandbox import Limits, engine
-    from neuco_core.files import write_atomic
-
-    if verify != bool(sample):
-        raise click.UsageError("--sample and --verify go together")
-    kind = engine()
+    kind = engine(trusted=trust)
     say(_about(kind))
-    limits = Limits(seconds=seconds, memory=memory << 20)
-    report = run(base, limits, kind, suites=suites, most=most, sample=sample)
-    write_atomic(out.absolute(), report.to_bytes())
-    for finding in report.findings:
-        say(f"{finding.status} {finding.check} {finding.subject}: {finding.detail}")
-    say(f"{len(report.records)} records, {report.seconds:.0f} s")
-    sys.exit(1 if any(finding.status == "failed" for finding in report.findings) else 0)
+    limits, deadline = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * minutes
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        yield PluginSandbox(repo.resolve(), Path(scratch), limits, kind, deadline, partial(say, err=True))
 
 
 @cli.command()
-@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
-def pack(registry: Path) -> None:
-    """Pack the records of a registry that are files of their own; none changes."""
-    from neuco_core.records.store import pack_all
+@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main; its registry is brought up to date.")
+@click.option("--push", is_flag=True, help="Also commit it to main, or propose it where main takes no push.")
+@click.option("--suite", "suites", multiple=True, help="Score only the cells of these suites; without it, all.")
+@click.option("--most", type=click.IntRange(min=0), default=2000, show_default=True, help="Cells of one run.")
+@click.option("--retry", is_flag=True, help="Also score what failed for a reason of the machine or of a download.")
+@click.option("--withdraw", default="", help="A maintainer's word: ids that may leave the boards that compare them.")
+@click.option("--site", type=PATH, help="Also write the website to this folder.")
+@time_limit(600)
+@MEMORY
+@click.option("--deadline", type=float, default=150, show_default=True, help="Score no longer than this, in minutes.")
+def reconcile(
+    repo: Path,
+    push: bool,
+    suites: tuple[str, ...],
+    most: int,
+    retry: bool,
+    withdraw: str,
+    site: Path | None,
+    seconds: float,
+    memory: int,
+    deadline: float,
+) -> None:
+    """On main: score what has no record that holds, make boards and site, write it to the registry.
 
-    say(f"{pack_all(registry)} records packed")
+    It may be ended and run again at any time; a second run finds nothing to do. Exits with 1 if somebody must look
+    after something; the rest is written all the same.
+    """
+    from ci.git import deliver, on_main  # one command, one import
+    from ci.github import GitHub  # one command, one import
+    from ci.reconcile import MESSAGE, Reconciling  # one command, one import
+
+    if push:
+        on_main(repo)
+    with sandboxes(repo, seconds, memory, deadline) as boxes:
+        update = Reconciling(boxes, withdraw.split()).run(suites, most, retry=retry, site=site)
+    say("\n".join(update.lines))
+    if push:
+        in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()
+        say(deliver(repo, MESSAGE, update.write, GitHub.from_environment().propose if in_workflow else None))
+    if update.loud:
+        say("\n".join(f"ci: {line}" for line in update.loud), err=True)
+        sys.exit(1)
+
+
+@cli.command()
+@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
+@click.option("--sample", type=click.IntRange(min=1), default=20, show_default=True, help="How many records.")
+@time_limit(600)
+@MEMORY
+def verify(repo: Path, sample: int, seconds: float, memory: int) -> None:
+    """On main: score a sample of records again and compare.
+
+    Nothing is written. Exits with 1 if a score does not come again.
+    """
+    from ci.reconcile import verify as run  # one command, one import
+
+    with sandboxes(repo, seconds, memory, 150) as boxes:
+        findings = run(boxes, sample)
+    for finding in findings:
+        say(f"{finding.status} {finding.check} {finding.subject}: {finding.detail}")
+    sys.exit(1 if any(finding.status == "failed" for finding in findings) else 0)
 
 
 @cli.command()
 @click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
-@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+@REGISTRY
 @click.option("--format", "form", type=click.Choice(["text", "markdown"]), help="[default: text on a terminal]")
 def comment(path: Path, registry: Path, form: str | None) -> None:
     """Print a report: for you on a terminal, else as Markdown for the pull request. The report is not trusted."""
-    from ci.comment import render
-    from ci.plain import plain
-    from ci.report import parse
+    from ci.comment import plain, render  # one command, one import
 
-    report, records = parse(_read(path))
+    try:
+        with path.open("rb") as file:
+            report, records = parse(file.read(LARGEST + 1))
+    except OSError as error:
+        raise DataError(f"cannot read the report: {error.strerror}", where=path) from error
     markdown = render(report, records, registry)
     text = form == "text" if form else sys.stdout.isatty()
     click.echo(plain(markdown) if text else markdown, nl=False)
 
 
 @cli.command()
-@click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
+@REGISTRY
 def post(registry: Path) -> None:
     """In a workflow: comment on a pull request with the report of its run, or update the comment."""
-    from ci.github import GitHub
-    from ci.github import post as run
+    from ci.github import GitHub  # one command, one import
+    from ci.github import post as run  # one command, one import
 
     names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_ID", "RUN_PATH", "RUN_URL")
     say(run(GitHub.from_environment(), registry, {name: os.environ.get(name, "") for name in names}))
-
-
-@cli.command()
-@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
-@click.option("--report", "paths", type=PATH, multiple=True, help="What score-pr wrote on main, or a folder of that.")
-@click.option("--since", default="", help="The commit before the merge that this is about.")
-@click.option("--withdraw", default="", help="Ids that may go although a suite compares their records.")
-@click.option("--take-over", is_flag=True, help="A maintainer's word: edits of records and boards on main are meant.")
-@click.option("--records-url", "urls", multiple=True, help="Where packs of records can be fetched: …/{file}.")
-@click.option("--site", type=PATH, help="Also write the website to this folder.")
-@click.option("--push/--no-push", default=False, help="Commit and push; try again if somebody else was faster.")
-def publish(
-    repo: Path,
-    paths: tuple[Path, ...],
-    since: str,
-    withdraw: str,
-    take_over: bool,
-    urls: tuple[str, ...],
-    site: Path | None,
-    push: bool,
-) -> None:
-    """On main: add the records, withdraw those of removed plugins, rebuild boards and site.
-
-    With --push it catches up on everything merged since its last commit; a plugin without a usable report is pending,
-    and published when there is one. Exits with 1 if somebody must look after something; the rest is published.
-    """
-    from ci.github import GitHub
-    from ci.publish import publish as run
-
-    files = [file for path in paths for file in (sorted(path.glob("*.json")) if path.is_dir() else [path])]
-    reports = [_read(file) for file in files]
-    in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()
-    github = GitHub.from_environment() if in_workflow else None
-    done = run(
-        repo,
-        reports,
-        site=site,
-        push=push,
-        since=since,
-        withdraw=withdraw.split(),
-        take_over=take_over,
-        github=github,
-        urls=urls,
-    )
-    say("\n".join(done.lines))
-    if done.loud:
-        say("\n".join(f"ci: {line}" for line in done.loud), err=True)
-        sys.exit(1)
 
 
 @cli.command()
@@ -294,11 +291,11 @@ def publish(
 @click.option("--upload", "target", metavar="s3://BUCKET/PREFIX/", help="Upload the files there.")
 @click.option("--out", type=PATH, help="Put the files into this folder instead, for you to upload to --url.")
 @click.option("--url", help="The address of the files of --out, e.g. that of a release.")
-@click.option("--push", is_flag=True, help="Commit the index to main, as `publish` does.")
+@click.option("--push", is_flag=True, help="Commit the index to main, as `reconcile` does.")
 @click.option("--method", "only", multiple=True, help="Only this encoder.")
-@click.option("--seconds", type=float, default=3600, show_default=True, help="Time limit of each encoder.")
-@click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
-@click.option("--trust", is_flag=True, help="Run the code WITHOUT a sandbox, with all your rights.")
+@time_limit(3600)
+@MEMORY
+@click.option("--trust", is_flag=True, help=TRUST)
 def embeddings(
     repo: Path,
     target: str | None,
@@ -314,22 +311,16 @@ def embeddings(
 
     Makes only what registry/embeddings.json does not have yet, in the sandbox, and adds it there.
     """
-    import tempfile
-
-    from ci.boxes import Boxes
-    from ci.embeddings import fill, push_index, to_folder, to_s3
-    from ci.sandbox import Limits, engine
+    from ci.embeddings import fill, push_index, to_folder, to_s3  # one command, one import
 
     if bool(target) == bool(out) or bool(out) != bool(url):
         raise click.UsageError("give either --upload, or --out and --url")
     publish = to_s3(target) if target else to_folder(out or Path(), url or "")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        limits = Limits(seconds=seconds, memory=memory << 20)
-        boxes = Boxes(repo.resolve(), Path(scratch), limits, engine(trusted=trust))
+    with sandboxes(repo, seconds, memory, YEAR, trust=trust) as boxes:
         for line in fill(boxes, repo / "registry", publish, only):
             say(line)
-        if push:
-            say(push_index(repo, Path(scratch)))
+    if push:
+        say(push_index(repo))
 
 
 @cli.command()
@@ -339,7 +330,7 @@ def embeddings(
 @click.option("--notes", type=FILE, help="Write the changelog's section of this version there.")
 def release(repo: Path, dist: Path, tag: str, notes: Path | None) -> None:
     """Refuse a distribution that must not be released; `python -m build` makes it."""
-    from ci.release import LARGEST, check, the_wheel
+    from ci.release import LARGEST, check, the_wheel  # one command, one import
 
     wheel = the_wheel(dist)
     say(f"{wheel.path.name}: {wheel.path.stat().st_size:,} bytes, fewer than {LARGEST:,}")
@@ -354,15 +345,6 @@ def say(text: str, err: bool = False) -> None:
     """Print lines that a workflow's runner does not take for commands: ``::…`` at their start, ``##[`` anywhere."""
     for line in text.splitlines():
         click.echo(re.sub(r"^(\s*):(?=:)", r"\1: ", clean(line)).replace("##[", "## ["), err=err)
-
-
-def _read(path: Path) -> bytes:
-    """A report, up to one byte more than is allowed."""
-    try:
-        with path.open("rb") as file:
-            return file.read(LARGEST + 1)
-    except OSError as error:
-        raise DataError(f"cannot read the report: {error.strerror}", where=path) from error
 
 
 def main() -> None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import os
+import io
 import re
-import subprocess
+import tokenize
+import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ci.deceptive import CODE, deceptive
+from ci.git import blobs, commit_of, git, git_bytes
 from neuco_core._validate import ID
-from neuco_core.errors import DataError
 from neuco_core.files import LARGEST_DATA
+from neuco_core.plugins.catalog import LIVING, read_suite
+from neuco_core.specs import Suite
 
 TREES = ("neuco_tasks", "neuco_methods")
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 # Cannot change scores or the registry; whatever is neither this nor a plugin counts as core.
 HARMLESS = re.compile(r"(?:docs|tests|examples|benchmarks)/.+|[^/]+\.md|LICENSE", re.DOTALL)
 # No reviewer can read what these do, and Python prefers them to a source file of the same name.
@@ -24,10 +25,10 @@ COMPILED = (".so", ".pyd", ".dll", ".dylib", ".pyc", ".pyo", ".pth", ".egg", ".w
 REGULAR, GONE = ("100644", "100755", "000000"), "000000"
 # Files with which git itself hides changes from a reviewer, or runs filters.
 STEERING = (".gitattributes", ".gitmodules", ".lfsconfig", ".mailmap")
-# Written by `publish` on main only.
-PROTECTED = (
-    *(f"registry/{name}/" for name in ("records", "results", "leaderboards", "withdrawn")),
-    *(f"registry/{name}" for name in ("records.json", "pending.json", "embeddings.json", "suites/all-")),
+# Written by `reconcile` and `embeddings` on main only.
+PROTECTED = tuple(
+    f"registry/{name}"
+    for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json", "embeddings.json", "suites/all-")
 )
 LARGEST_FILE, LARGEST_SUM = 50_000_000, 500_000_000  # bytes of what a pull request adds or changes
 MOST_FILES = 20_000
@@ -35,10 +36,20 @@ MOST_FILES = 20_000
 CARD = re.compile(r"README\.md|test(_[^/]*)?\.py")
 # Data by which main compares and verifies; no code that could judge anything.
 REGISTRY_DATA = re.compile(r"registry/pins\.json|registry/suites/[^/]+\.toml")
-# A submission to GEO-Bench: numbers that judge nobody.
-SUBMISSION = re.compile(rf"registry/geobench/({ID.pattern})/(?:submission\.json|runs\.csv)")
+# Numbers of an extension, as files of data that judge nobody: its checks look at each folder.
+SUBMISSION = re.compile(rf"registry/(?!suites/|schema/|published/)([a-z]+/{ID.pattern})/[^/]+\.(?:json|csv)")
 PUBLISH = " in a plugin: publish it (`neuco data upload`, Hugging Face, a release) and declare its address and sha256"
 PLUGIN = re.compile(rf"({'|'.join(TREES)})/([^/]+)/.+", re.DOTALL)
+# Turn the reading direction around, or are not seen at all.
+HIDDEN = re.compile(
+    "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+# Python ends a line, or a page, where an editor may show none.
+BREAKS = re.compile("\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x85\u2028\u2029]")
+CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)", re.MULTILINE)
+CODE = (".py", ".pyi", ".toml", ".cfg", ".ini", ".yml", ".yaml", ".sh")
+LONGEST_LINE = 2000
+LARGEST_SOURCE = 1_000_000  # bytes
 
 
 @dataclass(frozen=True, order=True)
@@ -67,66 +78,19 @@ class Changes:
     bad_names: tuple[str, ...] = ()
     unreadable: tuple[tuple[str, str], ...] = ()  # path and reason
     cards: tuple[str, ...] = ()  # folders of plugins of which only the card or the tests changed
-    submissions: tuple[str, ...] = ()
+    submissions: tuple[str, ...] = ()  # folders of the registry, as ``KIND/ID``
 
     @property
     def only_data(self) -> bool:
         """Whether all that counts as core are pins and suites."""
         return bool(self.core) and all(map(REGISTRY_DATA.fullmatch, self.core))
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def is_core(path: str) -> bool:
-    """Whether a file can change how plugins are judged: it is of no plugin, not written by `publish`, not harmless."""
+    """Whether a file can change how plugins are judged: it is of no plugin, no data, not harmless."""
     if HARMLESS.fullmatch(path):
         return Path(path).name in STEERING
     return not (PLUGIN.fullmatch(path) or SUBMISSION.fullmatch(path) or path.startswith(PROTECTED))
-
-
-def git(repo: Path, *args: str) -> str:
-    """Run git and return what it prints; paths are not quoted, whatever characters they have."""
-    return git_bytes(repo, *args).decode("utf-8", "backslashreplace")
-
-
-def git_bytes(repo: Path, *args: str, given: bytes | None = None) -> bytes:
-    command, environment = _command(repo, *args)
-    done = subprocess.run(command, capture_output=True, env=environment, input=given)
-    if done.returncode:
-        words = done.stderr.decode("utf-8", "replace").strip()
-        raise DataError(f"git {args[0]} failed: {words}", where=repo)
-    return done.stdout
-
-
-def _command(repo: Path, *args: str) -> tuple[list[str], dict[str, str]]:
-    # No replaced objects and no hooks: what git shows is what would be merged.
-    safe = ("-c", "core.quotePath=false", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
-    return ["git", *safe, "-C", str(repo), *args], {**os.environ, "GIT_NO_REPLACE_OBJECTS": "1"}
-
-
-def commit_of(repo: Path, name: str) -> str:
-    """The commit of a branch, or a commit by its number. Never a tag: one named ``origin/main`` would hide changes."""
-    if COMMIT.fullmatch(name):
-        return name
-    for place in ("refs/remotes/", "refs/heads/"):
-        try:
-            return git(repo, "rev-parse", "--verify", "--quiet", f"{place}{name}^{{commit}}").strip()
-        except DataError:
-            continue
-    hint = "Run `git fetch origin main`, or name another branch with --since"
-    raise DataError("no such branch", where=repo, expected="a branch, or a commit's whole number", got=name, hint=hint)
-
-
-def changed(repo: Path, base: str, head: str = "HEAD") -> Changes:
-    """What ``head`` changed since it left ``base``."""
-    end = git(repo, "rev-parse", f"{head}^{{commit}}").strip()
-    start = git(repo, "merge-base", commit_of(repo, base), end).strip()
-    # Without rename detection a move is a deletion and an addition, which is what it is for a registry of names.
-    fields = git(repo, "diff", "--no-renames", "--raw", "-z", "--abbrev=64", start, end).split("\0")
-    words = [(fields[i].split(), fields[i + 1]) for i in range(0, len(fields) - 1, 2)]
-    entries = [Entry(mode, blob, path) for (_, mode, _, blob, _), path in words]
-    return _sort_out(repo, start, end, entries)
 
 
 class Entry(NamedTuple):
@@ -137,36 +101,58 @@ class Entry(NamedTuple):
     path: str
 
 
-def _sort_out(repo: Path, start: str, end: str, entries: Sequence[Entry]) -> Changes:
+def changed(repo: Path, base: str, head: str = "HEAD") -> Changes:
+    """What ``head`` changed since it left ``base``."""
+    end = git(repo, "rev-parse", f"{head}^{{commit}}").strip()
+    start = git(repo, "merge-base", commit_of(repo, base), end).strip()
+    # Without rename detection a move is a deletion and an addition, which is what it is for a registry of names.
+    fields = git(repo, "diff", "--no-renames", "--raw", "-z", "--abbrev=64", start, end).split("\0")
+    entries = []
+    for facts, path in zip(fields[:-1:2], fields[1::2], strict=True):
+        _, mode, _, blob, _ = facts.split()
+        entries.append(Entry(mode, blob, path))
     touched: set[tuple[str, str]] = set()
-    core: list[str] = []
-    other: list[str] = []
-    protected, bad = [], []
-    submissions: dict[str, None] = {}
-    for _, _, path in entries:
-        match = PLUGIN.fullmatch(path)
+    core, other, protected, bad_names, submissions = [], [], [], [], []
+    others = set()  # folders in which more than a card or a test changed
+    for path in (entry.path for entry in entries):
+        match, submission = PLUGIN.fullmatch(path), SUBMISSION.fullmatch(path)
         if match and ID.fullmatch(match[2]):
             touched.add((match[1], match[2]))
+            if not CARD.fullmatch(path.split("/", 2)[2]):
+                others.add(f"{match[1]}/{match[2]}")
         elif match:
-            bad.append(f"{match[1]}/{match[2]}")
+            bad_names.append(f"{match[1]}/{match[2]}")
         elif path.startswith(PROTECTED):
             protected.append(path)
-        elif submitted := SUBMISSION.fullmatch(path):
-            submissions[submitted[1]] = None
+        elif submission:
+            submissions.append(submission[1])
+        elif is_core(path):
+            core.append(path)
         else:
-            (core if is_core(path) else other).append(path)
-    before, there = _folders(repo, start), _folders(repo, end)
-    plugins = tuple(Touched(*item, _how("/".join(item), before, there)) for item in sorted(touched))
-    names, unreadable = tuple(dict.fromkeys(bad)), tuple(_unreadable(repo, entries))
-    cards = tuple(_cards(plugins, entries))
-    rest = (tuple(protected), tuple(other), names, unreadable, cards, tuple(submissions))
-    return Changes(start, end, plugins, tuple(core), *rest)
+            other.append(path)
+    before, after = _folders(repo, start), _folders(repo, end)
+    plugins = []
+    for tree, name in sorted(touched):
+        folder = f"{tree}/{name}"
+        how = "removed" if folder not in after else "changed" if folder in before else "added"
+        plugins.append(Touched(tree, name, how))
+    return Changes(
+        base=start,
+        head=end,
+        plugins=tuple(plugins),
+        core=tuple(core),
+        protected=tuple(protected),
+        other=tuple(other),
+        bad_names=tuple(dict.fromkeys(bad_names)),
+        unreadable=tuple(_unreadable(repo, entries)),
+        cards=tuple(item.folder for item in plugins if item.how == "changed" and item.folder not in others),
+        submissions=tuple(dict.fromkeys(submissions)),
+    )
 
 
-def _cards(plugins: Sequence[Touched], entries: Sequence[Entry]) -> Iterator[str]:
-    parts = [entry.path.split("/", 2) for entry in entries]
-    others = {"/".join(names[:2]) for names in parts if not CARD.fullmatch("".join(names[2:]))}
-    yield from (plugin.folder for plugin in plugins if plugin.how == "changed" and plugin.folder not in others)
+def _folders(repo: Path, commit: str) -> set[str]:
+    """The folders of all plugins in a commit, asked for at once: there may be thousands."""
+    return set(git(repo, "ls-tree", "-d", "-z", "--name-only", commit, *(f"{tree}/" for tree in TREES)).split("\0"))
 
 
 def _unreadable(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
@@ -205,7 +191,9 @@ def _odd_contents(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, s
     paths: dict[str, list[str]] = {}
     for entry in entries:
         paths.setdefault(entry.blob, []).append(entry.path)
-    sizes = _sizes(repo, list(paths))
+    names = "".join(f"{blob}\n" for blob in paths).encode()
+    answers = git_bytes(repo, "cat-file", "--batch-check=%(objectsize)", stdin=names).split()
+    sizes = dict(zip(paths, map(int, answers), strict=True))
     for blob, size in sizes.items():
         for path in paths[blob]:
             data = PLUGIN.fullmatch(path) and not path.endswith(CODE)  # of sources a reviewer is told more below
@@ -223,53 +211,53 @@ def _odd_contents(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, s
                 yield _shown(path), reason
 
 
-def _sizes(repo: Path, names: Sequence[str]) -> dict[str, int]:
-    asked = "".join(f"{name}\n" for name in names).encode()
-    rows = git_bytes(repo, "cat-file", "--batch-check=%(objectsize)", given=asked).split()
-    return dict(zip(names, map(int, rows), strict=True))
+def suite_files(registry: Path) -> list[Path]:
+    """The files of frozen suites; those of every task of a dataset are made by the catalogue, and have none."""
+    return sorted(path for path in (registry / "suites").glob("*.toml") if not path.stem.startswith(LIVING))
 
 
-def blobs(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-    """The contents of objects as they are stored: no attribute, no filter and no line ending has a say.
-
-    Each is read once, and one at a time, so that memory holds no more than the largest.
-    """
-    command, environment = _command(repo, "cat-file", "--batch")
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as process:
-        if process.stdin is None or process.stdout is None:  # never: both are asked for
-            raise DataError("git cat-file has no pipes", where=repo)
-        for name in dict.fromkeys(names):
-            process.stdin.write(f"{name}\n".encode())
-            process.stdin.flush()
-            words = process.stdout.readline().split()
-            if len(words) != 3:
-                raise DataError("git has no such object", where=repo, got=name, hint="Fetch the whole history")
-            yield name, process.stdout.read(int(words[2]))
-            process.stdout.read(1)
+def frozen_suites(registry: Path) -> list[Suite]:
+    return [read_suite(path) for path in suite_files(registry)]
 
 
-def _how(folder: str, before: set[str], there: set[str]) -> str:
-    return "removed" if folder not in there else "changed" if folder in before else "added"
+def deceptive(path: str, content: bytes) -> str:
+    """Why a file cannot be reviewed by reading it; "" if it can, or if it is data."""
+    code = path.endswith(CODE)
+    if code and len(content) > LARGEST_SOURCE:
+        return f"source of {len(content)} bytes; at most {LARGEST_SOURCE}: put data into files of data"
+    try:
+        text = content.decode("utf-8")
+    except UnicodeDecodeError:
+        return "source that is not UTF-8" if code else ""
+    if not code and "\0" in text:
+        return ""  # not text
+    # Spreadsheets write a byte-order mark, and some of them end lines with carriage returns alone.
+    seen = text if code else text.removeprefix("\ufeff")
+    seen = seen.replace("\r\n", "\n").replace("\r", "\n") if path.endswith(".csv") else seen
+    for pattern, what in ((HIDDEN, "an invisible character"), (BREAKS, "a control character")):
+        match = pattern.search(seen)
+        if match:
+            return f"{what}, U+{ord(match[0]):04X}, in line {seen.count(chr(10), 0, match.start()) + 1}"
+    if not path.endswith((".py", ".pyi")):
+        return ""
+    coding = CODING.search(b"\n".join(content.split(b"\n", 2)[:2]))
+    if coding and coding[1].lower().replace(b"_", b"-") not in (b"utf-8", b"utf8", b"ascii", b"us-ascii"):
+        return f"declares the encoding {coding[1].decode()}, and reviewers see another text than Python"
+    for number, line in enumerate(text.split("\n"), 1):
+        if len(line) > LONGEST_LINE:
+            return f"line {number} has {len(line)} characters, and nobody reads to its end"
+    for token in _names(text):
+        # Python takes such letters for the plain ones: a name that looks unlike `eval` may be it.
+        if not token.string.isascii() and unicodedata.normalize("NFKC", token.string).isascii():
+            return f"the name {token.string!r} in line {token.start[0]}, which Python reads as another"
+    return ""
 
 
-def _folders(repo: Path, commit: str) -> set[str]:
-    """The folders of all plugins in a commit, asked for at once: there may be thousands."""
-    return set(git(repo, "ls-tree", "-d", "-z", "--name-only", commit, *(f"{tree}/" for tree in TREES)).split("\0"))
-
-
-def check_out(repo: Path, commit: str, target: Path) -> Path:
-    """The files of a commit, whatever the working tree is like: what is judged is what would be merged."""
-    rows = git_bytes(repo, "ls-tree", "-r", "-z", commit).split(b"\0")[:-1]
-    files = [(row.split()[2].decode(), os.fsdecode(row.partition(b"\t")[2])) for row in rows if row.startswith(b"100")]
-    paths: dict[str, list[str]] = {}
-    for blob, path in files:
-        # git itself never makes such a path, and never checks one out.
-        if not {"", ".", "..", ".git"}.isdisjoint(path.split("/")):
-            raise DataError("a path that leads elsewhere", where=commit, got=path)
-        paths.setdefault(blob, []).append(path)
-    for blob, content in blobs(repo, list(paths)):
-        for path in paths[blob]:
-            place = target / path
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
-    return target
+def _names(text: str) -> Iterator[tokenize.TokenInfo]:
+    """The names in a source, as far as it is Python."""
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.NAME:
+                yield token
+    except (tokenize.TokenError, SyntaxError):
+        return

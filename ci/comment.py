@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import html
+import re
+import shutil
 import string
-from collections.abc import Collection, Iterable, Sequence
+import textwrap
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ci.guard import suites_of
+from ci.changed import frozen_suites
 from ci.report import PluginReport, Report, is_waiting
+from neuco_core.boards.build import build_board
+from neuco_core.boards.formatting import with_values
+from neuco_core.boards.report import place
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
 from neuco_core.records.model import Key, Record
 from neuco_core.records.store import read_all
 from neuco_core.specs import Suite
-from neuco_core.text import counted, join_names, one_line
+from neuco_core.text import clean, counted, join_names, one_line
 
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
@@ -24,6 +31,10 @@ SANDBOX = {
 }
 ITS_OWN_CLAIM = "This pull request changes the code that judges it: the verdict below is its own claim"
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
+RULE = re.compile(r"\|(-+\|)+")
+TAGS = re.compile(r"<!--.*?-->|</?(?:code|sub|details|summary)(?: open)?>")
+WORDS = {sign: status.upper() if status == "failed" else status for status, sign in SIGNS.items()}
+NARROWEST = 30  # of a last column that is wrapped
 
 
 def text(value: object, most: int = 600) -> str:
@@ -141,16 +152,12 @@ def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], r
     if not methods or not records:
         return []
     pool = {record.key: record for record in (*known, *records)}
-    tables = [table for suite in suites_of(registry) if (table := _places(list(pool.values()), suite, methods))]
+    tables = [table for suite in frozen_suites(registry) if (table := _places(list(pool.values()), suite, methods))]
     nothing = "None: no suite is complete for the methods of this pull request."
     return ["### Places on the boards\n\n" + ("\n\n".join(tables) or nothing)]
 
 
 def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> str:
-    from neuco_core.boards.build import build_board
-    from neuco_core.boards.formatting import with_values
-    from neuco_core.boards.views.report import place
-
     chosen = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
     try:
         board = build_board(chosen, suite)
@@ -179,3 +186,39 @@ def _next(report: Report, judges_itself: bool) -> str:
         "**Next:** a maintainer reads the code and the card. After the merge the plugins are scored again on main, and "
         "those records are published."
     )
+
+
+def plain(markdown: str, width: int = 0) -> str:
+    """Our own Markdown as text. Whatever a stranger wrote has its punctuation as entities there, so it is no markup."""
+    width = width or shutil.get_terminal_size((100, 24)).columns
+    lines: list[str] = []
+    rows: list[list[str]] = []
+    for line in [*markdown.splitlines(), ""]:
+        if line.startswith("|"):
+            rows += [] if RULE.fullmatch(line.replace(" ", "")) else [[_words(cell) for cell in line[1:-1].split("|")]]
+            continue
+        lines += _table(rows, width)
+        rows = []
+        lines.append(textwrap.fill(_words(line), width, subsequent_indent="  " * line.startswith("- ")))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip() + "\n"
+
+
+def _words(text: str) -> str:
+    text = TAGS.sub("", re.sub(r"^#+ ", "", text.replace("<br>", " ")).replace("**", ""))
+    text = clean(html.unescape(text)).replace("`", "").replace("marked ❌", "marked FAILED").strip()
+    return WORDS.get(text, text)  # a sign is wider than it is long
+
+
+def _table(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """All columns but the last as wide as they are, the last one wrapped."""
+    if not rows:
+        return
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]) - 1)]
+    room = max(NARROWEST, width - sum(widths) - 2 * len(widths))
+    for number, row in enumerate(rows):
+        start = "".join(f"{cell:{size}}  " for cell, size in zip(row, widths, strict=False))
+        first, *more = textwrap.wrap(row[-1], room) or [""]
+        yield (start + first).rstrip()
+        yield from (" " * len(start) + part for part in more)
+        if number == 0:
+            yield "-" * min(width, len(start) + min(room, max(len(cells[-1]) for cells in rows)))

@@ -41,7 +41,7 @@ COMMENT = re.compile(r"^<!--.*?-->\n", re.MULTILINE)
 ASSETS = {
     "ci/site/iframe-worker.js": "iframe-worker.js",
     "ci/site/site.css": "site.css",
-    "neuco_core/boards/views/site/assets/icon.svg": "icon.svg",
+    "neuco_core/site/assets/icon.svg": "icon.svg",
 }
 BOARDS = "leaderboard/index.html"  # where `make docs` and the workflow `pages` put the boards
 

@@ -11,25 +11,31 @@ import shutil
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
+import numpy as np
 
-from ci.boxes import Boxes, PluginData
+from ci.describe import describe_all
+from ci.extract import Encoding, applies, make_cubes, make_embeddings
+from ci.git import deliver, git
 from ci.inside import write_json
-from ci.stub import LARGEST_IDS, place_of, read_json
+from ci.plugin_sandbox import PluginData, PluginSandbox
+from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.fetch.cache import hash_file
+from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.upload import upload
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import dump
 from neuco_core.records.fingerprint import cubes_key, encoded_from
 from neuco_core.specs import Dataset, Method, Origin, Remote
-
-if TYPE_CHECKING:
-    from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.embeddings import Embeddings, read_embeddings, write_embeddings
+from neuco_core.tables.embeddings import make_embeddings as make_table
 
 INDEX = "embeddings.json"
 SCHEMA = 1
+MESSAGE = "Update the registry: stored embeddings"
 LARGEST = 50_000_000  # bytes of the index: 100,000 entries
 Publish = Callable[[Path, str], Remote]
 
@@ -108,11 +114,6 @@ class Store:
         return self._tried[name]
 
     def _take(self, entry: Entry, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> None:
-        import numpy as np
-
-        from neuco_core.fetch.fetch import fetch
-        from neuco_core.tables.embeddings import read_embeddings
-
         if made_from(methods, method, dataset) != entry.made_from:
             raise DataError("they were made from other code or data")
         path = fetch(Remote(entry.url, sha256=entry.sha256, size=entry.size))
@@ -120,7 +121,7 @@ class Store:
         if embeddings.sha256 != entry.content:
             raise DataError("not the content on record", expected=entry.content, got=embeddings.sha256)
         _name_samples(owner, dataset, embeddings)
-        place = methods.made / "embeddings" / place_of(method) / f"{dataset.id}.npy"
+        place = methods.made / "embeddings" / method.label / f"{dataset.id}.npy"
         place.parent.mkdir(parents=True, exist_ok=True)
         np.save(place, embeddings.values, allow_pickle=False)
 
@@ -138,13 +139,11 @@ def _name_samples(owner: PluginData, dataset: Dataset, embeddings: Embeddings) -
     write_json(path, {**words, "ids": embeddings.ids})
 
 
-def fill(boxes: Boxes, registry: Path, publish: Publish, only: Collection[str] = ()) -> Iterator[str]:
+def fill(boxes: PluginSandbox, registry: Path, publish: Publish, only: Collection[str] = ()) -> Iterator[str]:
     """Make and publish what the index of main lacks; says what was done, line by line.
 
     The index is written after each file, so that a run that is ended goes on where it stopped.
     """
-    from ci.as_data import describe_all
-
     plugins = describe_all(boxes)
     entries = read_index(registry)
     wanted = dict(_pairs(plugins))
@@ -174,8 +173,6 @@ Pair = tuple[PluginData, Method, PluginData, Dataset]
 
 def _pairs(plugins: Collection[PluginData]) -> Iterator[tuple[str, Pair]]:
     """Every encoder with every dataset that it can be run on."""
-    from ci.cells import applies
-
     datasets = [(owner, dataset) for owner in plugins for dataset in owner.datasets if dataset.cubes]
     for methods in plugins:
         for method in methods.methods:
@@ -184,22 +181,14 @@ def _pairs(plugins: Collection[PluginData]) -> Iterator[tuple[str, Pair]]:
                     yield name_of(method, dataset), (methods, method, owner, dataset)
 
 
-def _make(boxes: Boxes, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> Embeddings:
-    import numpy as np
-
-    from ci.encoding import Encoding, make_embeddings
-    from ci.extract import make_cubes
-    from neuco_core.tables import embeddings as tables
-
+def _make(boxes: PluginSandbox, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> Embeddings:
     cubes = make_cubes(boxes, owner, dataset)
     make_embeddings(boxes, Encoding(methods, method, dataset, cubes))
-    values = np.load(methods.made / "embeddings" / place_of(method) / f"{dataset.id}.npy", allow_pickle=False)
-    return tables.make_embeddings(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
+    values = np.load(methods.made / "embeddings" / method.label / f"{dataset.id}.npy", allow_pickle=False)
+    return make_table(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
 
 
 def _published(scratch: Path, name: str, key: str, embeddings: Embeddings, publish: Publish) -> Entry:
-    from neuco_core.tables.embeddings import write_embeddings
-
     path = scratch / "publish" / f"{embeddings.sha256}.npz"
     path.parent.mkdir(exist_ok=True)
     write_embeddings(embeddings, path)
@@ -210,14 +199,11 @@ def _published(scratch: Path, name: str, key: str, embeddings: Embeddings, publi
 
 def to_s3(target: str) -> Publish:
     """Upload to ``s3://BUCKET/PREFIX/``, as ``METHOD/DATASET/CONTENT.npz`` below it, proven to be public."""
-    from neuco_core.fetch.upload import upload
-
     return lambda path, name: upload(path, f"{target.rstrip('/')}/{name}").remote
 
 
 def to_folder(folder: Path, address: str) -> Publish:
     """Put files into a folder, to be uploaded by somebody to ``address``; a release on GitHub knows no folders."""
-    from neuco_core.fetch.cache import hash_file
 
     def keep(path: Path, name: str) -> Remote:
         flat = name.replace("/", ".")
@@ -228,60 +214,15 @@ def to_folder(folder: Path, address: str) -> Publish:
     return keep
 
 
-def push_index(repo: Path, scratch: Path) -> str:
-    """Commit the index of a checkout to main, as ours: then it is no edit that publishing refuses.
-
-    Later edits are told by what differs from that commit, so there must be none before it.
-    """
-    from ci.changed import git
-    from ci.own import INDEX_MESSAGE, edits, last_own
-    from ci.publish import TRIES, main_of, refuse_edits
-
-    for number in range(TRIES):
-        start = main_of(repo)
-        own = last_own(repo, start)
-        if own is None:
-            _refuse_stranger(repo, start)
-        refuse_edits(edits(repo, own, start, ""))
-        tree = scratch / f"tree{number}"
-        git(repo, "worktree", "add", "--quiet", "--detach", str(tree), start)
-        try:
-            (tree / "registry").mkdir(exist_ok=True)
-            write_index(tree / "registry", _joined(repo, read_index(tree / "registry")))
-            git(tree, "add", "--force", f"registry/{INDEX}")
-            if not git(tree, "status", "--porcelain", "registry"):
-                return "nothing to push"
-            git(tree, "commit", "--quiet", "-m", INDEX_MESSAGE)
-            git(tree, "push", "--quiet", "origin", "HEAD:refs/heads/main")
-        except DataError:
-            if main_of(repo) == start:
-                raise
-        else:
-            return "pushed"
-        finally:
-            git(repo, "worktree", "remove", "--force", str(tree))
-    raise DataError(f"main moved {TRIES} times", hint="Run it again when it is quieter")
-
-
-def _refuse_stranger(repo: Path, start: str) -> None:
-    """Publishing knows its commits by their committer: another's would be an edit, and hold up everybody."""
-    from ci.changed import git
-    from ci.own import MESSAGE
-
-    rows = git(repo, "log", "--first-parent", "--format=%ce %s", start).splitlines()
-    for who in (row.removesuffix(f" {MESSAGE}") for row in rows if row.endswith(f" {MESSAGE}")):
-        what = "publishing commits to main as somebody else, and would refuse this commit as an edit"
-        raise DataError(
-            what, expected=f"committer {who}", hint="Set GIT_COMMITTER_EMAIL and GIT_COMMITTER_NAME to its own"
-        )
-
-
-def _joined(repo: Path, on_main: dict[str, Entry]) -> dict[str, Entry]:
-    """What is on main with what this run added, replaced and removed: another run may have pushed its own meanwhile."""
-    from ci.changed import git
-
+def push_index(repo: Path) -> str:
+    """Commit the index of a checkout to main, joined with what another run may have pushed meanwhile."""
     was_there = git(repo, "ls-tree", "--name-only", "HEAD", f"registry/{INDEX}")
     before = _decode(git(repo, "show", f"HEAD:registry/{INDEX}").encode(), "HEAD") if was_there else {}
     now = read_index(repo / "registry")
-    kept = {name: entry for name, entry in on_main.items() if name in now or name not in before}
-    return kept | {name: entry for name, entry in now.items() if before.get(name) != entry}
+
+    def join(registry: Path) -> None:
+        there = {name: entry for name, entry in read_index(registry).items() if name in now or name not in before}
+        registry.mkdir(exist_ok=True)
+        write_index(registry, there | {name: entry for name, entry in now.items() if before.get(name) != entry})
+
+    return deliver(repo, MESSAGE, join)

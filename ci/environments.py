@@ -25,6 +25,13 @@ from neuco_core.fetch.cache import cache_dir, writing
 from neuco_core.text import one_line
 
 PACKAGES = "/packages"
+# Behind all others, so that none of neuco's own packages is replaced.
+BEHIND = """
+import runpy, sys
+sys.path.append(sys.argv[1])
+sys.argv = sys.argv[2:]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
 INSTALLING = Limits(seconds=900, written=3 << 30)  # time, and bytes of downloads and unpacked files together
 LOOK = 0.2  # seconds between two looks at the size
 AS_FILE = "A method that needs more than this comes as a file of embeddings: `neuco new method --embeddings URL`"
@@ -34,7 +41,7 @@ QUIET = ("--quiet", "--disable-pip-version-check", "--progress-bar", "off")
 
 def with_packages(arguments: Sequence[str]) -> tuple[str, ...]:
     """Arguments for Python, ``-m MODULE …``, so that the module finds the packages."""
-    return ("-m", "ci.packages", PACKAGES, *arguments[1:])
+    return ("-c", BEHIND, PACKAGES, *arguments[1:])
 
 
 def install(lock: Path, seconds: float = INSTALLING.seconds, written: int = INSTALLING.written) -> Path:

@@ -1,9 +1,12 @@
-"""Check and score touched plugins in a tree where all plugins are data (see ``as_data``).
+"""What runs in a tree where all plugins are data (see ``describe``): no contributed code is imported here.
 
-    python -m ci.evaluate OUT JOB.json
+    python -m ci.evaluate OUT score JOB.json
+    python -m ci.evaluate OUT plan [--retry] [SUITE…]
+    python -m ci.evaluate OUT boards [--site]
 
-The job names tasks and methods to check, and the cells to score by protocol. No contributed code is imported here, and
-there is no network: what could be fetched was, so whatever is not here is nobody's fault.
+``score`` checks the tasks and methods that a job names, and scores its cells. ``plan`` says which cells of the suites
+have no record that holds. ``boards`` makes the boards of all suites from the registry's records. There is no network:
+what could be fetched was, so whatever is not here is nobody's fault.
 """
 
 from __future__ import annotations
@@ -12,53 +15,53 @@ import json
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
-from msgspec.structs import replace
+import numpy as np
 
 from ci.inside import write_json
-from ci.stub import MADE, place_of
+from ci.stub_tree import MADE
+from neuco_core.boards.build import TooManyCellsError
+from neuco_core.boards.from_registry import current
+from neuco_core.boards.store import write_board
 from neuco_core.contract.contract import Inapplicable, all_checks, run_checks
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
-from neuco_core.records.model import Record, record_bytes
+from neuco_core.records.model import Record, record_line
+from neuco_core.records.store import read_all
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
-from neuco_core.specs import Dataset, exact
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.tables.embeddings import Embeddings
+from neuco_core.site.page_data import gather
+from neuco_core.site.write import write_site
+from neuco_core.specs import Dataset, Method, exact
+from neuco_core.tables.embeddings import Embeddings, make_embeddings
 
 Job = Mapping[str, Any]
 ELSEWHERE = ("method-deterministic", "dataset-images")  # tested in the sandbox, by encoding twice and by reading all
+# What a slow machine, a missing package or a broken download caused; a method's own error comes again.
+RETRYABLE = ("timeout", "memory", "crash", "dependency", "data")
 
 
 class StoredSubject(MethodSubject):
     """A method of which everything was made in its sandbox."""
 
     def disturbed(self, dataset: str) -> np.ndarray:
-        import numpy as np
-
-        path = (self.folder or Path()) / MADE / "disturbed" / place_of(self.spec) / f"{dataset}.npy"
+        path = (self.folder or Path()) / MADE / "disturbed" / self.spec.label / f"{dataset}.npy"
         if not path.is_file():
             raise Inapplicable(f"{self.id} was not run on {dataset} here")
         return np.asarray(np.load(path, allow_pickle=False))
 
     def plain(self, dataset: str) -> Embeddings:
-        import numpy as np
-
-        from neuco_core.tables.embeddings import make_embeddings
-
         spec = self.catalog.load(Dataset, dataset)
         folder = Path(spec.origin.source if spec.origin else "") / MADE / "cubes" / dataset
         if spec.cubes is None or not (folder / "plain.npy").is_file():
@@ -66,28 +69,37 @@ class StoredSubject(MethodSubject):
         return make_embeddings(spec.cubes().ids(), np.load(folder / "plain.npy", allow_pickle=False))
 
 
-def evaluate(job: Job, registry: Path) -> dict[str, Any]:
+def score(job: Job, registry: Path) -> dict[str, Any]:
     """Findings and records of the job's tasks and methods."""
     findings = []
     for name in job["tasks"]:
-        subject, unpinned = TaskSubject(load_task(exact(name))), name in job["unpinned"]
-        findings += run_checks("task", subject, _only(name, "task", job), allow_unpinned=unpinned)
+        task, unpinned = TaskSubject(load_task(exact(name))), name in job["unpinned"]
+        findings += run_checks("task", task, _checks(name, "task", job), allow_unpinned=unpinned)
     for name in job["methods"]:
-        findings += run_checks("method", StoredSubject(load_method(exact(name))), _only(name, "method", job))
+        findings += run_checks("method", StoredSubject(load_method(exact(name))), _checks(name, "method", job))
     for name in job["datasets"]:
-        findings += run_checks("dataset", DatasetSubject(catalog().load(Dataset, name)), _only(name, "dataset", job))
-    plans = [_plan(protocol, pairs) for protocol, pairs in job["cells"].items()]
-    records = [record for plan in plans for record in _records(plan, job, registry)]
+        dataset = DatasetSubject(catalog().load(Dataset, name))
+        findings += run_checks("dataset", dataset, _checks(name, "dataset", job))
+    records: list[Record] = []
+    unscored = []
+    limits = default_limits(1, float(job["seconds"]))
+    for protocol, pairs in job["cells"].items():
+        planner = Planner(load_protocol(protocol), {})
+        cells = [planner.cell(load_method(exact(method)), load_task(exact(task))) for method, task in pairs]
+        unscored += [cell.to_json() for cell in cells if not cell.to_run]
+        for record in run_plan(Plan(planner.protocol, tuple(cells)), registry, open_engine("local", 1), limits):
+            provenance = {**record.provenance, "commit": job["commit"]}
+            records.append(msgspec.structs.replace(record, provenance=provenance))
     return {
         "findings": msgspec.to_builtins(findings),
         "problems": [asdict(problem) for problem in problems(job["touched"])],
-        "records": [record_bytes(record).decode() for record in records],
-        "unscored": [cell.to_json() for plan in plans for cell in plan.cells if not cell.to_run],
+        "records": [record_line(record).decode() for record in records],
+        "unscored": unscored,
         "foreign": list(_foreign(records, job)),
     }
 
 
-def _only(name: str, noun: str, job: Job) -> list[str]:
+def _checks(name: str, noun: str, job: Job) -> list[str]:
     """The checks to run; if only the card or the tests changed, those that look at nothing else."""
     if name in job["cards"]:
         return [f"{noun}-files", f"{noun}-metadata"]
@@ -122,30 +134,75 @@ class Untouched(Plugins):
 
 def problems(touched: Sequence[str]) -> list[BrokenPlugin]:
     """What is wrong with any plugin, and is not without the touched ones: whoever's it is, they brought it."""
-    known = Catalog(Untouched(touched)).problems()
-    return [problem for problem in catalog().problems() if problem not in known]
+    without = Catalog(Untouched(touched)).problems()
+    return [problem for problem in catalog().problems() if problem not in without]
 
 
-def _plan(protocol: str, pairs: Sequence[tuple[str, str]]) -> Plan:
-    planner = Planner(load_protocol(protocol), {})
-    cells = (planner.cell(load_method(exact(method)), load_task(exact(task))) for method, task in pairs)
-    return Plan(planner.protocol, tuple(cells))
+def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]:
+    """The cells of the suites that have no record, or an outdated one; and why others cannot be scored here.
+
+    With ``retry``, also those whose record is of a failure that may not come again.
+    """
+    suites = Catalog(registry=registry)
+    chosen = [suites.suite(name) for name in names] if names else list(suites.suites().values())
+    records = {record.key: record for record in read_all(registry)}
+    methods = list(catalog().all(Method).values())
+    wanted: dict[tuple[str, str, str], str] = {}
+    skipped = Counter[str]()
+    planners: dict[str, Planner] = {}
+    seen: set[tuple[str, str, str]] = set()
+    for suite in chosen:
+        try:
+            if suite.protocol not in planners:
+                planners[suite.protocol] = Planner(load_protocol(suite.protocol), records, retry=True)
+            tasks = catalog().suite_tasks(suite)
+        except NeucoError as error:  # a bad suite is no reason to score nothing
+            skipped[f"suite {suite.id}: {error}"] += 1
+            continue
+        for task, method in product(tasks, methods):
+            label = (suite.protocol, method.label, task.label)
+            if label in seen:
+                continue
+            seen.add(label)
+            cell = planners[suite.protocol].cell(method, task)
+            again = cell.state == "retry" and not (retry and cell.record and cell.record.failure in RETRYABLE)
+            if cell.to_run and not again:
+                wanted[label] = cell.state
+            elif cell.state == "skipped":
+                skipped[cell.reason] += 1
+    return {"cells": [[*label, state] for label, state in wanted.items()], "skipped": dict(skipped)}
 
 
-def _records(plan: Plan, job: Job, registry: Path) -> Iterator[Record]:
-    """The records of a plan; each names the commit that it was made from."""
-    limits = default_limits(1, float(job["seconds"]))
-    for record in run_plan(plan, registry, open_engine("local", 1), limits):
-        yield replace(record, provenance={**record.provenance, "commit": job["commit"]})
+def boards(registry: Path, site: Path | None) -> list[str]:
+    """Make the boards of all suites, and the site if it is wanted; gives what changed, line by line."""
+    now = current(registry)
+    lines = []
+    for suite in now.choose():
+        try:
+            changes = write_board(registry, now.board(suite))
+        except TooManyCellsError as error:  # a suite of all tasks grows by itself; it must not hold up the others
+            lines.append(f"board {suite.id} is not made: {error}")
+            continue
+        if changes:
+            lines.append(f"board {suite.id}: {'; '.join(changes)}")
+    if site is not None:
+        lines.append(f"site: {write_site(gather(registry), site)} pages")
+    return lines
 
 
-def main(arguments: list[str]) -> int:
-    out, path = arguments
+def main(arguments: Sequence[str]) -> int:
+    """Run a command on a copy of the registry; ``OUT/result.json`` has what it gives, or the ``error``."""
+    out, command, *rest = arguments
     registry = Path(out) / "registry"
     shutil.copytree("registry", registry)
     os.environ |= {"NEUCO_REGISTRY": str(registry), "NEUCO_OFFLINE": "1"}  # this process is for nothing else
     try:
-        result = evaluate(json.loads(Path(path).read_text(encoding="utf-8")), registry)
+        if command == "score":
+            result = score(json.loads(Path(rest[0]).read_text(encoding="utf-8")), registry)
+        elif command == "plan":
+            result = plan(registry, [name for name in rest if name != "--retry"], retry="--retry" in rest)
+        else:
+            result = {"lines": boards(registry, Path(out) / "site" if "--site" in rest else None)}
     except NeucoError as error:
         result = {"error": str(error)}
     write_json(Path(out) / "result.json", result)

@@ -1,69 +1,41 @@
-"""From untrusted plugins to data: whatever imports a plugin runs inside a sandbox of its own."""
+"""From untrusted plugins to data: labels, cubes and embeddings, each made inside a sandbox of the plugin's own.
+
+An encoder learns from the dataset in its order, under names that keep that order, because what it learns may depend on
+it. It then encodes the same samples shuffled, under names that say nothing: what it knows of names and places is of no
+use. Names, shuffling and noise are made outside, where no contributed code can look.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import secrets
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ci import contributed
-from ci.boxes import COPY, Boxes, PluginData
-from ci.collect import array_header, read_array, read_table
-from ci.sandbox import TREE
-from ci.stub import LARGEST_IDS, NOUNS, own_sources, place_of, read_json, read_rows, spec_of
-from neuco_core.errors import DataError, NeucoError
-from neuco_core.plugins.discovery import inside
+import numpy as np
+
+from ci.inside import write_json
+from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
+from ci.read_outputs import array_header, read_array, read_table
+from ci.stub_tree import LARGEST_IDS, own_sources, read_json
+from neuco_core.contract.perturb import some_rows, with_noise
+from neuco_core.contract.repeatability import agree, allowed, in_words
+from neuco_core.encode.encoder import check_bands
+from neuco_core.errors import DataError, UnpinnedError
+from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.links import dataset_root
+from neuco_core.fetch.pins import find_pin
 from neuco_core.specs import Dataset, Method, Task
 
 MOST_IDS = 1_000_000  # samples of one dataset
-MOST_SPECS = 200  # of one plugin in a pull request
-
-
-def describe(boxes: Boxes, plugin: PluginData) -> None:
-    """Ask a plugin what it registers. The answer is checked: it may speak only for itself."""
-    own = plugin.touched
-    try:
-        out = boxes.inside(plugin, "describe", "describe", own.tree, own.name)
-        rows = read_rows(out / "describe.json")
-        _check_all(plugin, rows)
-    except Exception as error:  # what comes out of a sandbox may be broken in any way
-        plugin.problem = _words(error)
-        cure = "Repair the plugin; `neuco check` shows the same on your machine"
-        plugin.say("import", "failed", plugin.problem, cure)
-        return
-    plugin.rows = rows
-    names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in rows)
-    if rows:
-        plugin.say("import", "ok", f"registers {names}")
-    else:
-        plugin.say("import", "failed", "it registers nothing", "Yield at least one task or method from its hook")
-
-
-def _check_all(plugin: PluginData, rows: Sequence[Mapping[str, Any]]) -> None:
-    if len(rows) > MOST_SPECS:
-        raise DataError("it registers too much", expected=f"at most {MOST_SPECS} specs", got=len(rows))
-    for row in rows:
-        _check(plugin, row)
-
-
-def _check(plugin: PluginData, row: Mapping[str, Any]) -> None:
-    own = plugin.touched
-    if row["noun"] not in NOUNS:
-        text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
-        raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
-    spec = spec_of(row)
-    if not inside(spec.id, own.name):
-        raise DataError(f"{spec.id!r} is outside the plugin {own.name!r}")
-    list(own_sources(own.tree, own.name, spec))
+BATCHES = (64, 5)  # a contributed encoder must give the same for both
 
 
 def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) -> None:
     """Fetch what specs of a plugin declare, outside the sandbox: here is a network, and the sha256 is checked."""
-    from neuco_core.fetch.fetch import fetch
-    from neuco_core.fetch.pins import find_pin
-
     for spec in specs:
         for remote in own_sources(plugin.touched.tree, plugin.touched.name, spec):
             pin = find_pin(remote)
@@ -71,14 +43,13 @@ def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) 
                 plugin.fetched[pin.sha256] = fetch(remote)
 
 
-def make_labels(boxes: Boxes, plugin: PluginData) -> None:
+def make_labels(boxes: PluginSandbox, plugin: PluginData) -> None:
     """Labels that the plugin's loaders make: twice, and both must be equal."""
-    loaded = [place_of(task) for task in plugin.tasks if task.loader]
+    loaded = [task.label for task in plugin.tasks if task.loader]
     if not loaded or (plugin.made / "labels").is_dir():
         return
-    first, second = (
-        boxes.inside(plugin, f"labels{i}", "labels", plugin.touched.tree, plugin.touched.name) for i in (1, 2)
-    )
+    ask = ("labels", plugin.touched.tree, plugin.touched.name)
+    first, second = (boxes.inside(plugin, step, *ask) for step in ("labels1", "labels2"))
     for name in loaded:
         labels = read_table(first / f"{name}.csv")
         if labels != read_table(second / f"{name}.csv"):
@@ -88,30 +59,15 @@ def make_labels(boxes: Boxes, plugin: PluginData) -> None:
         path.write_bytes(labels)
 
 
-def run_tests(boxes: Boxes, plugin: PluginData) -> None:
-    """The plugin's own tests."""
-    if not (plugin.folder / "test.py").is_file():
-        plugin.say("tests", "failed", "there is no test.py", "Write one; `neuco new` does")
-        return
-    files = [f"{TREE}/{plugin.touched.folder}/{name}" for name in contributed.test_files(plugin.folder)]
-    ran, out = boxes.run(plugin, "tests", *contributed.arguments(files))
-    plugin.say("tests", *contributed.judge(ran, out))
-
-
-def make_cubes(boxes: Boxes, plugin: PluginData, dataset: Dataset) -> Path:
+def make_cubes(boxes: PluginSandbox, plugin: PluginData, dataset: Dataset) -> Path:
     """Have a dataset's plugin write its cubes; gives the folder."""
-    from neuco_core.fetch.links import dataset_root
-
     folder = plugin.made / "cubes" / dataset.id
     if not (folder / "cubes.npy").is_file():
         fetch_sources(plugin, [dataset])
         root = dataset_root(dataset.id)
-        own = (plugin.touched.tree, plugin.touched.name, dataset.id)
-        step = f"cubes-{dataset.id}"
-        if root is None:
-            out = boxes.inside(plugin, step, "cubes", *own)
-        else:
-            out = boxes.inside(plugin, step, "cubes", *own, COPY, **{COPY[1:]: root})
+        ask = ("cubes", plugin.touched.tree, plugin.touched.name, dataset.id)
+        read = {} if root is None else {COPY[1:]: root}
+        out = boxes.inside(plugin, f"cubes-{dataset.id}", *ask, *([COPY] if read else []), **read)
         check_cubes(out)
         folder.mkdir(parents=True, exist_ok=True)
         named = folder / "cubes.json"  # by stored embeddings, whose rows are in that order
@@ -124,8 +80,6 @@ def make_cubes(boxes: Boxes, plugin: PluginData, dataset: Dataset) -> Path:
 
 def check_cubes(folder: Path) -> None:
     """Exported cubes must be what everybody who reads them expects; the array itself is not read for that."""
-    import numpy as np
-
     words = read_json(folder / "cubes.json", LARGEST_IDS)
     for name in ("ids", "bands", "seasons"):
         values = words.get(name) if isinstance(words, dict) else None
@@ -145,5 +99,94 @@ def check_cubes(folder: Path) -> None:
     read_array(folder / "plain.npy", shape[0])
 
 
-def _words(error: Exception) -> str:
-    return str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+@dataclass(frozen=True)
+class Encoding:
+    """An encoder and the cubes that it is run on."""
+
+    owner: PluginData
+    method: Method
+    dataset: Dataset
+    cubes: Path
+
+    def keep(self, what: str, values: np.ndarray) -> None:
+        path = self.owner.made / what / self.method.label / f"{self.dataset.id}.npy"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, values, allow_pickle=False)
+
+
+def make_embeddings(boxes: PluginSandbox, job: Encoding) -> None:
+    """Run an encoder on one dataset; a contributed one twice, in batches of two sizes, and both must agree."""
+    check_bands(job.method, job.dataset.id, job.dataset.bands)
+    for name, remote in job.method.weights.items():
+        if find_pin(remote) is None:
+            what = f"the weights {name!r} of {job.method.id} are not pinned"
+            hint = f"A maintainer must fetch and verify them once: `neuco data pin --method {job.method.id}`"
+            raise UnpinnedError(what, where=remote.url, hint=hint)
+    fetch_sources(job.owner, [job.method])
+    first, _ = _encode(boxes, job, BATCHES[0])
+    job.keep("embeddings", first)
+    if job.owner.kept:
+        return
+    again, noisy = _encode(boxes, job, BATCHES[1])
+    if not agree(first, again, job.method.tolerance):
+        what = f"different numbers for {job.dataset.id} with another batch size, order and sample names"
+        raise DataError(what, expected=allowed(job.method.tolerance), got=in_words(first, again))
+    calm = first[some_rows(len(first))]
+    job.keep("disturbed", np.stack([calm, noisy if len(noisy) else calm]))
+
+
+def _encode(boxes: PluginSandbox, job: Encoding, batch: int) -> tuple[np.ndarray, np.ndarray]:
+    """One run: embeddings of all samples in their order, and of some with a little noise."""
+    about = read_json(job.cubes / "cubes.json", LARGEST_IDS)
+    step = f"encode-{job.method.label}-{job.dataset.id}-{batch}"
+    folder = boxes.scratch / "renamed" / job.owner.touched.folder / step
+    ids = about["ids"]
+    uses_ids = job.method.uses_ids
+    noisy = np.array([], dtype=int) if uses_ids or job.owner.kept else some_rows(len(ids))
+    rows = np.concatenate([np.arange(len(ids)), noisy])
+    order = np.arange(len(ids)) if uses_ids else np.random.default_rng(secrets.randbits(128)).permutation(len(rows))
+    learn, samples = folder / "learn", folder / "samples"
+    names = {learn: sorted_names(ids), samples: new_names(len(rows))}
+    for place in (learn, samples):
+        place.mkdir(parents=True)
+        write_json(place / "cubes.json", {**about, "ids": ids if uses_ids else names[place]})
+    os.link(job.cubes / "cubes.npy", learn / "cubes.npy")
+    cubes = np.load(job.cubes / "cubes.npy", mmap_mode="r", allow_pickle=False)
+    shape = (len(rows), *cubes.shape[1:])
+    shuffled = np.lib.format.open_memmap(samples / "cubes.npy", mode="w+", dtype=np.float32, shape=shape)
+    for target, source in enumerate(order):
+        cube = cubes[rows[source]]
+        shuffled[target] = with_noise(cube) if source >= len(ids) else cube
+    shuffled.flush()
+    arguments = (job.owner.touched.name, job.method.label, job.dataset.id, str(batch), CUBES, SAMPLES)
+    try:
+        out = boxes.inside(job.owner, step, "encode", *arguments, **{CUBES[1:]: learn, SAMPLES[1:]: samples})
+    finally:
+        shutil.rmtree(folder)
+    if not (out / "embeddings.npy").is_file():
+        raise DataError("the encoder wrote no embeddings", where=job.dataset.id)
+    values = read_array(out / "embeddings.npy", len(rows))[np.argsort(order)]
+    return values[: len(ids)], values[len(ids) :]
+
+
+def applies(method: Method, dataset: Dataset) -> bool:
+    """Whether an encoder can be run on a dataset: it has the bands."""
+    try:
+        check_bands(method, dataset.id, dataset.bands)
+    except DataError:
+        return False
+    return True
+
+
+def new_names(count: int) -> list[str]:
+    """Names that say nothing."""
+    names: set[str] = set()
+    while len(names) < count:
+        names.add(secrets.token_hex(8))
+    return list(names)
+
+
+def sorted_names(ids: Sequence[str]) -> list[str]:
+    """Names that say nothing but their order when sorted, by which an encoder may learn."""
+    renamed = dict(zip(sorted(ids), sorted(new_names(len(ids))), strict=True))
+    return [renamed[name] for name in ids]

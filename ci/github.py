@@ -21,7 +21,6 @@ from neuco_core.errors import DataError, FetchError, NeucoError
 from neuco_core.text import one_line
 
 WORKFLOW = ".github/workflows/score.yml"
-PUBLISH = ".github/workflows/publish.yml"
 AUTHOR = "github-actions[bot]"
 LARGEST_ANSWER = 2 * LARGEST
 PAGE = 100
@@ -121,32 +120,11 @@ class GitHub:
         made = json.loads(self.ask("pulls", method="POST", title=title, head=branch, base="main", body=body))
         return f"pull request {int(made['number'])} was opened"
 
-    def start(self, workflow: str) -> str:
-        """Start a workflow of main."""
-        self.ask(f"actions/workflows/{workflow}/dispatches", method="POST", ref="main")
-        return f"the workflow {workflow} was started"
-
-    def reports_of(self, commit: str) -> Iterator[bytes]:
-        """The reports that runs of `publish` about this commit of main left.
-
-        Any workflow can leave an artefact of any name, so the run is what is asked for: this file, on main, by a push.
-        """
-        wanted = {"event": "push", "head_branch": "main", "head_sha": commit}
-        asked = self.get(f"actions/workflows/{Path(PUBLISH).name}/runs", head_sha=commit, branch="main", event="push")
-        for run in asked["workflow_runs"]:
-            theirs = {name: run[name] for name in wanted}
-            if theirs == wanted and run["path"].partition("@")[0] == PUBLISH:
-                yield from self._reports(int(run["id"]))
-
-    def _reports(self, run: int) -> Iterator[bytes]:
-        for artefact in self.get(f"actions/runs/{run}/artifacts")["artifacts"]:
-            if artefact["name"] == "report" and not artefact["expired"]:
-                yield unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
-
     def report(self, run: int) -> bytes:
         """The report that a run left."""
-        for data in self._reports(run):
-            return data
+        for artefact in self.get(f"actions/runs/{run}/artifacts")["artifacts"]:
+            if artefact["name"] == "report" and not artefact["expired"]:
+                return unpack(self.ask(f"actions/artifacts/{int(artefact['id'])}/zip"))
         raise DataError("the run left no report", got=run)
 
 

@@ -4,6 +4,7 @@
     python -m ci.inside OUT labels PACKAGE NAME
     python -m ci.inside OUT cubes PACKAGE NAME DATASET [ROOT]
     python -m ci.inside OUT encode NAME METHOD DATASET BATCH CUBES SAMPLES
+    python -m ci.inside OUT warm
 
 Results are files in the folder OUT; what is printed is ignored.
 """
@@ -79,19 +80,17 @@ def labels(out: Path, package: str, name: str) -> None:
     """Write the labels of tasks that have a loader of their own, in the loader's order."""
     for _, spec in plugin(package, name).specs:
         if isinstance(spec, Task) and spec.loader is not None:
-            from ci.stub import place_of
-
             made = spec.labels()
             own = (spec.group_column, spec.split_column)
             table = made.frame().set_axis([*spec.columns, *(name for name in own if name)], axis=1)
-            table.to_csv(out / f"{place_of(spec)}.csv", index_label="id", lineterminator="\n")
+            table.to_csv(out / f"{spec.label}.csv", index_label="id", lineterminator="\n")
 
 
 def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> None:
     """Write the cubes of one dataset as one array and a description, part by part; ``root`` is its local copy."""
     import numpy as np
 
-    from neuco_core.encode.disturb import plain_statistics
+    from neuco_core.contract.perturb import plain_statistics
     from neuco_core.fetch.links import variable
 
     if root:
@@ -128,28 +127,48 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
     """
     import numpy as np
 
-    from ci.stub import FileCubes
-    from neuco_core.encode.run import encode_dataset
+    from ci.stub_tree import FileCubes
+    from neuco_core.encode.run import EncodeOptions, encode_dataset
 
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.label == method_id]
     source = FileCubes(Path(samples))
     spec = Dataset(id=dataset, bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    options = {
-        "batch_size": int(batch),
-        "progress": False,
-        "cached": False,
-        "learn": FileCubes(Path(cubes)),
-        "threads": 1,
-    }
-    embeddings = encode_dataset(method, spec, {}, **options)  # type: ignore[arg-type]
+    options = EncodeOptions(batch_size=int(batch), threads=1, cached=False, progress=False)
+    embeddings = encode_dataset(method, spec, {}, options, learn=FileCubes(Path(cubes)))
     np.save(out / "embeddings.npy", embeddings.values, allow_pickle=False)
+
+
+def warm(out: Path) -> None:
+    """Score something small of each kind, and keep what was compiled for it. No plugin is here."""
+    import numpy as np
+
+    from neuco_core.scoring.scorer import score
+    from neuco_core.scoring.warm import compile_all
+    from neuco_core.tables.embeddings import make_embeddings
+    from neuco_core.tables.labels import labels_from_table
+
+    compile_all()
+    ids = [f"s{number}" for number in range(60)]
+    values = np.random.default_rng(0).standard_normal((len(ids), 4)).astype(np.float32)
+    for kind, column in (("regression", values[:, 0].tolist()), ("classification", [i % 2 for i in range(len(ids))])):
+        table = labels_from_table({"id": ids, "label": column}, kind)
+        score(make_embeddings(ids, values), table, "neuco-2025+epochs=1,k=2")
+    compiled = Path(os.environ["NUMBA_CACHE_DIR"])
+    if compiled.is_dir():
+        shutil.copytree(compiled, out, dirs_exist_ok=True)
 
 
 def write_json(path: Path, value: object) -> None:
     path.write_text(json.dumps(value, allow_nan=False, sort_keys=True) + "\n", encoding="utf-8")
 
 
-COMMANDS: dict[str, Callable[..., None]] = {"describe": describe, "labels": labels, "cubes": cubes, "encode": encode}
+COMMANDS: dict[str, Callable[..., None]] = {
+    "describe": describe,
+    "labels": labels,
+    "cubes": cubes,
+    "encode": encode,
+    "warm": warm,
+}
 
 
 def main(arguments: list[str]) -> int:

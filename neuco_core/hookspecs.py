@@ -170,11 +170,10 @@ def neuco_panels() -> Iterable[Panel]:  # type: ignore[empty-body]
 
     @hookimpl
     def neuco_panels():
-        def count(source):
-            from neuco_core.boards.views.site.html import section, tag
-            return section("Soil", tag("p", f"{len(source.board.tasks)} tasks"), id_="soil")
+        def count(page):
+            return {"tasks": len(page.board.tasks)} if page.board.tasks else None
 
-        yield Panel(id="soil", title="Soil", make=count)
+        yield Panel(id="soil", title="Soil", data=count, template="<p>{{ tasks }} tasks</p>")  # or "soil:panel.html"
     """
 
 

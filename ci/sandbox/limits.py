@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from neuco_core.errors import DependencyError
 
-TREE, OUT, WARM = "/tree", "/out", "/warm"  # WARM: a compiled kernel, copied to where its compiler looks (see ci.warm)
+TREE, OUT, WARM = (
+    "/tree",
+    "/out",
+    "/warm",
+)  # WARM: compiled kernels, copied to where their compiler looks
 
 
 class SandboxError(DependencyError):

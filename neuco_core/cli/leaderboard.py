@@ -4,21 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.boards.diff import changes
+from neuco_core.boards.from_registry import current
+from neuco_core.boards.model import Board, plain
+from neuco_core.boards.published import list_published
+from neuco_core.boards.store import board_path, check_board, orphans, read_board, stored_board, write_board
 from neuco_core.cli.leaderboard_show import one_board, show
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-from neuco_core.errors import DataError, NeucoError
-from neuco_core.paths import registry_dir
+from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.files import write_atomic
+from neuco_core.paths import layers, registry_dir
+from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Suite
 from neuco_core.text import counted
 
-if TYPE_CHECKING:
-    from neuco_core.boards.model import Board
-    from neuco_core.specs import Suite
-
+FIGURES = ("differences", "profiles", "scatter")
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
 
 
@@ -34,9 +38,6 @@ leaderboard.add_command(show)
 @json_option
 def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
-    from neuco_core.boards.published import list_published
-    from neuco_core.plugins.catalog import catalog
-
     registry, (suites, _) = registry_dir(), catalog().survey_suites()
     names = ("id", "kind", "from", "tasks", "methods", "title")
     rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(registry, s.id), s.title) for s in suites.values()]
@@ -51,9 +52,6 @@ def list_boards(as_json: bool) -> None:
 
 def _ranked(registry: Path, suite: str) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
-    from neuco_core.boards.store import board_path, stored_board
-    from neuco_core.paths import layers
-
     try:
         built = any(board_path(layer, suite).exists() for layer in layers(registry))
         return len(stored_board(registry, suite).ranked) if built else None
@@ -65,13 +63,11 @@ def _ranked(registry: Path, suite: str) -> int | str | None:
 @SUITES
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
-    from neuco_core.boards.store import board_path, write_board
-
     problems: list[NeucoError] = []
     for suite, board in _computed(suites, problems):
-        said = write_board(registry_dir(), board)
-        click.echo(f"{suite.id}: {'written' if said else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
-        for line in said:
+        changes_made = write_board(registry_dir(), board)
+        click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
+        for line in changes_made:
             click.echo(f"  {line}")
     if problems:
         raise problems[0]
@@ -81,9 +77,6 @@ def build(suites: Sequence[str]) -> None:
 @SUITES
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
-    from neuco_core.boards.store import check_board, orphans
-    from neuco_core.plugins.catalog import catalog
-
     problems: list[NeucoError] = []
     computed = _computed(suites, problems)
     if not suites:
@@ -108,14 +101,10 @@ def check(suites: Sequence[str]) -> None:
 @click.argument("new", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @json_option
 def diff(old: Path, new: Path | None, as_json: bool) -> None:
-    """Say what changed from board OLD to board NEW, and why; both are files.
+    """List what changed from board OLD to board NEW, and why; both are files.
 
     Without NEW, OLD is compared with what the records give now.
     """
-    from neuco_core.boards.diff import changes
-    from neuco_core.boards.model import plain
-    from neuco_core.boards.store import read_board
-
     before = read_board(old)
     after = read_board(new) if new else _computed([before.about.id])[0][1]
     found = changes(before, after)
@@ -127,14 +116,22 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 
 @leaderboard.command()
 @click.argument("name", metavar="BOARD", shell_complete=ids_of("suite"))
-@click.option("--kind", type=click.Choice(["heat", "differences"]), default="heat", show_default=True)
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg or .png file.")
+@click.option("--kind", type=click.Choice(FIGURES), default=FIGURES[0], show_default=True)
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
-    """Draw a board: a heat map, or ranks with groups that are indistinguishable."""
-    from neuco_core.boards.views.plots import draw
+    """Write a figure of a board's page as a file: ranks with their groups, profiles over the tasks, Q against size."""
+    from neuco_core.site.figures import board_figure, standalone  # heavy: only the site and plots need figures
 
-    board = one_board(name, {})
-    draw(out, board, (), kind)
+    if out.suffix.lower() != ".svg":
+        raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")
+    drawing = board_figure(kind, one_board(name, {}))
+    if drawing is None:
+        raise UsageError("nothing to draw", where=out, hint="No method is ranked, or the board has no such columns")
+    try:
+        write_atomic(out, standalone(drawing).encode())
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"the figure cannot be written: {reason}", where=out, hint="Choose another path") from error
     click.echo(str(out))
 
 
@@ -146,17 +143,16 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
-    from neuco_core.boards.views.site.source import gather
-    from neuco_core.boards.views.site.write import write_site
+    # heavy: only the site needs templates and figures
+    from neuco_core.site.page_data import gather
+    from neuco_core.site.write import write_site
 
     pages = write_site(gather(registry_dir(), suites), out, address)
     click.echo(f"{counted(pages, 'page')}: open {out / 'index.html'}")
 
 
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
-    """The boards of suites. One that cannot be computed is told and put into ``problems``, and the others go on."""
-    from neuco_core.boards.from_registry import current
-
+    """The boards of suites. One that cannot be computed is reported and put into ``problems``, and the others go on."""
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"

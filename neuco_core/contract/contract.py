@@ -8,11 +8,12 @@ found nothing to look at: no evidence is not ok.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
+from neuco_core.contract.builtin import CHECKS
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.plugins.catalog import catalog
@@ -62,24 +63,6 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             msgspec.structs.force_setattr(self, name, one_line(getattr(self, name), most))
 
 
-CHECKS: dict[str, Check] = {}
-NOUNS = ("task", "method", "dataset")
-
-
-def check(
-    check_id: str, noun: str, *, asks: str, reason: str, cure: str, essential: bool = True
-) -> Callable[[Callable[[Any], str]], Callable[[Any], str]]:
-    """Add a function to the contract; checks run in the order they are defined. If not essential, ``asks`` says so."""
-
-    def add(function: Callable[[Any], str]) -> Callable[[Any], str]:
-        CHECKS[check_id] = Check(
-            id=check_id, noun=noun, asks=asks, reason=reason, cure=cure, run=function, essential=essential
-        )
-        return function
-
-    return add
-
-
 def run_check(item: Check, subject: Any, *, allow_unpinned: bool = False) -> Finding:
     """Run one check; what it raises becomes part of the finding."""
     # Not the author's fault, and still not evidence: this machine lacks something.
@@ -111,15 +94,11 @@ def run_checks(
 
 
 def all_checks(noun: str | None = None) -> list[Check]:
-    """The contract, for one noun or as a whole."""
-    items = list(catalog().all(Check).values())
-    defined = list(CHECKS)  # ours, in this order and by noun; then those of extensions
-
-    def order(item: Check) -> tuple[int, int]:
-        place = defined.index(item.id) if item.id in CHECKS else len(CHECKS)
-        return NOUNS.index(item.noun) if item.noun in NOUNS else len(NOUNS), place
-
-    return [item for item in sorted(items, key=order) if noun in (None, item.noun)]
+    """The contract, for one noun or as a whole: our checks in their order, then those of extensions."""
+    registered = catalog().all(Check)
+    ours = [registered[item.id] for item in CHECKS if item.id in registered]
+    others = [item for item in registered.values() if item not in ours]
+    return [item for item in (*ours, *others) if noun in (None, item.noun)]
 
 
 def passed(findings: Sequence[Finding]) -> bool:

@@ -16,9 +16,13 @@ from importlib import resources
 from keyword import iskeyword
 from pathlib import Path
 from string import Template
+from typing import ClassVar
 
 from neuco_core._validate import ID
+from neuco_core.contract.checks.common import check_citation, check_license
+from neuco_core.contract.contract import Broken
 from neuco_core.errors import UsageError
+from neuco_core.fetch.fetch import fetch_unverified
 from neuco_core.files import LARGEST_DATA
 from neuco_core.paths import checkout
 from neuco_core.plugins.catalog import catalog
@@ -34,9 +38,9 @@ CAVEATS = {
 }
 
 
-@dataclass(frozen=True)
-class Words:
-    """What a plugin says about itself."""
+@dataclass(frozen=True, kw_only=True)
+class PluginRequest:
+    """What every new plugin says about itself, and where it goes: below ``into``, or as a whole distribution."""
 
     name: str
     title: str
@@ -44,20 +48,39 @@ class Words:
     license: str
     citation: str = ""
     caveats: str = ""
+    into: Path | None = None
+    as_package: bool = False
+    noun: ClassVar[str]
+    tree: ClassVar[str]  # the directory of a checkout
+    must_cite: ClassVar[bool] = False
 
-    def fields(self) -> dict[str, str]:
+    def __post_init__(self) -> None:
+        try:
+            check_license(self.license)
+            if self.must_cite or self.citation:
+                check_citation(self.citation)
+        except Broken as error:
+            raise UsageError(error.what, expected=error.expected, got=error.got) from error
+
+    def fields(self) -> dict[str, object]:
+        """The fields of templates that all plugins share."""
         plain = {"name": self.name, "title": self.title.rstrip("."), "description": self.description}
         plain |= {"license": self.license, "citation": self.citation, "caveats": self.caveats}
         for key, value in plain.items():
             if not value.isprintable():
                 raise UsageError(f"the {key} has non-printable characters", got=ascii(value))
-        words = {"title_doc": plain["title"].translate({ord('"'): "'", ord("\\"): "/"})}
-        return plain | words | {f"{key}_literal": literal(value) for key, value in plain.items()}
+        return {
+            **plain,
+            **{f"{key}_literal": literal(value) for key, value in plain.items()},
+            "title_doc": plain["title"].translate({ord('"'): "'", ord("\\"): "/"}),
+            "caveats": self.caveats or CAVEATS[self.noun],
+            "citation_words": self.citation or "None yet.",
+        }
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a plugin goes: a directory of ours, or a whole distribution; and how its files are addressed."""
+class Destination:
+    """Where a plugin goes: a directory of ours, or a distribution with its source in ``inner``."""
 
     target: Path
     package: str
@@ -67,8 +90,9 @@ class Place:
         return f"pkg://{self.package}/{file}"
 
 
-def choose_place(name: str, tree: str, into: Path | None, as_package: bool) -> Place:
+def choose_destination(request: PluginRequest) -> Destination:
     """The destination, which must not exist yet; the id must be free."""
+    name = request.name
     if not ID.fullmatch(name):
         raise UsageError("not an id", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(name))
     if not name.isidentifier() or iskeyword(name):
@@ -80,34 +104,35 @@ def choose_place(name: str, tree: str, into: Path | None, as_package: bool) -> P
         taken = catalog().plugins.find(noun, name)
         if taken is not None:
             raise UsageError(f"there is a {noun} {name!r} already", where=taken.origin, hint="Choose another name")
-    if as_package:
+    if request.as_package:
         package = f"neuco_{name.replace('-', '_')}"
-        place = Place((into or Path()) / f"neuco-{name.replace('_', '-')}", package, f"src/{package}")
+        folder = (request.into or Path()) / f"neuco-{name.replace('_', '-')}"
+        destination = Destination(folder, package, f"src/{package}")
     else:
-        root = into or (checkout() or Path()) / tree
-        if root.name != tree:
-            root = root / tree
-        place = Place(root / name, f"{tree}.{name}")
-    if place.target.exists():
-        raise UsageError("this already exists, and is never overwritten", where=place.target)
-    return place
+        root = request.into or (checkout() or Path()) / request.tree
+        if root.name != request.tree:
+            root = root / request.tree
+        destination = Destination(root / name, f"{request.tree}.{name}")
+    if destination.target.exists():
+        raise UsageError("this already exists, and is never overwritten", where=destination.target)
+    return destination
 
 
 @contextmanager
-def building(place: Place) -> Iterator[Path]:
-    """A folder for the plugin's files, moved to its place if all goes well."""
-    parent = place.target.parent
+def building(destination: Destination) -> Iterator[Path]:
+    """A folder for the plugin's files, moved to its destination if all goes well."""
+    parent = destination.target.parent
     made = [folder for folder in (parent, *parent.parents) if not folder.exists()]
     parent.mkdir(parents=True, exist_ok=True)
     try:
         with tempfile.TemporaryDirectory(dir=parent, prefix=".new-") as name:
-            root = Path(name) / place.target.name
-            folder = root / place.inner
+            root = Path(name) / destination.target.name
+            folder = root / destination.inner
             folder.mkdir(parents=True)
             yield folder
             for source in root.rglob("*.py"):
                 compile(source.read_text(encoding="utf-8"), source.name, "exec")
-            root.rename(place.target)
+            root.rename(destination.target)
     except BaseException:
         for empty in made:  # innermost first; what others have put there meanwhile stays
             with contextlib.suppress(OSError):
@@ -117,8 +142,6 @@ def building(place: Place) -> Iterator[Path]:
 
 def bring(source: str, scratch: Path) -> Path:
     """The file itself, or what is at the address; that goes to the cache later, when it is declared."""
-    from neuco_core.fetch.fetch import fetch_unverified
-
     if source.startswith(ENDINGS):
         return fetch_unverified(Remote(source), scratch)
     if not Path(source).is_file():
@@ -138,10 +161,10 @@ def declare(remote: Remote, indent: int) -> str:
     return "Remote(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in arguments) + " " * indent + ")"
 
 
-def refuse_large(path: Path, place: Place, hint: str) -> None:
+def refuse_large(path: Path, destination: Destination, hint: str) -> None:
     """A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes."""
     size = path.stat().st_size
-    if not place.inner and size > LARGEST_DATA:
+    if not destination.inner and size > LARGEST_DATA:
         expected = f"at most {LARGEST_DATA / 1e6:g} MB"
         raise UsageError("too large for the tree", where=path, expected=expected, got=f"{size / 1e6:.1f} MB", hint=hint)
 
@@ -154,30 +177,28 @@ def fill(template: str, fields: Mapping[str, object]) -> str:
 
 def literal(text: str) -> str:
     """A text as Python and TOML both read it."""
-    escaped = "".join(_escape(char) for char in text)
-    return f'"{escaped}"'
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in escaped) + '"'
 
 
 def names_literal(names: Sequence[str], indent: int) -> str:
     """A tuple of texts, laid out as a formatter would: on one line if they fit."""
     items = [literal(name) for name in names]
-    short = f"({', '.join(items)}{',' * (len(items) == 1)})"
+    short = f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
     if indent + len(short) < WIDEST:
         return short
     return "(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in items) + " " * indent + ")"
 
 
-def _escape(char: str) -> str:
-    if char in '"\\':
-        return "\\" + char
-    return char if char.isprintable() else f"\\U{ord(char):08x}"
-
-
-def write_package(folder: Path, words: Words, nouns: list[str], package: str) -> None:
-    """What makes a plugin a distribution of its own; ``folder`` is its source folder."""
+def write_plugin(folder: Path, request: PluginRequest, destination: Destination, fields: Mapping[str, object]) -> None:
+    """Write the plugin's code, card and test; for a package also what makes it a distribution of its own."""
+    for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
+        (folder / name).write_text(fill(f"{request.noun}_{template}", fields), encoding="utf-8")
+    if not request.as_package:
+        return
     root = folder.parent.parent
-    groups = "".join(f'[project.entry-points."neuco.{noun}s"]\n{words.name} = "{package}"\n\n' for noun in nouns)
-    fields = {**words.fields(), "package": package, "entry_points": groups, "distribution": root.name}
+    entry_point = f'[project.entry-points."neuco.{request.noun}s"]\n{request.name} = "{destination.package}"\n\n'
+    fields = {**fields, "package": destination.package, "entry_points": entry_point, "distribution": root.name}
     (root / "pyproject.toml").write_text(fill("package_pyproject.toml", fields), encoding="utf-8")
     # A distribution keeps its card and tests at the top; the card is its page on the package index.
     for name in ("README.md", "test.py"):

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
+
+import numpy as np
 
 from neuco_core.contract.contract import NoEvidence, all_checks
+from neuco_core.contract.label_similarity import read_labels
+from neuco_core.contract.metric_scale import MetricScale, metric_scale
+from neuco_core.contract.perturb import disturbed, plain_statistics
+from neuco_core.encode.encoder import open_cubes
 from neuco_core.errors import DataError, DependencyError, FetchError
 from neuco_core.plugins import catalog as catalogs
 from neuco_core.plugins.catalog import Catalog
+from neuco_core.scoring.scorer import Score, score
 from neuco_core.specs import Dataset, Method, Metric, Task, resolve
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.contract.yardstick import Yardstick
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
+from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.tables.labels import Labels
 
 QUICK = "ridge+k=10"  # closed form, so that an oracle cannot fail for lack of training
 ORDER = "neuco-2025+epochs=2,k=3"
@@ -75,19 +76,13 @@ class TaskSubject(Subject):
         return self.spec.labels()
 
     @cached_property
-    def yardstick(self) -> Yardstick:
+    def scale(self) -> MetricScale:
         """What scores of this task mean. A probe's guess from blank embeddings is on the very splits of the others."""
-        import numpy as np
-
-        from neuco_core.contract.yardstick import yardstick
-
         blank = self._embeddings(np.zeros((len(self.labels), 1)))
-        return yardstick(self.labels, self.catalog.load(Metric, self.spec.metric), self.score(blank).mean)
+        return metric_scale(self.labels, self.catalog.load(Metric, self.spec.metric), self.score(blank).mean)
 
     def oracle(self) -> Embeddings:
         """The labels themselves, mixed into a few directions, with a little noise: these solve any good task."""
-        import numpy as np
-
         random = np.random.default_rng(0)
         targets = self.targets()
         mixed = targets @ random.standard_normal((targets.shape[1], 8))
@@ -95,27 +90,19 @@ class TaskSubject(Subject):
 
     def noise(self) -> Embeddings:
         """Numbers that have nothing to do with the labels."""
-        import numpy as np
-
         return self._embeddings(np.random.default_rng(1).standard_normal((len(self.labels.ids), 32)))
 
     def targets(self) -> np.ndarray:
         """The labels as columns: one for each output, or for each class."""
-        import numpy as np
-
         values = self.labels.values
         if self.spec.kind == "classification":
             return np.asarray(values.reshape(-1, 1) == np.unique(values), dtype=float)
         return np.asarray((values - values.mean(axis=0)) / values.std(axis=0)).reshape(len(values), -1)
 
     def score(self, embeddings: Embeddings, protocol: str = QUICK) -> Score:
-        from neuco_core.scoring.scorer import score
-
         return score(embeddings, self.labels, protocol, metric=self.spec.metric)
 
     def _embeddings(self, values: np.ndarray) -> Embeddings:
-        from neuco_core.tables.embeddings import make_embeddings
-
         return make_embeddings(self.labels.ids, values.astype("float32"))
 
 
@@ -131,8 +118,6 @@ class MethodSubject(Subject):
             task = self.catalog.load(Task, only)
             yield task, task.labels()
         else:
-            from neuco_core.contract.pool import read_labels
-
             yield from read_labels(self.catalog, dataset, self.unread)
 
     @cached_property
@@ -155,17 +140,11 @@ class MethodSubject(Subject):
         return by_dataset
 
     def disturbed(self, dataset: str) -> np.ndarray:
-        """Embeddings of some samples under other names, and those with a little noise (see ``encode.disturb``)."""
-        from neuco_core.encode.disturb import disturbed
-        from neuco_core.encode.encoder import open_cubes
-
+        """Embeddings of some samples under other names, and those with a little noise."""
         return disturbed(self.spec, open_cubes(self.spec, self.catalog.load(Dataset, dataset)))
 
     def plain(self, dataset: str) -> Embeddings:
-        """Plain statistics of the images, to see what anybody can (see ``encode.disturb``)."""
-        from neuco_core.encode.disturb import plain_statistics
-        from neuco_core.tables.embeddings import make_embeddings
-
+        """Plain statistics of the images, to see what anybody can."""
         cubes = self.catalog.load(Dataset, dataset).cubes
         if cubes is None:
             raise NoEvidence(f"dataset {dataset!r} has no images")

@@ -10,13 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuco_core.errors import ScoreError
-
-if TYPE_CHECKING:
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.tables.embeddings import Embeddings
+from neuco_core.scoring.scorer import Score
+from neuco_core.tables.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
@@ -83,7 +81,7 @@ def _student(mean: float, error: float, freedom: int, confidence: float) -> tupl
         return math.nan, math.nan, math.nan
     if error == 0:  # the same difference in every split: either none, or a certain one
         return (0.0, 1.0, 0.0) if mean == 0 else (math.copysign(math.inf, mean), 0.0, 0.0)
-    from scipy.special import stdtr, stdtrit
+    from scipy.special import stdtr, stdtrit  # heavy: boards are listed without it
 
     t = mean / error
     return t, float(2 * stdtr(freedom, -abs(t))), float(stdtrit(freedom, 0.5 + confidence / 2)) * error
@@ -102,19 +100,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 def common(a: Embeddings, b: Embeddings) -> tuple[Embeddings, Embeddings]:
     """Both restricted to the ids that both have: only then do the splits of the two hold the same samples."""
-    if a.ids == b.ids:
-        return a, b
-    shared = set(a.ids) & set(b.ids)
-    return _restricted(a, shared), _restricted(b, shared)
-
-
-def _restricted(embeddings: Embeddings, ids: set[str]) -> Embeddings:
-    from neuco_core.tables.embeddings import make_embeddings
-
-    if len(ids) == len(embeddings.ids):
-        return embeddings
-    rows = [i for i, name in enumerate(embeddings.ids) if name in ids]
-    return make_embeddings([embeddings.ids[i] for i in rows], embeddings.values[rows])
+    return a.only(b.ids), b.only(a.ids)
 
 
 def compare_scores(a: Score, b: Score, *, confidence: float = 0.95) -> Comparison:

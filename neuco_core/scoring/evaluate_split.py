@@ -11,15 +11,15 @@ from neuco_core.errors import PluginError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring import metrics as m
 from neuco_core.scoring.probes import Fit, Split
-from neuco_core.specs import Metric
+from neuco_core.specs import Metric, resolve
 
-# Metrics that judge all epochs in one go; others are called once per epoch.
+# Metrics that take all epochs in one go; others are called once per epoch.
 STEPS: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {"r2": m.r2_steps, "f1": m.f1_steps}
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """One split, trained and judged. ``flat``: its test part has no variance, or one class only."""
+class SplitOutcome:
+    """One split, trained and evaluated. ``flat``: its test part has no variance, or one class only."""
 
     score: float
     epoch: int
@@ -58,12 +58,13 @@ class Truth:
     def value(self, metric: Metric, prediction: np.ndarray) -> float:
         """The metric of one prediction (n, outputs or classes); NaN if it is not a finite number."""
         if not self.regression:
-            return _finite(metric.function(self.own, prediction))
+            return _finite(resolve(metric.function)(self.own, prediction))
         if metric.id == "r2" and self.strict:
             return _finite(m.strict_r2(self.scaled, prediction))
         # R² has no unit: it is taken on the scaled labels, where its thresholds are at home.
         pair = (self.scaled, prediction) if metric.id == "r2" else (self.own, self.restored(prediction))
-        return _finite(metric.function(*(a[:, 0] if a.shape[1] == 1 else a for a in pair)))
+        truth, prediction = (a[:, 0] if a.shape[1] == 1 else a for a in pair)
+        return _finite(resolve(metric.function)(truth, prediction))
 
     def curve(self, metric: Metric, steps: np.ndarray) -> np.ndarray:
         """The metric after every step."""
@@ -78,17 +79,21 @@ class Truth:
         return prediction * self.span + self.low if self.regression else prediction
 
 
-def judge(
+def evaluate_split(
     split: Split, fit: Fit, truth: Truth, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
-) -> Outcome:
+) -> SplitOutcome:
     """Choose the epoch that counts and take every metric of it."""
-    _check_shape(split, fit)
+    shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
+    rows, columns = len(split.test), split.classes or split.y.shape[1]
+    if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
+        expected = f"(steps, {rows}, {columns})"
+        raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
     curve = truth.curve(metric, fit.predictions)
     epoch = choose(curve, protocol.select, metric.greater_is_better)
     chosen, flat = fit.predictions[epoch], truth.flat()
     left_out = flat and protocol.flat == "leave-out"
     curves = {"train_loss": fit.train_loss, "test_loss": fit.test_loss, "metric": curve}
-    return Outcome(
+    return SplitOutcome(
         score=float("nan") if left_out else _finite(curve[epoch]),
         epoch=epoch,
         flat=flat,
@@ -107,14 +112,6 @@ def choose(curve: np.ndarray, select: str, greater_is_better: bool) -> int:
     if select == "last" or np.isnan(curve).all():
         return len(curve) - 1
     return int(np.nanargmax(curve if greater_is_better else -curve))
-
-
-def _check_shape(split: Split, fit: Fit) -> None:
-    shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
-    rows, columns = len(split.test), split.classes or split.y.shape[1]
-    if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
-        expected = f"(steps, {rows}, {columns})"
-        raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
 
 
 def _model(split: Split, fit: Fit, truth: Truth, epoch: int) -> dict[str, np.ndarray]:

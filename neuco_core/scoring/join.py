@@ -64,12 +64,7 @@ def join(
         raise DataError("labels and embeddings share no id", where=labels.task, got=f"ids such as {example}")
     rows = np.array([row_of[labels.ids[i]] for i in kept], dtype=np.int64)
     x = _padded(embeddings.values, rows, protocol.embedding_dim)
-    chosen = embeddings.ids if over is None else tuple(name for name in over if name in row_of)
-    known = vars(embeddings).setdefault("_moments", {})  # many tasks are standardised over the same rows
-    if (chosen, x.shape[1]) not in known:
-        of = np.array([row_of[name] for name in chosen], np.int64)
-        known[chosen, x.shape[1]] = _moments(embeddings.values, of, x.shape[1])
-    center, spread = known[chosen, x.shape[1]]
+    center, spread = embeddings.moments(over, x.shape[1])
     y, classes = _targets(labels, kept, allow_constant)
     counts = {
         "used": len(kept),
@@ -80,9 +75,19 @@ def join(
         "dropped_labels": sum(labels.dropped.values()),
         "replaced_values": sum(embeddings.replaced.values()),
     }
-    groups, split = (None if part is None else np.asarray(part)[kept] for part in (labels.groups, labels.split))
-    own = (groups, split, labels.splitter)
-    return Samples(labels.task, labels.kind, x, y, *own, classes, counts, center, spread)
+    return Samples(
+        task=labels.task,
+        kind=labels.kind,
+        x=x,
+        y=y,
+        groups=None if labels.groups is None else np.asarray(labels.groups)[kept],
+        split=None if labels.split is None else np.asarray(labels.split)[kept],
+        splitter=labels.splitter,
+        classes=classes,
+        counts=counts,
+        center=center,
+        spread=spread,
+    )
 
 
 def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
@@ -97,7 +102,7 @@ def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray
     width = values.shape[1]
     if dim is not None and width > dim:
         raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
-    x = lined_up((len(rows), dim or width))
+    x = aligned((len(rows), dim or width))
     if width == x.shape[1] and values.dtype == x.dtype:
         return np.take(values, rows, axis=0, out=x, mode="clip")  # the rows are there; other modes make a copy first
     x[:, :width] = values[rows]
@@ -105,7 +110,7 @@ def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray
     return x
 
 
-def lined_up(shape: tuple[int, ...]) -> np.ndarray:
+def aligned(shape: tuple[int, ...]) -> np.ndarray:
     """An empty array of float32 that begins where a line of the processor's cache begins.
 
     Reads of whole lines from an array that does not take the linear probe a fifth longer (``benchmarks/probe.py``).
@@ -114,29 +119,6 @@ def lined_up(shape: tuple[int, ...]) -> np.ndarray:
     room = np.empty(size + line // 4, np.float32)
     first = -room.ctypes.data % line // 4
     return room[first : first + size].reshape(shape)
-
-
-def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, float]:
-    """One mean and one population standard deviation over all values, zeros for the padding included.
-
-    In float64, a few rows at a time so that they stay in the processor's cache, and about the mean of the first
-    rows, so that little is lost where the mean is far from 0.
-    """
-    if not rows.size:
-        raise DataError("none of the ids to standardise over has an embedding")
-    count, block = len(rows) * dim, 32
-    with np.errstate(all="ignore"):
-        about = float(values[rows[:block]].mean(dtype=np.float64))
-        padding = len(rows) * (dim - values.shape[1])
-        total, squares = -about * padding, about * about * padding
-        for start in range(0, len(rows), block):
-            moved = np.subtract(values[rows[start : start + block]], about, dtype=np.float64).reshape(-1)
-            total += float(moved.sum())
-            squares += float(np.einsum("i,i->", moved, moved))
-        offset = total / count
-        spread = float(np.sqrt(max(squares / count - offset * offset, 0.0)))
-    # Below the rounding of float32 it is noise about a constant, which counts as no spread at all.
-    return about + offset, spread if spread > 1e-7 * abs(about + offset) else 1.0
 
 
 def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np.ndarray, tuple[float, ...]]:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping
+import sys
+from collections import deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from threading import Event
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from neuco_core.errors import ScoreError, UsageError
+from neuco_core.env import available_cores
+from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
-from neuco_core.scoring.evaluate_split import Outcome
-from neuco_core.scoring.join import join
+from neuco_core.scoring.evaluate_split import SplitOutcome, Truth, evaluate_split
+from neuco_core.scoring.join import Samples, aligned, join
+from neuco_core.scoring.probes import Split
 from neuco_core.scoring.quality import middle, split_count, summarize
-from neuco_core.scoring.run import run_splits
 from neuco_core.scoring.stream import WordStream
-from neuco_core.specs import DEFAULT_METRIC, Metric, Task, to_json
+from neuco_core.specs import DEFAULT_METRIC, Metric, Task, resolve, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import Brief, counted
@@ -31,6 +38,7 @@ FURTHER = {
     "classification": ("f1", "accuracy", "precision", "recall", "roc_auc"),
     "multilabel": ("average_precision", "f1_macro", "f1_micro"),
 }
+FEWEST = 10  # labels to learn from, where only a share of them is used
 
 
 @dataclass(frozen=True)
@@ -69,7 +77,7 @@ class Score(Brief):
 
     def frame(self) -> pandas.DataFrame:
         """A row for each split: every metric, and what the probe's own search chose."""
-        import pandas as pd
+        import pandas as pd  # heavy: half a second, and only here
 
         columns = {self.metric: self.per_split, **self.metrics, **self.settings}
         return pd.DataFrame(columns, index=pd.RangeIndex(len(self.per_split), name="split"))
@@ -103,33 +111,8 @@ def score(
     Labels that are all the same are an error unless ``allow_constant``. ``train_share`` is how much of each training
     part is learned from; test parts stay as they are.
     """
-    _check_given(embeddings, labels, protocol)
-    if protocol is None:
-        protocol = catalog.task_protocol(labels) if isinstance(labels, Task) else DEFAULT_PROTOCOL
-    protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
-    if isinstance(labels, Task):
-        metric, labels = metric or labels.metric, labels.labels()
-    chosen = _metric(metric or DEFAULT_METRIC[labels.kind], labels)
-    further = [_metric(name, labels) for name in FURTHER[labels.kind]]
-    samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=allow_constant)
-    outcomes, words = run_splits(
-        samples,
-        protocol,
-        chosen,
-        further,
-        stream=stream,
-        threads=threads,
-        progress=progress,
-        keep=keep_models,
-        train_share=train_share,
-    )
-    return _assemble(samples.task, samples.kind, chosen, protocol, outcomes, samples.counts, samples.classes, words)
-
-
-def _check_given(embeddings: object, labels: object, protocol: object) -> None:
-    """The usual slips: an array, an id, a path. All of these are for ``evaluate``."""
     hint = "neuco_core.evaluate(what, on) takes ids, arrays, tables, files, lists and suites"
-    for name, value, kinds in (
+    for name, value, kinds in (  # the usual slips: an array, an id, a path
         ("embeddings", embeddings, (Embeddings,)),
         ("labels", labels, (Labels, Task)),
         ("protocol", protocol, (Protocol, str, type(None))),
@@ -137,62 +120,199 @@ def _check_given(embeddings: object, labels: object, protocol: object) -> None:
         if not isinstance(value, kinds):
             expected = " or ".join(kind.__name__ for kind in kinds if kind is not type(None))
             raise UsageError(f"score: bad {name}", expected=expected, got=type(value).__name__, hint=hint)
+    if protocol is None:
+        protocol = catalog.task_protocol(labels) if isinstance(labels, Task) else DEFAULT_PROTOCOL
+    protocol = load_protocol(protocol) if isinstance(protocol, str) else protocol
+    if isinstance(labels, Task):
+        metric, labels = metric or labels.metric, labels.labels()
+    chosen = _metric(metric or DEFAULT_METRIC[labels.kind], labels)
+    further = [_metric(name, labels) for name in FURTHER[labels.kind]]
+    threads = available_cores() if threads is None else threads
+    if threads < 1:
+        raise UsageError("bad number of threads", expected="at least 1", got=threads)
+    samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=allow_constant)
+    # The splits themselves use all cores; more threads below them would only wait for each other.
+    with threadpool_limits(1):
+        runner = _Runner(samples, protocol, chosen, further, keep_models)
+        outcomes, words = runner.run(list(runner.jobs(train_share)), stream, threads, progress)
+    return _assemble(samples, chosen, protocol, outcomes, words)
 
 
 def _metric(metric: Metric | str, labels: Labels) -> Metric:
-    found = catalog.load_metric(metric) if isinstance(metric, str) else metric
-    if labels.kind not in found.kinds:
-        expected = ", ".join(found.kinds)
-        raise ScoreError(f"metric {found.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
-    return found
+    spec = catalog.load_metric(metric) if isinstance(metric, str) else metric
+    if labels.kind not in spec.kinds:
+        expected = ", ".join(spec.kinds)
+        raise ScoreError(f"metric {spec.id!r} is not for {labels.kind}", where=labels.task, expected=expected)
+    return spec
+
+
+class _Job(NamedTuple):
+    """A split to be trained: its parts, and how many random words it needs."""
+
+    train: np.ndarray
+    test: np.ndarray
+    words: int
+
+
+class _Runner:
+    """What all splits share; they are trained side by side."""
+
+    def __init__(
+        self, samples: Samples, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
+    ) -> None:
+        self.samples, self.protocol, self.metric, self.further, self.keep = samples, protocol, metric, further, keep
+        self.stop = Event()
+        spec = catalog.load_probe(protocol.probe)
+        if samples.kind not in spec.kinds:
+            hint = "Choose a protocol whose probe is, such as --protocol ridge"
+            what, expected = f"probe {spec.id!r} is not for {samples.kind}", " or ".join(spec.kinds)
+            raise ScoreError(what, where=samples.task, expected=expected, hint=hint)
+        self.probe = resolve(spec.factory)(protocol)
+        moments = (samples.center, samples.spread) if protocol.scale_on == "all" else (0.0, 1.0)
+        self.x = self._standardized(*moments)
+        if hasattr(self.probe, "prepare"):
+            self.probe.prepare(self.x)
+
+    def jobs(self, share: float) -> Iterator[_Job]:
+        """The splits; of each training part a ``share`` is learned from."""
+        samples = self.samples
+        splitter = catalog.load_splitter(self.protocol.splitter_for(samples.splitter))
+        parts = samples.split if splitter.needs_split else samples.groups
+        if parts is None and (splitter.needs_groups or splitter.needs_split):
+            noun, column = ("a split", "split_column") if splitter.needs_split else ("groups", "group_column")
+            hint = f"Use a protocol with another splitter, or name the task's {column}"
+            raise ScoreError(f"splitter {splitter.id!r} needs {noun}", where=samples.task, hint=hint)
+        for train, test in resolve(splitter.function)(len(samples.y), self.protocol, parts):
+            if not len(train) or not len(test):
+                raise ScoreError("a split with an empty part", where=samples.task, got=f"{len(train)} + {len(test)}")
+            if share < 1:  # they come in random order, and a smaller share lies in a larger one
+                count, train = len(train), train[: math.ceil(share * len(train))]
+                if len(train) < FEWEST:
+                    got = f"{len(train)} of {count}"
+                    raise ScoreError("too few labels to learn from", where=samples.task, expected=FEWEST, got=got)
+            shape = (samples.x.shape[1], samples.outputs, len(train), len(test))
+            yield _Job(train, test, self.probe.words(*shape) if hasattr(self.probe, "words") else 0)
+
+    def run(
+        self,
+        jobs: Sequence[_Job],
+        stream: WordStream | None,
+        threads: int,
+        progress: Callable[[int, int], None] | None,
+    ) -> tuple[list[SplitOutcome], int]:
+        """All outcomes in the order of the splits, and the number of random words that they used."""
+        outcomes: list[SplitOutcome] = []
+        pending: deque[Future[SplitOutcome]] = deque()
+
+        def collect(most: int) -> None:
+            while len(pending) > most:
+                outcomes.append(pending.popleft().result())
+                if progress:
+                    progress(len(outcomes), len(jobs))
+
+        used = sum(job.words for job in jobs)
+        stream = stream or (WordStream(self.protocol.seed) if used else None)
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="neuco-split")
+        with _torch_on_one_thread():
+            try:
+                for index, job in enumerate(jobs):
+                    words = stream.take(job.words) if stream and job.words else None
+                    pending.append(pool.submit(self.one, index, job, words))
+                    # A short queue keeps the words of few splits in memory, and an interrupt quick.
+                    collect(2 * threads)
+                collect(0)
+            except BaseException:
+                self.stop.set()
+                raise
+            finally:
+                pool.shutdown(cancel_futures=True)
+        return outcomes, used
+
+    def one(self, index: int, job: _Job, words: np.ndarray | None) -> SplitOutcome:
+        """Scale, train and evaluate one split."""
+        samples, protocol = self.samples, self.protocol
+        y, low, span = self._scaled_labels(job.train)
+        x = self.x
+        if protocol.scale_on == "train" and protocol.standardize:
+            seen = samples.x[job.train]
+            x = self._standardized(float(seen.mean(dtype=np.float64)), float(seen.std(dtype=np.float64)) or 1.0)
+        split = Split(x, y, job.train, job.test, samples.kind, len(samples.classes), index, words, self.stop)
+        own = samples.y[job.test]
+        if samples.kind == "classification":
+            own = own[:, 0].astype(np.int64)
+        regression, strict = samples.kind == "regression", protocol.flat == "leave-out"
+        truth = Truth(y[job.test], own, low, span, regression, strict=strict)
+        return evaluate_split(split, self.probe.fit(split), truth, protocol, self.metric, self.further, self.keep)
+
+    def _standardized(self, center: float = 0.0, spread: float = 1.0) -> np.ndarray:
+        x = self.samples.x
+        with np.errstate(all="ignore"):
+            if self.protocol.standardize and (center, spread) != (0.0, 1.0):
+                x = np.subtract(x, np.float32(center), out=aligned(x.shape))
+                x /= np.float32(spread)
+        if not np.isfinite(x).all():
+            raise DataError("embeddings with values that are not finite, or too large", where=self.samples.task)
+        return x
+
+    def _scaled_labels(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Labels for the probe, and the offset and factor that lead back to their own units."""
+        y = self.samples.y
+        low, span = np.zeros(y.shape[1]), np.ones(y.shape[1])
+        if self.protocol.normalize_labels and self.samples.kind == "regression":
+            seen = y if self.protocol.scale_on == "all" else y[train]
+            low, span = seen.min(axis=0), np.ptp(seen, axis=0)
+            span = np.where(span > 0, span, 1.0)
+        return ((y - low) / span).astype(np.float32), low, span
+
+
+@contextmanager
+def _torch_on_one_thread() -> Iterator[None]:
+    """As for linear algebra, if a probe has loaded torch. Set here because it holds for the whole process."""
+    torch = sys.modules.get("torch")
+    if torch is None:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _assemble(
-    task: str,
-    kind: str,
-    metric: Metric,
-    protocol: Protocol,
-    outcomes: list[Outcome],
-    counts: Mapping[str, int],
-    classes: tuple[float, ...],
-    words: int,
+    samples: Samples, metric: Metric, protocol: Protocol, outcomes: Sequence[SplitOutcome], words: int
 ) -> Score:
+    first = outcomes[0]
     per_split = tuple(outcome.score for outcome in outcomes)
     if all(map(math.isnan, per_split)):
-        sizes = f"{counted(counts['used'], 'sample')}, {outcomes[0].test} in the test part"
+        sizes = f"{counted(samples.counts['used'], 'sample')}, {first.test} in the test part"
         hint = "A test part of one sample has no score, nor has one whose labels are all the same"
-        raise ScoreError(f"{metric.id} is defined for none of the splits", where=task, got=sizes, hint=hint)
-    flat = "one_class" if kind == "classification" else "no_variance"
-    splits = {flat: sum(o.flat for o in outcomes), "undefined": sum(map(math.isnan, per_split))}
-    tables = [o.confusion for o in outcomes if o.confusion is not None]
-    names = outcomes[0].metrics
-    curves = {name: np.stack([o.curves[name] for o in outcomes]) for name in outcomes[0].curves}
+        raise ScoreError(f"{metric.id} is defined for none of the splits", where=samples.task, got=sizes, hint=hint)
+    flat = "one_class" if samples.kind == "classification" else "no_variance"
+    tables = [outcome.confusion for outcome in outcomes if outcome.confusion is not None]
+    settings = dict.fromkeys(name for outcome in outcomes for name in outcome.settings)
     mean, std, q = summarize(per_split, greater_is_better=metric.greater_is_better)
     return Score(
-        task=task,
-        kind=kind,
+        task=samples.task,
+        kind=samples.kind,
         metric=metric.id,
         protocol=protocol,
         per_split=per_split,
         mean=mean,
         std=std,
         q=q,
-        metrics={name: tuple(o.metrics[name] for o in outcomes) for name in names},
-        curves=curves,
+        metrics={name: tuple(outcome.metrics[name] for outcome in outcomes) for name in first.metrics},
+        curves={name: np.stack([outcome.curves[name] for outcome in outcomes]) for name in first.curves},
         confusion=np.sum(tables, axis=0) if tables else None,
-        samples={**counts, "train": outcomes[0].train, "test": outcomes[0].test},
+        samples={**samples.counts, "train": first.train, "test": first.test},
         words=words,
-        splits=splits,
-        epochs=tuple(o.epoch for o in outcomes),
-        settings=_settings(outcomes),
-        classes=classes,
-        models=tuple(o.model for o in outcomes if o.model is not None),
+        splits={flat: sum(outcome.flat for outcome in outcomes), "undefined": sum(map(math.isnan, per_split))},
+        epochs=tuple(outcome.epoch for outcome in outcomes),
+        settings={name: tuple(float(o.settings.get(name, math.nan)) for o in outcomes) for name in settings},
+        classes=samples.classes,
+        models=tuple(outcome.model for outcome in outcomes if outcome.model is not None),
     )
-
-
-def _settings(outcomes: list[Outcome]) -> dict[str, tuple[float, ...]]:
-    names = dict.fromkeys(name for outcome in outcomes for name in outcome.settings)
-    return {name: tuple(float(outcome.settings.get(name, math.nan)) for outcome in outcomes) for name in names}
 
 
 def _plain(value: Any) -> Any:

@@ -26,7 +26,7 @@ class Metric(Spec):
     For ``multilabel``, truth is 0 and 1, (n, labels), and a prediction above one half says that a label is there.
     """
 
-    function: Callable[..., float]
+    function: Callable[..., float] | str
     kinds: tuple[str, ...] = ONE_LABEL
     greater_is_better: bool = True
     lower: float | None = None
@@ -34,7 +34,7 @@ class Metric(Spec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_callable(self, "function", optional=False)
+        check_target(self, "function")
         v.freeze_strings(self, "kinds")
         _check_kinds(self)
         v.check_bool(self, "greater_is_better")
@@ -47,13 +47,13 @@ class Metric(Spec):
 class Probe(Spec):
     """``factory(protocol) -> probe``; what a probe must offer is in ``neuco_core.scoring.probes``."""
 
-    factory: Callable[..., Any]
+    factory: Callable[..., Any] | str
     kinds: tuple[str, ...] = ONE_LABEL
     requires: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_callable(self, "factory", optional=False)
+        check_target(self, "factory")
         v.freeze_strings(self, "kinds")
         _check_kinds(self)
         v.freeze_strings(self, "requires")
@@ -66,13 +66,13 @@ class Splitter(Spec):
     One that ``needs_split`` is given, in the place of groups, the part that the task names for each sample.
     """
 
-    function: Callable[..., Any]
+    function: Callable[..., Any] | str
     needs_groups: bool = False
     needs_split: bool = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_callable(self, "function", optional=False)
+        check_target(self, "function")
         v.check_bool(self, "needs_groups", "needs_split")
 
 

@@ -57,15 +57,20 @@ class Check(Spec):
 class Panel(Spec):
     """A tab of a board's page, or a section of the page of a method or a task, as ``about`` says.
 
-    ``make(source)``, with the method or task as second argument, returns the section; an empty one is not shown.
+    ``data(page)`` gets what the board's pages show (``neuco_core.site.page_data.PageData``), and the id of the method
+    or task as second argument. It returns what the ``template`` needs, or ``None``: then nothing is shown. A template
+    is jinja2, a file of the package as ``"package:file.html"`` or its text; all values are escaped, and ``ui`` has
+    the site's macros.
     """
 
-    make: Callable[..., Any] | str
+    data: Callable[..., Any] | str
+    template: str
     about: str = "board"
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_target(self, "make")
+        check_target(self, "data")
+        v.check_text(self, "template")
         v.check_choice(self, "about", PLACES)
 
 

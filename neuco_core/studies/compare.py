@@ -6,20 +6,19 @@ import dataclasses
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
-from neuco_core.errors import NeucoError, OfflineError, UnpinnedError
+from neuco_core.plugins.catalog import load_metric
 from neuco_core.progress import Progress
+from neuco_core.protocol import Protocol
 from neuco_core.runs.sources import FileSource, Source
+from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import leaks
+from neuco_core.scoring.scorer import Score
+from neuco_core.specs import Task
 from neuco_core.studies.labels_for import Input, gather
-
-if TYPE_CHECKING:
-    from neuco_core.protocol import Protocol
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.specs import Task
-    from neuco_core.tables.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
@@ -69,8 +68,8 @@ def compare_tasks(
     rules = {task.label: protocol for protocol, tasks in groups for task in tasks}
     inputs = gather([task for _, tasks in groups for task in tasks], a, b, same_dataset=same_dataset)
     pairs = []
-    for place, item in enumerate(inputs):
-        step = _step(progress, item.task.label, place / len(inputs), 1 / len(inputs))
+    for number, item in enumerate(inputs):
+        step = partial(_tell, progress, item.task.label, number, len(inputs)) if progress else None
         pairs.append(_pair(a, b, item, rules[item.task.label], confidence, threads, step))
     adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
     return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
@@ -85,12 +84,6 @@ def problem(pairs: Sequence[Pair], asked: Collection[str]) -> str:
     return "" if any(pair.status == "ok" for pair in pairs) else "nothing could be compared"
 
 
-def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[float], None] | None:
-    if progress is None:
-        return None
-    return lambda part: progress(before + share * part, name)
-
-
 def _pair(
     a: Source,
     b: Source,
@@ -100,29 +93,45 @@ def _pair(
     threads: int | None,
     step: Callable[[float], None] | None,
 ) -> Pair:
-    from neuco_core.plugins.catalog import load_metric
-    from neuco_core.scoring.scorer import score
-
     task, labels = item.task, item.labels
     if labels is None:
         return Pair(task.label, item.status, item.reason)
-
-    def one(embeddings: Embeddings, before: float) -> Score:
-        show = (lambda done, total: step(before + done / total / 2)) if step else None
-        return score(embeddings, labels, protocol, metric=task.metric, threads=threads, progress=show)
-
     try:
-        first, second = common(a.embeddings(task), b.embeddings(task))
-        scores = one(first, 0.0), one(second, 0.5)
-        test = compare_scores(*scores, confidence=confidence)
-        better = load_metric(task.metric).greater_is_better
-    except (UnpinnedError, OfflineError) as error:
-        return Pair(task.label, "skipped", str(error))
-    except NeucoError as error:
-        return Pair(task.label, "failed", str(error))
-    except Exception as error:  # an encoder, a metric or a probe is a stranger's code
-        return Pair(task.label, "failed", f"{type(error).__name__}: {error}")
-    warnings = tuple(
-        f"{s.name}: {told}" for s in (a, b) if isinstance(s, FileSource) for told in leaks(s.read(), labels)
+        embeddings = common(a.embeddings(task), b.embeddings(task))
+    except Exception as error:  # an encoder is a stranger's code
+        return _not_scored(task, outcome_of(error))
+    scores: list[Score] = []
+    for half, rows in enumerate(embeddings):
+        show = _splits(step, half / 2) if step else None
+        outcome = score_cell(rows, labels, protocol, metric=task.metric, threads=threads, progress=show)
+        if outcome.score is None:
+            return _not_scored(task, outcome)
+        scores.append(outcome.score)
+    warnings = [
+        f"{source.name}: {leak}"
+        for source in (a, b)
+        if isinstance(source, FileSource)
+        for leak in leaks(source.read(), labels)
+    ]
+    return Pair(
+        task.label,
+        "ok",
+        a=scores[0],
+        b=scores[1],
+        test=compare_scores(*scores, confidence=confidence),
+        greater_is_better=load_metric(task.metric).greater_is_better,
+        warnings=tuple(warnings),
     )
-    return Pair(task.label, "ok", a=scores[0], b=scores[1], test=test, greater_is_better=better, warnings=warnings)
+
+
+def _tell(progress: Progress, task: str, number: int, count: int, part: float) -> None:
+    progress((number + part) / count, task)
+
+
+def _splits(step: Callable[[float], None], before: float) -> Callable[[int, int], None]:
+    return lambda done, total: step(before + done / total / 2)
+
+
+def _not_scored(task: Task, outcome: CellOutcome) -> Pair:
+    """A full disk is no reason to go on as if the task had not been asked for."""
+    return Pair(task.label, "failed" if outcome.machine else outcome.status, outcome.reason)

@@ -7,27 +7,30 @@ import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from neuco_core.boards.trial_rank import Standing, rank_of, rank_on
 from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError, UsageError
+from neuco_core.plugins.catalog import catalog, load_suite
 from neuco_core.progress import Progress, show_progress
+from neuco_core.protocol import Protocol
 from neuco_core.runs.sources import FileSource, MethodSource, Source, examples
+from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
-from neuco_core.scoring.scorer import Score, score
+from neuco_core.scoring.scorer import Score
+from neuco_core.specs import Suite, Task
 from neuco_core.studies.coerce import as_source, as_tasks
+from neuco_core.tables.embeddings import Embeddings, write_embeddings
+from neuco_core.tables.labels import Labels
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
 
 if TYPE_CHECKING:
     import pandas
     from matplotlib.figure import Figure
-
-    from neuco_core.boards.trial_rank import Standing
-    from neuco_core.protocol import Protocol
-    from neuco_core.specs import Suite, Task
-    from neuco_core.tables.embeddings import Embeddings
 
 COLUMNS = ("protocol", "metric", "mean", "std", "median", "q", "splits", "samples", "reason")
 
@@ -48,25 +51,37 @@ class Results:
     @property
     def mean_q(self) -> float:
         """The mean Q over the tasks that have a score."""
-        return math.fsum(found.q for found in self.scores.values()) / len(self.scores)
+        return math.fsum(score.q for score in self.scores.values()) / len(self.scores)
 
     def frame(self) -> pandas.DataFrame:
         """A row for each task, also for those without a score: then ``reason`` says why."""
-        import pandas as pd
+        import pandas as pd  # heavy: half a second, and only here
 
-        rows = {task: _row(found) for task, found in self.scores.items()}
+        rows: dict[str, dict[str, Any]] = {
+            task: {
+                "protocol": score.protocol.name,
+                "metric": score.metric,
+                "mean": score.mean,
+                "std": score.std,
+                "median": middle(score.per_split),
+                "q": score.q,
+                "splits": split_count(score.per_split),
+                "samples": score.samples["used"],
+            }
+            for task, score in self.scores.items()
+        }
         rows |= {task: {"reason": reason} for task, reason in self.left_out.items()}
         table = pd.DataFrame.from_dict(rows, orient="index", columns=list(COLUMNS)).rename_axis("task")
         return table if self.left_out else table.drop(columns="reason")
 
     def plot(self, path: str | Path | None = None) -> Figure:
         """Q by task; with a path, the figure is written there, too."""
-        from neuco_core.figures import blank, check_target, save
+        from neuco_core.figures import blank, check_target, save  # optional extra: matplotlib
 
         target = Path(path) if path is not None else None
         check_target(target)
         figure, axes = blank(7, 1 + 0.32 * len(self.scores))
-        axes.barh(list(self.scores), [found.q for found in self.scores.values()], color="#4c78a8")
+        axes.barh(list(self.scores), [score.q for score in self.scores.values()], color="#4c78a8")
         axes.invert_yaxis()
         axes.axvline(self.mean_q, color="#888888", linestyle="--", linewidth=1)
         axes.set(xlabel="Q", title=f"{self.name}: mean Q {self.mean_q:.2f}")
@@ -79,18 +94,19 @@ class Results:
 
         Everything is scored on all tasks of the suite under its protocol, whatever was asked for here.
         """
-        from neuco_core.boards.trial_rank import rank_of, rank_on
-        from neuco_core.plugins.catalog import load_suite
-        from neuco_core.tables.embeddings import write_embeddings
-
         if isinstance(self.source, MethodSource) and self.source.method.origin is not None:
             return rank_of(suite, self.source.method.label, **options)
         if self.source is None:
             raise UsageError("no embeddings to rank", hint="Results of evaluate() have them")
         chosen = load_suite(suite) if isinstance(suite, str) else suite
+        by_dataset = {task.dataset: task for task in catalog().suite_tasks(chosen)}
+        if not isinstance(self.source, FileSource) and len(by_dataset) > 1:
+            got = ", ".join(by_dataset)
+            raise UsageError("an encoder is ranked on suites of one dataset", where=chosen.id, got=got)
+        embeddings = self.source.embeddings(next(iter(by_dataset.values())))
         with TemporaryDirectory() as folder:
             path = Path(folder, f"{Path(self.name).stem}.npz")
-            write_embeddings(_of_suite(self.source, chosen), path)
+            write_embeddings(embeddings, path)
             return rank_on(chosen, path, **options)
 
     def __getitem__(self, task: str) -> Score:
@@ -107,34 +123,18 @@ class Results:
         return len(self.scores)
 
     def _about(self) -> str:
-        rules = join_names(list(dict.fromkeys(found.protocol.name for found in self)), 2)
+        rules = join_names(list(dict.fromkeys(score.protocol.name for score in self)), 2)
         gaps = f", {counted(len(self.left_out), 'task')} without a score" if self.left_out else ""
         return f"{self.name}: mean Q {self.mean_q:.2f} over {counted(len(self), 'task')} under {rules}{gaps}"
 
     def __repr__(self) -> str:
-        each = join_names([f"{task} {found.q:.1f}" for task, found in self.scores.items()], 4)
+        each = join_names([f"{task} {score.q:.1f}" for task, score in self.scores.items()], 4)
         return f"Results({one_line(f'{self._about()}; Q: {each}', LONGEST_REPR)})"
 
     def _repr_html_(self) -> str:
         table = self.frame().to_html(float_format=lambda value: f"{value:.4g}", na_rep="–", border=0)
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in self.notes)
         return f"<p>{html.escape(self._about())}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
-
-
-def _of_suite(source: Source, suite: Suite) -> Embeddings:
-    """One table for all datasets of a suite."""
-    from neuco_core.plugins.catalog import catalog
-
-    tasks = {task.dataset: task for task in catalog().suite_tasks(suite)}
-    if not isinstance(source, FileSource) and len(tasks) > 1:
-        raise UsageError("an encoder is ranked on suites of one dataset", where=suite.id, got=", ".join(tasks))
-    return source.embeddings(next(iter(tasks.values())))
-
-
-def _row(found: Score) -> dict[str, Any]:
-    about = {"protocol": found.protocol.name, "metric": found.metric, "mean": found.mean, "std": found.std}
-    count = {"splits": split_count(found.per_split), "samples": found.samples["used"]}
-    return {**about, "median": middle(found.per_split), "q": found.q, **count}
 
 
 def evaluate(
@@ -163,52 +163,49 @@ def evaluate(
     source = as_source(what, ids, name, quiet=progress is False)
     scores: dict[str, Score] = {}
     left_out: dict[str, str] = {}
-    notes: dict[str, None] = {}
+    notes: dict[str, None] = {}  # each once, in order
     if isinstance(source, FileSource):
         notes[f"{source.name}: {columns_used(source.read())}"] = None
     with show_progress(progress) as tell:
-        for place, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
+        for number, (task, rules) in enumerate(sorted(tasks, key=lambda item: item[0].dataset)):
             try:
-                found = _score(source, task, rules, threads, _step(tell, task.label, place, len(tasks)), notes)
+                embeddings, labels = _inputs(source, task)
             except NeucoError as error:
-                if len(tasks) == 1:
-                    raise
-                left_out[task.label] = str(error)
+                outcome = outcome_of(error)
             else:
-                scores[task.label] = found
+                for leak in leaks(embeddings, labels) if isinstance(source, FileSource) else ():
+                    if leak not in notes:
+                        warnings.warn(leak, LeakWarning, stacklevel=2)
+                    notes[leak] = None
+                step = partial(_tell, tell, task.label, number, len(tasks)) if tell else None
+                outcome = score_cell(embeddings, labels, rules, metric=task.metric, threads=threads, progress=step)
+            if len(tasks) == 1:
+                outcome.require()
+            if outcome.score is None:
+                left_out[task.label] = outcome.reason
+            else:
+                scores[task.label] = outcome.score
     if not scores:
         reasons = list(dict.fromkeys(left_out.values()))
         raise ScoreError("nothing could be scored", where=source.name, got=one_line("; ".join(reasons[:3]), 600))
-    for told in (note for task, found in scores.items() for note in _odd(task, found)):
-        notes[told] = None
-    order = [task.label for task, _ in tasks]
-    in_order = {task: scores[task] for task in order if task in scores}
+    for label, score in scores.items():
+        for message in odd_splits(score.splits, len(score.per_split)):
+            notes[f"{label}: {message}"] = None
+        if message := ruled(score.per_split):
+            notes[f"{label}: a few splits rule the mean: {message}"] = None
+    in_order = {task.label: scores[task.label] for task, _ in tasks if task.label in scores}
     return Results(source.name, in_order, left_out, tuple(notes), source)
 
 
-def _score(
-    source: Source, task: Task, rules: Protocol, threads: int | None, tell: Any, notes: dict[str, None]
-) -> Score:
+def _inputs(source: Source, task: Task) -> tuple[Embeddings, Labels]:
     if isinstance(source, MethodSource) and (reason := source.why_not(task, None)):
         raise DataError(reason)
-    labels = task.labels()
-    embeddings = source.embeddings(task)
-    if isinstance(source, FileSource):
-        if not source.matches(labels):
-            got = examples(embeddings.ids, labels.ids)
-            raise DataError(f"no id of {source.name} has a label in {task.id}", got=got)
-        for sentence in leaks(embeddings, labels):
-            if sentence not in notes:
-                warnings.warn(sentence, LeakWarning, stacklevel=3)
-            notes[sentence] = None
-    return score(embeddings, labels, rules, metric=task.metric, threads=threads, progress=tell)
+    labels, embeddings = task.labels(), source.embeddings(task)
+    if isinstance(source, FileSource) and not source.matches(labels):
+        got = examples(embeddings.ids, labels.ids)
+        raise DataError(f"no id of {source.name} has a label in {task.id}", got=got)
+    return embeddings, labels
 
 
-def _step(tell: Progress | None, name: str, place: int, count: int) -> Any:
-    return (lambda done, total: tell((place + done / total) / count, name)) if tell else None
-
-
-def _odd(task: str, found: Score) -> Iterator[str]:
-    yield from (f"{task}: {words}" for words in odd_splits(found.splits, len(found.per_split)))
-    if words := ruled(found.per_split):
-        yield f"{task}: a few splits rule the mean: {words}"
+def _tell(tell: Progress, name: str, number: int, count: int, done: int, total: int) -> None:
+    tell((number + done / total) / count, name)

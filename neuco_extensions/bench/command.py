@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
 from neuco_core.cli.options import prompt_interrupt
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.errors import ScoreError
+from neuco_core.jsonio import jsonable
 from neuco_core.progress import show_progress
+from neuco_core.scoring.quality import middle, odd_splits, split_count
 from neuco_core.text import counted
-
-if TYPE_CHECKING:
-    from neuco_extensions.bench.leaderboard import Leaderboard
-    from neuco_extensions.bench.run import BenchResult
+from neuco_extensions.bench.config import read_config
+from neuco_extensions.bench.leaderboard import Leaderboard
+from neuco_extensions.bench.run import BenchJob, BenchResult, run_bench, update_leaderboard
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -46,20 +48,34 @@ def _option(name: str, **settings: Any) -> Callable[[F], F]:
 @click.option("--strict", is_flag=True, help="Refuse embeddings with missing values instead of reading them as 0.")
 @json_option
 def bench(
-    config: Path, method_name: str | None, submission_file: Path, svm_search: str, as_json: bool, **given: Any
+    annotation_path: Path,
+    submission_file: Path,
+    output_dir: Path,
+    config: Path,
+    method_name: str | None,
+    phase: str,
+    exclude_file: Path | None,
+    svm_search: str,
+    threads: int | None,
+    strict: bool,
+    as_json: bool,
 ) -> None:
     """Run NeuCo-Bench on a file of embeddings and a folder of labels.
 
     Takes the options and the config of NeuCo-Bench's main.py, gives the same scores, and writes the same files to
     OUTPUT_DIR/PHASE/METHOD_NAME_<time>/.
     """
-    from neuco_core.errors import ScoreError
-    from neuco_extensions.bench.config import read_config
-    from neuco_extensions.bench.run import BenchJob, run_bench, update_leaderboard
-
-    name = submission_file.stem if method_name is None else method_name
-    read = read_config(config, svm_search=svm_search)
-    job = BenchJob(submission_file=submission_file, config=read, method_name=name, **given)
+    job = BenchJob(
+        annotation_path=annotation_path,
+        submission_file=submission_file,
+        output_dir=output_dir,
+        config=read_config(config, svm_search=svm_search),
+        method_name=submission_file.stem if method_name is None else method_name,
+        phase=phase,
+        exclude_file=exclude_file,
+        strict=strict,
+        threads=threads,
+    )
     _note(job.config.notes)  # before the work: a mistake in the config should show at once
     with prompt_interrupt(), show_progress() as progress:
         result = run_bench(job, progress=progress)
@@ -78,9 +94,6 @@ def _note(notes: Sequence[str]) -> None:
 
 
 def _show(result: BenchResult, as_json: bool) -> None:
-    from neuco_core.jsonio import jsonable
-    from neuco_core.scoring.quality import middle, odd_splits, split_count
-
     if as_json:
         echo_json(jsonable({"folder": str(result.folder), "failed": result.failed, **result.summary}))
         return
@@ -95,8 +108,8 @@ def _show(result: BenchResult, as_json: bool) -> None:
         columns = ("task", "metric", "mean", "std", "median", "Q", "splits", "samples")
         click.echo(table(columns, rows, right=range(2, 8)))
     for task, score in result.scores.items():
-        for words in odd_splits(score.splits, len(score.per_split)):
-            click.echo(f"{task}: {words}")
+        for remark in odd_splits(score.splits, len(score.per_split)):
+            click.echo(f"{task}: {remark}")
     for task, reason in result.failed.items():
         click.echo(f"failed {task}: {reason}")
     if result.scores:

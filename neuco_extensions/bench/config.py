@@ -13,6 +13,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_extensions.bench.svm import KEYS, Search, read_search
@@ -61,8 +63,6 @@ class BenchConfig:
 
 def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
     """Read a YAML config file; ``svm_search`` is ``own`` or ``upstream``, NeuCo-Bench's."""
-    import yaml
-
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -119,9 +119,11 @@ def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_searc
 def _variant(base: str, changes: Mapping[str, Any], where: object) -> Protocol:
     """The protocol with only what differs from it changed, so that its name says exactly that."""
     protocol = load_protocol(base)
-    own = {key: value for key, value in changes.items() if getattr(protocol, key, protocol.params.get(key)) != value}
+    differing = {
+        key: value for key, value in changes.items() if getattr(protocol, key, protocol.params.get(key)) != value
+    }
     try:
-        return protocol.with_(**own) if own else protocol
+        return protocol.with_(**differing) if differing else protocol
     except NeucoError as error:
         raise DataError(f"bad config: {error}", where=where) from error
 

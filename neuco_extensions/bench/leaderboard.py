@@ -12,13 +12,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from neuco_core.boards.stats import ranking
 from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
-from neuco_extensions.bench.files import SUMMARY
+from neuco_extensions.bench.outputs import SUMMARY
 
 
 @dataclass(frozen=True)
-class Run:
+class BenchRun:
     """What a run's summary says: Q and mean score by task."""
 
     experiment: str
@@ -27,10 +30,10 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Row:
+class RankedRun:
     """A ranked run; ``mean_score`` is its mean Q, as in NeuCo-Bench."""
 
-    run: Run
+    run: BenchRun
     mean_score: float
     weighted_score: float
     aggregated_rank: int
@@ -42,31 +45,30 @@ class Leaderboard:
 
     tasks: tuple[str, ...]
     weights: Mapping[str, float]
-    rows: tuple[Row, ...]
+    rows: tuple[RankedRun, ...]
     incomplete: Mapping[str, tuple[str, ...]]
 
 
-def read_runs(output_dir: Path, phase: str) -> tuple[Run, ...]:
+def read_runs(output_dir: Path, phase: str) -> tuple[BenchRun, ...]:
     """Every finished run of a phase; NeuCo-Bench's own folders, also of older versions, are read too."""
     folders = sorted(path for path in (output_dir / phase).glob("*") if (path / SUMMARY).is_file())
     return tuple(_read_run(folder / SUMMARY) for folder in folders)
 
 
-def rank(runs: Sequence[Run]) -> Leaderboard:
+def rank(runs: Sequence[BenchRun]) -> Leaderboard:
     """Rank the runs that have every task; a task weighs as much as its Q differs between them."""
-    import numpy as np
-
-    from neuco_core.boards.stats import ranking
-
     tasks = tuple(sorted({task for run in runs for task in run.q}))
-    lacking = {run.experiment: tuple(task for task in tasks if not _known(run, task)) for run in runs}
-    missing = {name: names for name, names in lacking.items() if names}
+    missing: dict[str, tuple[str, ...]] = {}
+    for run in runs:
+        lacking = tuple(task for task in tasks if not math.isfinite(run.q.get(task, math.nan)))
+        if lacking:
+            missing[run.experiment] = lacking
     pool = [run for run in runs if run.experiment not in missing]
     if not pool:
         return Leaderboard(tasks, {}, (), missing)
     ranked = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
     rows = [
-        Row(run, math.fsum(run.q.values()) / len(run.q), float(score), int(place))
+        RankedRun(run, math.fsum(run.q.values()) / len(run.q), float(score), int(place))
         for run, score, place in zip(pool, ranked.weighted, ranked.final, strict=True)
     ]
     rows.sort(key=lambda row: (row.weighted_score, row.run.experiment))
@@ -94,21 +96,17 @@ def write_leaderboard(board: Leaderboard, output_dir: Path, phase: str, now: dat
     return path
 
 
-def _read_run(path: Path) -> Run:
+def _read_run(path: Path) -> BenchRun:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
         scores = data["task_q_scores"] if "task_q_scores" in data else data["task_results"]
-        return Run(str(data["experiment"]), _numbers(scores), _numbers(data.get("task_acc_scores", {})))
+        return BenchRun(str(data["experiment"]), _numbers(scores), _numbers(data.get("task_acc_scores", {})))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DataError("not the summary of a run", where=path, got=repr(error), hint="Move it away") from error
 
 
 def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
     return {task: math.nan if value is None else float(value) for task, value in scores.items()}
-
-
-def _known(run: Run, task: str) -> bool:
-    return math.isfinite(run.q.get(task, math.nan))
 
 
 def _cell(value: float) -> str:

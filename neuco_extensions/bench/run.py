@@ -10,20 +10,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from neuco_core.errors import DataError, DependencyError, NeucoError
-from neuco_extensions.bench.annotations import Annotation, find_annotations, select
+from neuco_core.figures import check_target
+from neuco_core.progress import Progress
+from neuco_core.scoring import kernel
+from neuco_core.scoring.cell import score_cell
+from neuco_core.scoring.scorer import Score
+from neuco_core.scoring.stream import WordStream, linear_words
+from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_extensions.bench.config import BenchConfig
-from neuco_extensions.bench.files import SUMMARY, check_name, make_run_folder, write_json
+from neuco_extensions.bench.labels import LabelFile, TaskLabels, find_label_files, read_task_labels, select
 from neuco_extensions.bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_extensions.bench.outputs import SUMMARY, check_name, make_run_folder, write_json, write_plots, write_probe
 from neuco_extensions.bench.svm import check_skopt, score_svm
-from neuco_extensions.bench.tables import Table, read_table
-
-if TYPE_CHECKING:
-    from neuco_core.progress import Progress
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.tables.embeddings import Embeddings
 
 
 @dataclass(frozen=True)
@@ -53,44 +54,48 @@ class BenchResult:
 
 
 @dataclass
-class _Inputs:
-    """Everything read, before the first score."""
+class BenchInputs:
+    """Everything read, before the first score. ``labelled`` are the ids that embeddings are standardised by."""
 
     embeddings: Embeddings
-    tables: dict[str, Table]
+    tasks: dict[str, TaskLabels]
     labelled: list[str]
     notes: list[str] = field(default_factory=list)
 
 
 def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     """Score all tasks; each task's files are written when it is done, the summary when all are."""
+    config = job.config
     check_name(job.method_name, "--method_name")
     check_name(job.phase, "--phase")
-    if job.config.enable_plots:
-        _check_plots()  # before an hour of work, not after
-    if job.config.search:
+    if config.enable_plots:  # what is missing is said before an hour of work, not after
+        try:
+            check_target()
+        except DependencyError as error:
+            error.hint += ", or set `enable_plots: false` in the config"
+            raise
+    if config.search:
         check_skopt()
-    annotations = find_annotations(job.annotation_path)
-    chosen = select(annotations, job.config.task_filter)
-    inputs = _read(job, annotations)
+    files = find_label_files(job.annotation_path)
+    chosen = select(files, config.task_filter)
+    inputs = _read(job, files)
     folder = make_run_folder(job.output_dir, job.phase, job.method_name, datetime.now())
     scores, failed = _score_all(job, chosen, inputs, folder, progress)
-    summary = _summary(folder.name, scores, job.config)
+    q = {task: score.q for task, score in scores.items()}
+    means = {task: score.mean for task, score in scores.items()}
+    summary = {
+        "experiment": folder.name,
+        "overall_q_score": _mean(list(q.values())),
+        "overall_acc_score": _mean(list(means.values())),
+        "task_q_scores": q,
+        "task_acc_scores": means,
+        "config": dict(config.source),
+    }
     if scores:
         write_json(folder / SUMMARY, summary)
     else:
         folder.rmdir()
     return BenchResult(folder, summary, scores, failed, tuple(inputs.notes))
-
-
-def _check_plots() -> None:
-    from neuco_core.figures import check_target
-
-    try:
-        check_target()
-    except DependencyError as error:
-        error.hint += ", or set `enable_plots: false` in the config"
-        raise
 
 
 def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:
@@ -99,33 +104,28 @@ def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Lead
     return board, write_leaderboard(board, job.output_dir, job.phase, now or datetime.now())
 
 
-def _read(job: BenchJob, annotations: Sequence[Annotation]) -> _Inputs:
-    from neuco_core.tables.embeddings import read_embeddings
-
+def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
     protocol = job.config.protocol
-    options = {"strict": job.strict, "dim": protocol.embedding_dim, "gaps": not job.strict, "keep": True}
     with _short_turns(), ThreadPoolExecutor(1) as beside:
-        reading = beside.submit(read_embeddings, job.submission_file, **options)  # type: ignore[arg-type]
-        tables = {item.task: read_table(item, normalize=protocol.normalize_labels) for item in annotations}
+        reading = beside.submit(
+            read_embeddings, job.submission_file, strict=job.strict, dim=protocol.embedding_dim, gaps=not job.strict
+        )
+        tasks = {file.task: read_task_labels(file, normalize=protocol.normalize_labels) for file in files}
         if protocol.probe == "linear":
-            from neuco_core.scoring import kernel
-
             kernel.warm()
         embeddings = reading.result()
     notes = [f"{count} values became 0: {reason}" for reason, count in embeddings.replaced.items() if count]
-    notes += [
-        f"{name}: {count} rows left out: {reason}"
-        for name, table in tables.items()
-        for reason, count in (table.labels.dropped if table.labels else {}).items()
-        if count
-    ]
-    notes += [f"{name}: {table.note}" for name, table in tables.items() if table.note]
+    for name, task in tasks.items():
+        dropped = task.labels.dropped if task.labels else {}
+        notes += [f"{name}: {count} rows left out: {reason}" for reason, count in dropped.items() if count]
+    notes += [f"{name}: {task.note}" for name, task in tasks.items() if task.note]
     if job.exclude_file is not None:
-        embeddings, count = _without(embeddings, job.exclude_file)
-        notes.append(f"{count} embeddings left out, as {job.exclude_file.name} asks")
+        before = len(embeddings)
+        embeddings = _without(embeddings, job.exclude_file)
+        notes.append(f"{before - len(embeddings)} embeddings left out, as {job.exclude_file.name} asks")
     # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
-    known = {name for table in tables.values() for name in table.ids}
-    return _Inputs(embeddings, tables, [name for name in embeddings.ids if name in known], notes)
+    labelled = {sample for task in tasks.values() for sample in task.ids}
+    return BenchInputs(embeddings, tasks, [name for name in embeddings.ids if name in labelled], notes)
 
 
 @contextmanager
@@ -139,74 +139,46 @@ def _short_turns() -> Iterator[None]:
         sys.setswitchinterval(before)
 
 
-def _without(embeddings: Embeddings, path: Path) -> tuple[Embeddings, int]:
-    from neuco_core.tables.embeddings import make_embeddings
-
+def _without(embeddings: Embeddings, path: Path) -> Embeddings:
     try:
         excluded = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
     except (OSError, UnicodeDecodeError) as error:
         raise DataError("cannot read the list of ids to exclude", where=path, got=error) from error
-    rows = [i for i, name in enumerate(embeddings.ids) if name not in excluded]
-    if not rows:
+    kept = embeddings.only(set(embeddings.ids) - excluded)
+    if not len(kept):
         raise DataError("all embeddings are excluded", where=path)
-    if len(rows) == len(embeddings.ids):
-        return embeddings, 0
-    ids = [embeddings.ids[i] for i in rows]
-    kept = make_embeddings(ids, embeddings.values[rows], replaced=embeddings.replaced, ignored=embeddings.ignored)
-    return kept, len(embeddings.ids) - len(rows)
+    return kept
 
 
 def _score_all(
-    job: BenchJob, chosen: Sequence[Annotation], inputs: _Inputs, folder: Path, progress: Progress | None
+    job: BenchJob, chosen: Sequence[LabelFile], inputs: BenchInputs, folder: Path, progress: Progress | None
 ) -> tuple[dict[str, Score], dict[str, str]]:
-    from neuco_core.scoring.scorer import score
-    from neuco_core.scoring.stream import WordStream
-
-    config = job.config
     scores: dict[str, Score] = {}
     failed: dict[str, str] = {}
-    sizes = {item.task: _joined(inputs, item.task) for item in chosen}
-    whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(config.protocol.seed)
-    for item in chosen:
-        step = _step(progress, item.task, before / whole, sizes[item.task] / whole)
-        table, start = inputs.tables[item.task], stream.position
+    embedded = set(inputs.embeddings.ids)
+    sizes = {file.task: len(embedded.intersection(inputs.tasks[file.task].ids)) for file in chosen}
+    whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(job.config.protocol.seed)
+    for file in chosen:
+        size, start = sizes[file.task], stream.position
+        step = _step(progress, file.task, before / whole, size / whole)
         try:
-            if table.labels is None:
-                raise DataError(table.problem)
-            if config.search:
-                scored, found = score_svm(
-                    inputs.embeddings, table.labels, config.protocol, config.search, inputs.labelled
-                )
-            else:
-                scored = score(
-                    inputs.embeddings,
-                    table.labels,
-                    config.protocol,
-                    stream=stream,
-                    standardize_ids=inputs.labelled,
-                    threads=job.threads,
-                    progress=step,
-                    keep_models=config.enable_plots or config.store_probes,
-                    allow_constant=not config.protocol.normalize_labels,
-                )
-                found = {**config.hyperparameters, **scored.settings}
+            score, settings = _score_task(job, inputs, inputs.tasks[file.task], stream, step)
         except NeucoError as error:
-            failed[item.task] = str(error)
-            stream.move_to(start + _words(job, inputs, sizes[item.task]))
+            failed[file.task] = str(error)
+            stream.move_to(start + _words(job, inputs, size))
         else:
-            _write_task(folder / item.task, scored, found, job, inputs)
-            if len(scored.classes) > 2:
-                macro = f"{len(scored.classes)} classes: macro F1, a number that NeuCo-Bench does not have"
-                inputs.notes.append(f"{item.task}: {macro}")
-            scores[item.task] = scored
-        stream.move_to(stream.position + (_refit_words(job, inputs) if sizes[item.task] else 0))
-        before += sizes[item.task]
+            _write_task(folder / file.task, score, settings, job, inputs)
+            if len(score.classes) > 2:
+                macro = f"{len(score.classes)} classes: macro F1, a number that NeuCo-Bench does not have"
+                inputs.notes.append(f"{file.task}: {macro}")
+            scores[file.task] = score
+        if job.config.store_probes and size:
+            # To store a probe, NeuCo-Bench trains one more on all samples of the task, and later tasks start after it.
+            # Its weights and its bias are drawn anew, and each epoch's loader draws a seed of two words; it does not
+            # shuffle.
+            stream.move_to(stream.position + _dim(job, inputs) + 1 + 2 * job.config.protocol.epochs)
+        before += size
     return scores, failed
-
-
-def _joined(inputs: _Inputs, task: str) -> int:
-    known = set(inputs.embeddings.ids)
-    return sum(name in known for name in inputs.tables[task].ids)
 
 
 def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[int, int], None] | None:
@@ -215,10 +187,35 @@ def _step(progress: Progress | None, name: str, before: float, share: float) -> 
     return lambda done, total: progress(before + share * done / total, name)
 
 
-def _words(job: BenchJob, inputs: _Inputs, samples: int) -> int:
-    """Random words that a task takes even if it has no score (constant labels): the next task starts after them."""
-    from neuco_core.scoring.stream import linear_words
+def _score_task(
+    job: BenchJob,
+    inputs: BenchInputs,
+    task: TaskLabels,
+    stream: WordStream,
+    step: Callable[[int, int], None] | None,
+) -> tuple[Score, dict[str, Any]]:
+    """A task's score, and the settings of its probe with those that a search has chosen."""
+    config = job.config
+    if task.labels is None:
+        raise DataError(task.problem)
+    if config.search:
+        return score_svm(inputs.embeddings, task.labels, config.protocol, config.search, inputs.labelled)
+    score = score_cell(
+        inputs.embeddings,
+        task.labels,
+        config.protocol,
+        stream=stream,
+        standardize_ids=inputs.labelled,
+        threads=job.threads,
+        progress=step,
+        keep_models=config.enable_plots or config.store_probes,
+        allow_constant=not config.protocol.normalize_labels,
+    ).require()
+    return score, {**config.hyperparameters, **score.settings}
 
+
+def _words(job: BenchJob, inputs: BenchInputs, samples: int) -> int:
+    """Random words that a task takes even if it has no score (constant labels): the next task starts after them."""
     protocol = job.config.protocol
     if protocol.probe != "linear" or samples < 2:
         return 0
@@ -226,54 +223,26 @@ def _words(job: BenchJob, inputs: _Inputs, samples: int) -> int:
     return protocol.k * linear_words(_dim(job, inputs), 1, samples - test, test, protocol.epochs)
 
 
-def _refit_words(job: BenchJob, inputs: _Inputs) -> int:
-    """To store a probe, NeuCo-Bench trains one more on all samples of the task, and later tasks start after it.
-
-    Its weights and its bias are drawn anew, and each epoch's loader draws a seed of two words; it does not shuffle.
-    """
-    return _dim(job, inputs) + 1 + 2 * job.config.protocol.epochs if job.config.store_probes else 0
+def _dim(job: BenchJob, inputs: BenchInputs) -> int:
+    return job.config.protocol.embedding_dim or inputs.embeddings.dim
 
 
-def _dim(job: BenchJob, inputs: _Inputs) -> int:
-    return job.config.protocol.embedding_dim or int(inputs.embeddings.values.shape[1])
-
-
-def _write_task(folder: Path, score: Score, found: dict[str, Any], job: BenchJob, inputs: _Inputs) -> None:
-    """Write a task's files; ``found`` are the settings of its probe, with those that a search has chosen."""
-    config = job.config
+def _write_task(folder: Path, score: Score, settings: dict[str, Any], job: BenchJob, inputs: BenchInputs) -> None:
+    config, labels = job.config, inputs.tasks[score.task].labels
     if config.enable_plots:
-        from neuco_extensions.bench.plots import write_plots
-
         write_plots(folder, score, job.submission_file.stem)
-    if config.store_probes:
-        from neuco_extensions.bench.probes import write_probe
-
-        labels = inputs.tables[score.task].labels
-        if labels is not None:
-            write_probe(folder / "probe", score, inputs.embeddings, labels, inputs.labelled)
+    if config.store_probes and labels is not None:
+        write_probe(folder / "probe", score, inputs.embeddings, labels, inputs.labelled)
     result: dict[str, Any] = {
         "q_stat": score.q,
         "mean_score": score.mean,
         "std_dev": score.std,
-        "hyperparamaters": found,  # spelled as NeuCo-Bench spells it
+        "hyperparamaters": settings,  # spelled as NeuCo-Bench spells it
     }
     if config.output_fold_results:
         result["q_t"] = list(score.per_split)
     write_json(folder / f"{score.task}_score.json", score.to_json())
     write_json(folder / f"{score.task}_result.json", result)
-
-
-def _summary(experiment: str, scores: dict[str, Score], config: BenchConfig) -> dict[str, Any]:
-    q = {task: score.q for task, score in scores.items()}
-    means = {task: score.mean for task, score in scores.items()}
-    return {
-        "experiment": experiment,
-        "overall_q_score": _mean(list(q.values())),
-        "overall_acc_score": _mean(list(means.values())),
-        "task_q_scores": q,
-        "task_acc_scores": means,
-        "config": dict(config.source),
-    }
 
 
 def _mean(values: list[float]) -> float:

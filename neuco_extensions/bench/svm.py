@@ -13,19 +13,18 @@ import sys
 import warnings
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError, ScoreError
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.protocol import Protocol
-    from neuco_core.scoring.join import Samples
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
+from neuco_core.protocol import Protocol
+from neuco_core.scoring.join import Samples, join
+from neuco_core.scoring.quality import summarize
+from neuco_core.scoring.scorer import Score
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 
 # NeuCo-Bench's keys → what scikit-learn calls them, and whether they span a range or list values.
 RANGES = {"C_start_end": "C", "kernel_gamma_start_end": "gamma", "kernel_coef0_start_end": "coef0"}
@@ -91,16 +90,14 @@ def score_svm(
     embeddings: Embeddings, labels: Labels, protocol: Protocol, search: Search, standardize_ids: Collection[str]
 ) -> tuple[Score, dict[str, Any]]:
     """The score of a task, and the parameters of the machine that is best over all splits."""
-    from neuco_core.scoring.join import join
-
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
     if len(samples.classes) > 2:
         raise ScoreError("NeuCo-Bench's svm has no F1 for more than two classes", where=samples.task)
     # A config may ask for progress, and that goes to stdout, where --json has its document.
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-optimize about points it has tried before
-        found = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
-    return _score(samples, protocol, found), dict(found.best_estimator_.get_params())
+        optimizer = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
+    return _score(samples, protocol, optimizer), dict(optimizer.best_estimator_.get_params())
 
 
 def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
@@ -129,36 +126,30 @@ def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
 
 
 def _inputs(samples: Samples, protocol: Protocol) -> np.ndarray:
-    import numpy as np
-
     if not protocol.standardize:
         return samples.x
     return np.asarray((samples.x - np.float32(samples.center)) / np.float32(samples.spread))
 
 
 def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
-    import numpy as np
-
     y = samples.y[:, 0]
     if samples.kind == "classification":
         return np.where(y == 0, -1.0, 1.0)
     return np.asarray((y - y.min()) / np.ptp(y)) if protocol.normalize_labels else y
 
 
-def _score(samples: Samples, protocol: Protocol, found: Any) -> Score:
+def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
     """A row per split and a column per setting; the best column of each row is its score."""
-    import numpy as np
-
-    from neuco_core.scoring.quality import summarize
-    from neuco_core.scoring.scorer import Score
 
     def rows(name: str) -> np.ndarray:
-        return np.array([found.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])
+        return np.array([optimizer.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])
 
     metric = rows("test_metric")
     best = np.nanargmax(metric, axis=1)
     per_split = tuple(map(float, metric[np.arange(protocol.k), best]))
-    tried = [{name: value for name, value in one.items() if name != "kernel"} for one in found.cv_results_["params"]]
+    tried = [
+        {name: value for name, value in one.items() if name != "kernel"} for one in optimizer.cv_results_["params"]
+    ]
     test = math.ceil(protocol.test_size * len(samples.y))
     mean, std, q = summarize(per_split)
     return Score(

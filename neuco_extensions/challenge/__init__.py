@@ -42,6 +42,6 @@ def neuco_boards() -> Iterator[BoardKind]:
     yield BoardKind(
         id="challenge",
         title="A challenge: teams by their submission that counts",
-        rank=f"{HERE}.board_kind:rank_cells",
+        rank=f"{HERE}.board:rank_teams",
         options={"by": "weighted"},
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import sqlite3
 from collections import Counter
@@ -15,16 +14,17 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from neuco_core.errors import NeucoError
+from neuco_core.fetch.cache import hash_file
 from neuco_core.files import read_limited
 from neuco_core.records.model import Record
+from neuco_core.runs.engine import EngineLike
 from neuco_core.text import counted, join_names
 from neuco_extensions.challenge.close import public_files
 from neuco_extensions.challenge.feedback import Rung, feedback
-from neuco_extensions.challenge.files import file_path
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import Submission, broken_link
-from neuco_extensions.challenge.outcome import UNREAD
+from neuco_extensions.challenge.journal import UNREAD, JournalEntry, broken_link
 from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, public_rules
+from neuco_extensions.challenge.workers import evaluate_again
 
 Progress: TypeAlias = Callable[[int, int], None]
 CHECKS = {
@@ -40,7 +40,7 @@ CHECKS = {
 
 
 @dataclass(frozen=True)
-class Check:
+class AuditCheck:
     """A check by its name; what is wrong in words, or nothing; why it could not be made, or nothing."""
 
     name: str
@@ -53,33 +53,40 @@ class Check:
         return not self.wrong
 
 
-def audit(folder: str | Path, *, threads: int | None = 1, told: Progress | None = None) -> list[Check]:
-    """All checks, in their order; ``told`` hears how far it is.
+def audit(
+    folder: str | Path, *, engine: EngineLike | None = None, threads: int = 1, progress: Progress | None = None
+) -> list[AuditCheck]:
+    """All checks, in their order; ``progress`` hears how far it is.
 
-    If the seal is broken, or the journal, nothing else can be proved, and the list ends there.
+    Submissions are scored by the workers of an engine, with the limits of the evaluation, or in this process. If the
+    seal is broken, or the journal, nothing else can be proved, and the list ends there.
     """
     try:
         host = Host(folder)
     except NeucoError as error:
-        return [Check("seal", str(error))]
+        return [AuditCheck("seal", str(error))]
     with host:
         try:
-            found = host.journal.submissions()
+            entries = host.journal.submissions()
         except (NeucoError, ValueError, sqlite3.Error) as error:
-            return [Check("seal"), Check("journal", f"it cannot be read: {error}")]
-        about = counted(len(found), "submission")
+            return [AuditCheck("seal"), AuditCheck("journal", f"it cannot be read: {error}")]
+        about = counted(len(entries), "submission")
+        scored = [entry for entry in entries if entry.state == "scored"]
         checks = [
-            Check("seal", _public_rules(host)),
-            Check("journal", _journal(found), about),
-            Check("quotas", _first(_quotas(host, found))),
+            AuditCheck("seal", _public_rules(host)),
+            AuditCheck("journal", _journal(entries), about),
+            AuditCheck("quotas", _first(_quotas(host, entries))),
+            AuditCheck("files", _first(_files(host, entries)), about),
+            AuditCheck("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"),
+            AuditCheck("scores", _first(_scores(host, entries, engine, threads, progress)), about),
         ]
-        checks.append(Check("files", _first(_files(host, found)), about))
-        scored = [own for own in found if own.state == "scored"]
-        checks.append(Check("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"))
-        checks.append(Check("scores", _first(_scores(host, found, threads, told)), about))
         if all(check.ok for check in checks):
-            checks += [Check("answers", _first(_answers(host, scored))), _boards(host)]
+            checks += [AuditCheck("answers", _first(_answers(host, scored))), _boards(host)]
         return checks
+
+
+def _first(problems: Iterator[str]) -> str:
+    return join_names(list(problems), 3)
 
 
 def _public_rules(host: Host) -> str:
@@ -91,102 +98,101 @@ def _public_rules(host: Host) -> str:
     return "" if _is_of(published, public_rules(host.challenge)) else f"{path.name} is not what the rules say"
 
 
-def _is_of(published: Any, made: Any) -> bool:
+def _is_of(published: Any, rules: Any) -> bool:
     """Whether all is the same, but for fields that neuco has learned since."""
-    if not (isinstance(published, dict) and isinstance(made, dict)):
-        return bool(published == made)
-    lacking = [made[name] for name in made.keys() - published.keys()]
-    known = all(name in made and _is_of(value, made[name]) for name, value in published.items())
-    return known and not any(isinstance(value, dict) for value in lacking)
+    if not (isinstance(published, dict) and isinstance(rules, dict)):
+        return bool(published == rules)
+    same = all(name in rules and _is_of(value, rules[name]) for name, value in published.items())
+    return same and not any(isinstance(rules[name], dict) for name in rules.keys() - published.keys())
 
 
-def _first(found: Iterator[str]) -> str:
-    return join_names(list(found), 3)
+def _journal(entries: list[JournalEntry]) -> str:
+    broken = broken_link(entries)
+    return f"entry {broken} is not what was entered, or does not follow from the one before" if broken else ""
 
 
-def _journal(found: list[Submission]) -> str:
-    place = broken_link(found)
-    return f"entry {place} is not what was entered, or does not follow from the one before" if place else ""
-
-
-def _quotas(host: Host, found: list[Submission]) -> Iterator[str]:
+def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
     counts: Counter[tuple[str, ...]] = Counter()
-    for own in found:
-        phase = host.challenge.phase(own.phase)
-        if own.team not in host.challenge.teams:
-            yield f"{own.name} is of {own.team!r}, which is no team of the rules"
-        if not phase.open_at(datetime.fromisoformat(own.received)):
-            yield f"{own.name} came while the phase was not open"
-        if own.code not in UNREAD:
-            counts[own.team, own.phase] += 1
-            counts[own.team, own.phase, own.received[:10]] += 1
+    for entry in entries:
+        phase = host.challenge.phase(entry.phase)
+        if entry.team not in host.challenge.teams:
+            yield f"{entry.name} is of {entry.team!r}, which is no team of the rules"
+        if not phase.open_at(datetime.fromisoformat(entry.received)):
+            yield f"{entry.name} came while the phase was not open"
+        if entry.code not in UNREAD:
+            counts[entry.team, entry.phase] += 1
+            counts[entry.team, entry.phase, entry.received[:10]] += 1
     for (team, name, *day), count in counts.items():
         phase = host.challenge.phase(name)
         if count > (phase.per_day if day else phase.in_all):
             yield f"{team} has {count} submissions in {name}{' on ' + day[0] if day else ''}"
 
 
-def _files(host: Host, found: list[Submission]) -> Iterator[str]:
-    for own in found:
+def _files(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
+    for entry in entries:
         try:
-            with file_path(host.challenge.private, own.sha256).open("rb") as file:
-                same = hashlib.file_digest(file, "sha256").hexdigest() == own.sha256
+            same = hash_file(host.file_path(entry)) == entry.sha256
         except OSError as error:
-            yield f"the file of {own.name}: {error.strerror}"
+            yield f"the file of {entry.name}: {error.strerror}"
         else:
             if not same:
-                yield f"the file of {own.name} has other bytes"
+                yield f"the file of {entry.name} has other bytes"
 
 
-def _records(host: Host, scored: list[Submission]) -> Iterator[str]:
-    for own in scored:
-        hidden = host.hidden(own.phase)
+def _records(host: Host, scored: list[JournalEntry]) -> Iterator[str]:
+    for entry in scored:
         try:
-            mark = host.records_mark(own.name, hidden.protocol.name, [task.label for task in hidden.tasks.values()])
+            same = hash_file(host.records_path(entry)) == entry.records
         except OSError as error:
-            yield f"a record of {own.name}: {error.strerror}"
+            yield f"the records of {entry.name}: {error.strerror}"
         else:
-            if mark != own.records:
-                yield f"a record of {own.name} has other bytes"
+            if not same:
+                yield f"the records of {entry.name} have other bytes"
 
 
-def _scores(host: Host, found: list[Submission], threads: int | None, told: Progress | None) -> Iterator[str]:
+def _scores(
+    host: Host, entries: list[JournalEntry], engine: EngineLike | None, threads: int, progress: Progress | None
+) -> Iterator[str]:
     """Bit for bit: on another kind of processor the last digits may differ, and this says so of every submission."""
-    for place, own in enumerate(found, 1):
-        try:
-            made = host.evaluate_submission(own, threads=threads)
-            if own.open:
-                yield f"{own.name} was not evaluated"
-            elif made.outcome.code != own.code or dict(made.outcome.scores) != own.scores:
-                yield f"{own.name} gives {made.outcome.code} {dict(made.outcome.scores)}, not {own.code} {own.scores}"
-            elif made.records and _bare(made.records) != _bare(host.records(own)):
-                yield f"{own.name} has other scores by split"
-        except (NeucoError, OSError) as error:
-            yield f"{own.name}: {error}"
-        if told:
-            told(place, len(found))
+    for number, (entry, again) in enumerate(evaluate_again(host, entries, engine, threads=threads), 1):
+        if isinstance(again, Exception):
+            yield f"{entry.name}: {again}"
+        elif entry.open:
+            yield f"{entry.name} was not evaluated"
+        elif again.verdict.code != entry.code or again.verdict.scores != entry.scores:
+            yield (
+                f"{entry.name} gives {again.verdict.code} {dict(again.verdict.scores)}, not {entry.code} {entry.scores}"
+            )
+        elif again.records and not _same_but_provenance(again.records, host, entry):
+            yield f"{entry.name} has other scores by split"
+        if progress:
+            progress(number, len(entries))
 
 
-def _bare(records: tuple[Record, ...]) -> list[Record]:
-    return [replace(record, provenance={}) for record in records]
+def _same_but_provenance(records: tuple[Record, ...], host: Host, entry: JournalEntry) -> bool:
+    try:
+        kept = host.records(entry)
+    except NeucoError:
+        return False
+    return [replace(record, provenance={}) for record in records] == [replace(one, provenance={}) for one in kept]
 
 
-def _answers(host: Host, scored: list[Submission]) -> Iterator[str]:
+def _answers(host: Host, scored: list[JournalEntry]) -> Iterator[str]:
     """Play the answers of each team in each phase again, in the order in which they were given."""
     rungs: dict[tuple[str, str], Rung] = {}
-    for own in sorted(scored, key=lambda own: own.place or 0):
-        place, records = (own.team, own.phase), host.records(own)
-        told, rung = feedback(host.challenge.phase(own.phase), own.id, records, rungs.get(place))
-        if told != own.feedback or rung != own.rung:
-            yield f"{own.name} was told {own.feedback}, not {told}"
-        if rung == own.id:
-            rungs[place] = Rung(told["mean_q"], own.id, records)
+    for entry in sorted(scored, key=lambda entry: entry.answer_number or 0):
+        ladder, records = (entry.team, entry.phase), host.records(entry)
+        expected, rung = feedback(host.challenge.phase(entry.phase), entry.id, records, rungs.get(ladder))
+        if expected != entry.feedback or rung != entry.rung:
+            yield f"{entry.name} was told {entry.feedback}, not {expected}"
+        if rung == entry.id:
+            rungs[ladder] = Rung(expected["mean_q"], entry.id, records)
 
 
-def _boards(host: Host) -> Check:
+def _boards(host: Host) -> AuditCheck:
     files = public_files(host)
-    there = {path: path.read_bytes() for path in files if path.exists()}
-    if not there:
-        return Check("boards", skipped="the challenge is not closed yet, so nothing was published")
-    wrong = [path.name for path, data in files.items() if there.get(path) != data]
-    return Check("boards", _first(f"{name} is not what follows from the submissions" for name in wrong))
+    published = {path: path.read_bytes() for path in files if path.exists()}
+    if not published:
+        return AuditCheck("boards", skipped="the challenge is not closed yet, so nothing was published")
+    wrong = [path.name for path, data in files.items() if published.get(path) != data]
+    return AuditCheck("boards", _first(f"{name} is not what follows from the submissions" for name in wrong))

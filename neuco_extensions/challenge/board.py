@@ -17,129 +17,185 @@ import msgspec
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, record_cell
-from neuco_core.boards.model import Board, BoardSuite, BoardTask
+from neuco_core.boards.model import SCORE, STD, Board, BoardRow, BoardSuite, BoardTask, Column, Ranked
 from neuco_core.boards.replay import Snapshot, TeamRank, Version, replay
-from neuco_core.errors import DataError
-from neuco_extensions.challenge.board_kind import BARRED, ranks
-from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import Submission
+from neuco_core.boards.stats.ranking import DIGITS, Rule, positions, rank
+from neuco_core.errors import DataError, UsageError
+from neuco_extensions.challenge.host import Host, is_visible
+from neuco_extensions.challenge.journal import JournalEntry
 from neuco_extensions.challenge.rules import Challenge, Phase
-from neuco_extensions.challenge.ticks import is_visible
+
+RANK_BY = {"weighted": Rule().describe(), "mean_q": "mean Q over the tasks"}
+BARRED = "barred"  # a value of a team that did not take part where it had to
+MEAN_Q = Column("mean_q", "Mean Q", "Mean of Q over the tasks, of the submission that the rules say", "higher")
+WEIGHTED = Column("weighted_rank", "Weighted rank", "Sum of weight × rank over the tasks", "lower", 2)
+COUNT = Column("submissions", "Submissions", "Public submissions that were scored", format="integer")
+Q = Column("q", "Q", "Quality score: the mean score, less where it varies between splits", "higher", 2)
+NOTE_OF_HOST, NOTE_OF_BARRED = "of the hosts: shown, not competing", "did not take part in an earlier phase"
+
+
+def rank_teams(cells: Cells, by: str = "weighted") -> Ranked:
+    """The board kind: teams by NeuCo-Bench's rule or by mean Q; baselines and the barred do not compete.
+
+    A team's rank is made of its cells; its values ``mean_q`` and ``submissions`` are shown as they are given.
+    """
+    if by not in RANK_BY:
+        raise UsageError("a challenge is not ranked so", expected=f"one of {', '.join(RANK_BY)}", got=by)
+    ranks, weighted = team_ranks(cells, by)
+    rows: list[BoardRow] = []
+    for team in sorted(
+        cells.methods, key=lambda m: (ranks.get(m.id, len(ranks) + 1), -(m.values["mean_q"] or 0), m.id)
+    ):
+        values = {key: value for key, value in team.values.items() if key != BARRED}
+        if team.id in weighted:
+            values[WEIGHTED.key] = weighted[team.id]
+        note = ""
+        if team.id not in ranks:
+            note = NOTE_OF_HOST if team.baseline else NOTE_OF_BARRED
+        shown = {}
+        for task in cells.tasks:
+            cell = cells.cell(team.id, task.id)
+            shown[task.id] = cell.shown(values={"q": cell.q} if cell.scored else {})
+        rows.append(team.row(ranks.get(team.id), shown, values=values, note=note))
+    columns = (MEAN_Q, WEIGHTED, COUNT) if weighted else (MEAN_Q, COUNT)
+    return Ranked(columns=columns, rows=tuple(rows), rule=RANK_BY[by], cell_columns=(SCORE, STD, Q))
+
+
+def team_ranks(cells: Cells, by: str = "weighted") -> tuple[dict[str, int], dict[str, float]]:
+    """By team its rank and, under NeuCo-Bench's rule, its weighted rank; only of those that compete."""
+    names, columns = [], []
+    for column, team in enumerate(cells.methods):
+        if not team.baseline and not team.values.get(BARRED) and cells.complete(team):
+            names.append(team.id)
+            columns.append(column)
+    if not names:
+        return {}, {}
+    q = cells.numbers("q")[:, columns]
+    if by == "mean_q":
+        return dict(zip(names, positions(-q.mean(axis=0).round(DIGITS)).tolist(), strict=True)), {}
+    ranked = rank(q)
+    final, weighted = ranked.final.tolist(), ranked.weighted.tolist()
+    return dict(zip(names, final, strict=True)), dict(zip(names, weighted, strict=True))
 
 
 class Counted(NamedTuple):
     """The submission that a team is ranked by, the mean Q that is shown, and the number of its public submissions."""
 
-    ranked: Submission
+    ranked: JournalEntry
     mean_q: float
     times: int
 
 
-def counted(phase: Phase, submissions: Iterable[Submission], *, final: bool) -> dict[str, Counted]:
+def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -> dict[str, Counted]:
     """By team what counts. ``submissions`` are those of the phase; the time of receipt makes one the last."""
-    public: dict[str, list[Submission]] = {}
-    for own in sorted(submissions, key=_receipt):
-        if own.public and own.state == "scored":
-            public.setdefault(own.team, []).append(own)
-    found = {}
-    for team, all_own in public.items():
+    by_team: dict[str, list[JournalEntry]] = {}
+    for entry in sorted(submissions, key=_receipt):
+        if entry.public and entry.state == "scored":
+            by_team.setdefault(entry.team, []).append(entry)
+    counts = {}
+    for team, entries in by_team.items():
         if not final and phase.feedback == "ladder":
-            climbed = max((own for own in all_own if own.rung == own.id), key=lambda own: own.place or 0, default=None)
+            climbed = [entry for entry in entries if entry.rung == entry.id]
             if climbed:
-                found[team] = Counted(climbed, climbed.feedback["mean_q"], len(all_own))
+                last = max(climbed, key=lambda entry: entry.answer_number or 0)
+                counts[team] = Counted(last, last.feedback["mean_q"], len(entries))
             continue
-        best = max(all_own, key=lambda own: (_mean_q(own), -own.id))
-        shown = all_own[-1] if phase.mean_q == "last" else best
-        ranked = all_own[-1] if phase.ranked == "last" else best
+        best = max(entries, key=lambda entry: (_mean_q(entry), -entry.id))
+        shown = entries[-1] if phase.mean_q == "last" else best
+        ranked = entries[-1] if phase.ranked == "last" else best
         number = _mean_q(shown) if final else shown.feedback["mean_q"]
-        found[team] = Counted(ranked, number, len(all_own))
-    return found
+        counts[team] = Counted(ranked, number, len(entries))
+    return counts
 
 
-def _receipt(own: Submission) -> tuple[str, int]:
+def _receipt(entry: JournalEntry) -> tuple[str, int]:
     """What came by mail, or from EvalAI's queue, may be entered after what came later."""
-    return own.received, own.id
+    return entry.received, entry.id
 
 
-def _mean_q(own: Submission) -> float:
-    if own.mean_q is None:
-        raise DataError("a submission without a score", where=own.name)
-    return own.mean_q
+def _mean_q(entry: JournalEntry) -> float:
+    if entry.mean_q is None:
+        raise DataError("a submission without a score", where=entry.name)
+    return entry.mean_q
 
 
 def final_board(host: Host, phase: str) -> Board:
     """The exact board of a phase, with the scores by task: for hosts, and for everybody after the end."""
     rules, hidden = host.challenge.phase(phase), host.hidden(phase)
-    chosen = counted(rules, host.journal.submissions(phase), final=True)
+    counts = counted(rules, host.journal.submissions(phase), final=True)
     cells: dict[tuple[str, str], Cell] = {}
-    for team, own in chosen.items():
-        # Without the hash of its embeddings: two teams with the same file tie, and neither is the copy of the other.
-        cells |= {(team, r.task): replace(record_cell(r), embeddings="") for r in host.records(own.ranked)}
+    for team, count in counts.items():
+        for record in host.records(count.ranked):
+            # Without the hash of its embeddings: two teams with the same file tie, and neither is the other's copy.
+            cells[team, record.task] = replace(record_cell(record), embeddings="")
     tasks = [BoardTask(name, task.version, task.dataset, task.kind, task.metric) for name, task in hidden.tasks.items()]
-    made = Cells(tuple(tasks), _methods(host, phase, chosen), cells)
-    about = _about(host.challenge, phase, {task.id: task.version for task in tasks})
-    return rank_cells(made, "challenge", {"by": rules.rank_by}, suite=about)
+    suite = _suite(host.challenge, phase, {task.id: task.version for task in tasks})
+    teams = _teams(host, phase, counts)
+    return rank_cells(Cells(tuple(tasks), teams, cells), "challenge", {"by": rules.rank_by}, suite=suite)
 
 
 def live_board(host: Host, phase: str, *, now: datetime | None = None) -> Board:
     """What anybody may see while the phase is open: ranks and published numbers, nothing by task."""
-    rules = host.challenge.phase(phase)
-    seen = _seen(host, phase, now or datetime.now(UTC))
-    chosen = counted(rules, seen, final=False)
-    made = _bare_cells(_methods(host, phase, chosen), chosen, final=False)
-    board = rank_cells(made, "challenge", {"by": "mean_q"}, suite=_about(host.challenge, phase, {}))
+    counts = counted(host.challenge.phase(phase), _visible(host, phase, now), final=False)
+    cells = _q_cells(_teams(host, phase, counts), counts, final=False)
+    board = rank_cells(cells, "challenge", {"by": "mean_q"}, suite=_suite(host.challenge, phase, {}))
     rows = tuple(msgspec.structs.replace(row, cells={}) for row in board.rows)
     return msgspec.structs.replace(board, rows=rows, tasks=(), cell_columns=(), cells="")
 
 
-def _seen(host: Host, phase: str, now: datetime) -> list[Submission]:
+def _visible(host: Host, phase: str, now: datetime | None) -> list[JournalEntry]:
     """The submissions whose answers are visible: the board must not tell earlier."""
     if not host.challenge.phase(phase).visible:
         raise DataError(f"the board of phase {phase} is not shown before its end", where=host.challenge.id)
-    return [own for own in host.journal.submissions(phase) if is_visible(own, host.challenge, now)]
+    moment = now or datetime.now(UTC)
+    return [entry for entry in host.journal.submissions(phase) if is_visible(entry, host.challenge, moment)]
 
 
 def history(host: Host, phase: str, *, final: bool, now: datetime | None = None) -> tuple[Version, ...]:
     """The board after each submission that changed it: who moved, and because of whom."""
     rules = host.challenge.phase(phase)
-    every = host.journal.submissions(phase) if final else _seen(host, phase, now or datetime.now(UTC))
-    every.sort(key=_receipt)
-    by = rules.rank_by if final else "mean_q"
+    entries = host.journal.submissions(phase) if final else _visible(host, phase, now)
+    entries.sort(key=_receipt)
     snapshots = []
-    for place, own in enumerate(every, 1):
-        if own.public and own.state == "scored":
-            chosen = counted(rules, every[:place], final=final)
-            methods = _methods(host, phase, chosen)
-            places = ranks(_bare_cells(methods, chosen, final=final), by)[0]
-            teams = {name: TeamRank(places.get(name), one.mean_q) for name, one in chosen.items()}
-            snapshots.append(Snapshot(own.received[:19] + "Z", teams, (own.team,)))
+    for number, entry in enumerate(entries, 1):
+        if entry.public and entry.state == "scored":
+            counts = counted(rules, entries[:number], final=final)
+            cells = _q_cells(_teams(host, phase, counts), counts, final=final)
+            ranks = team_ranks(cells, rules.rank_by if final else "mean_q")[0]
+            teams = {team: TeamRank(ranks.get(team), count.mean_q) for team, count in counts.items()}
+            snapshots.append(Snapshot(entry.received[:19] + "Z", teams, (entry.team,)))
     return replay(snapshots)
 
 
-def _bare_cells(methods: Sequence[BoardMethod], chosen: Mapping[str, Counted], *, final: bool) -> Cells:
+def _q_cells(teams: Sequence[BoardMethod], counts: Mapping[str, Counted], *, final: bool) -> Cells:
     """The cells of the ranked submissions with nothing but Q, as the journal has it; before the end what was told."""
-    q = {team: own.ranked.scores if final else own.ranked.feedback for team, own in chosen.items()}
-    names = sorted({task for own in q.values() for task in own})
-    cells = {(team, task): Cell(q=value) for team, own in q.items() for task, value in own.items()}
-    return Cells(tuple(BoardTask(name) for name in names), tuple(methods), cells)
+    cells: dict[tuple[str, str], Cell] = {}
+    for team, count in counts.items():
+        values = count.ranked.scores if final else count.ranked.feedback
+        cells |= {(team, task): Cell(q=q) for task, q in values.items()}
+    tasks = sorted({task for _, task in cells})
+    return Cells(tuple(BoardTask(name) for name in tasks), tuple(teams), cells)
 
 
-def _methods(host: Host, phase: str, chosen: Mapping[str, Counted]) -> tuple[BoardMethod, ...]:
-    rules = host.challenge.phase(phase)
-    took_part = [{s.team for s in host.journal.submissions(name) if s.state == "scored"} for name in rules.after]
-    found = []
-    for team, own in sorted(chosen.items()):
-        if (about := host.challenge.teams.get(team)) is None:
+def _teams(host: Host, phase: str, counts: Mapping[str, Counted]) -> tuple[BoardMethod, ...]:
+    earlier = host.challenge.phase(phase).after
+    took_part = [
+        {entry.team for entry in host.journal.submissions(name) if entry.state == "scored"} for name in earlier
+    ]
+    teams = []
+    for name, count in sorted(counts.items()):
+        rules = host.challenge.teams.get(name)
+        if rules is None:
             hint = "Bring the team back: what it submitted is in the journal"
-            raise DataError(f"team {team!r} has submissions and is not in the rules", hint=hint)
-        values: dict[str, int | float | None] = {"mean_q": own.mean_q, "submissions": own.times}
-        if not all(team in earlier for earlier in took_part):
+            raise DataError(f"team {name!r} has submissions and is not in the rules", hint=hint)
+        values: dict[str, int | float | None] = {"mean_q": count.mean_q, "submissions": count.times}
+        if not all(name in there for there in took_part):
             values[BARRED] = 1
-        found.append(BoardMethod(team, baseline=about.host, title=about.title, values=values))
-    return tuple(found)
+        teams.append(BoardMethod(name, baseline=rules.host, title=rules.title, values=values))
+    return tuple(teams)
 
 
-def _about(challenge: Challenge, phase: str, tasks: dict[str, int]) -> BoardSuite:
+def _suite(challenge: Challenge, phase: str, tasks: dict[str, int]) -> BoardSuite:
     rules = challenge.phase(phase)
     name, title = f"{challenge.id}-{phase}", f"{challenge.title}: {phase}"
     return BoardSuite(name, title, 1, f"{rules.protocol}+k={rules.k}", tasks)

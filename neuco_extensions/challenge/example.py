@@ -7,6 +7,7 @@ from pathlib import Path
 
 from neuco_core.errors import UsageError
 from neuco_core.files import write_atomic
+from neuco_core.plugins.catalog import load_dataset, load_task
 from neuco_extensions.challenge.rules import RULES, load_challenge
 
 # Hidden tasks of the example, and the tasks of the embedded dataset that they are made of.
@@ -66,8 +67,6 @@ labels = "private/labels/{name}.csv"
 
 def write_example(folder: Path) -> None:
     """Rules, ids and labels of a small challenge; nothing is overwritten."""
-    from neuco_core.plugins.catalog import load_dataset, load_task
-
     if folder.exists() and any(folder.iterdir()):
         raise UsageError("the folder is not empty", where=folder, hint="Name another one: nothing is overwritten")
     ids = sorted(load_dataset("mini").ids())

@@ -6,23 +6,24 @@ import hashlib
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
+from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_record, record_path, write_record
 from neuco_extensions.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.files import Upload, file_path
-from neuco_extensions.challenge.journal import JOURNAL, LEASE, Journal, RefusedError, Submission
-from neuco_extensions.challenge.outcome import MESSAGES, Outcome
+from neuco_extensions.challenge.journal import JOURNAL, MESSAGES, UNREAD, Journal, JournalEntry, RefusedError, Verdict
+from neuco_extensions.challenge.journal import stamp as utc_text
 from neuco_extensions.challenge.rules import Challenge, load_challenge
-from neuco_extensions.challenge.seal import Secrets, check_seal, read_secrets
-from neuco_extensions.challenge.ticks import is_visible
+from neuco_extensions.challenge.seal import REVEAL, Secrets, check_seal, read_secrets
 
 CHUNK = 1 << 20
 
@@ -68,21 +69,28 @@ class Host:
         public: bool = True,
         source: str | None = None,
         now: datetime | None = None,
-    ) -> Submission:
+    ) -> JournalEntry:
         """Store a file, or what comes in parts, and enter it into the journal; ``RefusedError`` says why not.
 
         See ``Journal.enter`` for ``source`` and ``now``. A file that was accepted is on disk when this returns.
         """
-        self.challenge.phase(phase), self.challenge.team(team)
+        self.challenge.require(phase=phase, team=team)
         with Upload(self.challenge.private, self.challenge.limits.bytes) as upload:
             for part in _parts(data) if isinstance(data, Path) else data:
                 upload.write(part)
             return self.enter(team, phase, upload, public=public, source=source, now=now)
 
-    def enter(self, team: str, phase: str, upload: Upload, **options: Any) -> Submission:
+    def enter(
+        self,
+        team: str,
+        phase: str,
+        upload: Upload,
+        *,
+        public: bool = True,
+        source: str | None = None,
+        now: datetime | None = None,
+    ) -> JournalEntry:
         """Keep an upload that is complete, and enter it: the second half of ``submit``."""
-        from neuco_extensions.challenge.close import REVEAL  # which needs this module
-
         sha256 = upload.finish()
 
         def keep() -> None:
@@ -91,107 +99,154 @@ class Host:
                 raise RefusedError("closed")  # whatever time is given for its receipt: the seeds are known to all
             upload.keep()
 
-        return self.journal.enter(self.challenge, team, phase, sha256, upload.size, keep=keep, **options)
+        return self.journal.enter(
+            self.challenge, team, phase, sha256, upload.size, public=public, source=source, now=now, keep=keep
+        )
 
     def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Evaluation:
-        """Score a file as a submission; nothing is kept."""
-        with path.open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return evaluate(self.challenge, self.hidden(phase), path, sha256, name, threads=threads)
+        """Score a file as a submission, in this process; nothing is kept."""
+        return evaluate(self.challenge, self.hidden(phase), path, name, threads=threads)
 
-    def evaluate_submission(self, own: Submission, *, threads: int | None = 1) -> Evaluation:
-        """Score the file of a submission; nothing is kept."""
-        path = file_path(self.challenge.private, own.sha256)
-        found = self.evaluate(own.phase, path, name=own.name, threads=threads)
-        if found.records and found.records[0].inputs["embeddings_from"] is None:
-            raise PhaseError("the records do not say what they were made of", where=path)
-        return found
+    def evaluate_entry(self, entry: JournalEntry, *, threads: int | None = 1) -> Evaluation:
+        """Score the file of a submission, in this process; nothing is kept."""
+        return self.evaluate(entry.phase, self.file_path(entry), name=entry.name, threads=threads)
 
-    def work(self, *, only: int | None = None, seconds: float = LEASE, threads: int | None = 1) -> Submission | None:
-        """Evaluate the next submission that waits (or this one) to the end; None if there is nothing to do.
+    def file_path(self, entry: JournalEntry) -> Path:
+        return file_path(self.challenge.private, entry.sha256)
 
-        Workers may be killed at any time, and there may be any number of them.
+    def work(self, *, only: int | None = None) -> JournalEntry | None:
+        """Evaluate the next submission that waits (or this one) in this process; None if there is nothing to do.
+
+        For files that hosts trust: ``workers.evaluate_waiting`` has processes do it, with limits of time and memory.
         """
-        leased = self.journal.lease(self.challenge.limits.attempts, seconds=seconds, only=only)
+        leased = self.journal.lease(self.challenge.limits.attempts, only=only)
         if leased is None:
             return None
         try:
-            found = self.evaluate_submission(leased, threads=threads)
+            evaluation = self.evaluate_entry(leased)
         except (PhaseError, OSError, KeyboardInterrupt, SystemExit):
-            self.journal.release(leased)  # labels that are gone, a full disk, an interrupt: not the team's fault
+            self.journal.give_back(leased, counts=False)  # labels that are gone, a full disk, an interrupt
             raise
         except Exception as error:
             show_in_debug(error)  # one odd file must not keep the others waiting
-            found = Evaluation(Outcome("failed", detail=f"{type(error).__name__}: {error}"))
-        return self.settle(leased, found)
+            evaluation = Evaluation(Verdict("failed", detail=f"{type(error).__name__}: {error}"))
+        return self.settle(leased, evaluation)
 
-    def settle(self, leased: Submission, found: Evaluation) -> Submission:
+    def settle(self, leased: JournalEntry, evaluation: Evaluation) -> JournalEntry:
         """Keep what came of a leased submission: its records, the answer to the team, the state in the journal."""
-        outcome, rung, records = found.outcome, None, found.records
+        verdict, rung, keep = evaluation.verdict, None, None
         try:
-            if records:
-                rules, best = self.challenge.phase(leased.phase), self.rung(leased)
-                told, rung = feedback(rules, leased.id, records, best)
-                outcome = replace(outcome, feedback=told)
-            self.journal.finish(leased, outcome, (lambda: self.keep_records(records)) if records else None, rung)
+            if evaluation.records:
+                rules = self.challenge.phase(leased.phase)
+                shown, rung = feedback(rules, leased.id, evaluation.records, self.rung(leased))
+                verdict = replace(verdict, feedback=shown)
+
+                def keep() -> str:
+                    return self.keep_records(leased, evaluation.records)
+
+            self.journal.finish(leased, verdict, keep, rung)
         except (NeucoError, OSError, sqlite3.Error):
-            self.journal.release(leased)  # a full disk, or a lost record, is not the team's fault
+            self.journal.give_back(leased, counts=False)  # a full disk, or a lost record, is not the team's fault
             raise
         return self.journal.get(leased.id)
 
-    def work_all(self, **options: Any) -> int:
-        """Evaluate all that waits; the number of evaluations."""
+    def work_all(self) -> int:
+        """Evaluate all that waits in this process; the number of evaluations."""
         count = 0
-        while self.work(**options) is not None:
+        while self.work() is not None:
             count += 1
         return count
 
-    def keep_records(self, records: Sequence[Record]) -> str:
-        """Write the records of a submission; gives the hash of their files."""
-        for record in records:
-            write_record(record, self.challenge.registry)
-        return self.records_mark(records[0].method, records[0].protocol, [record.task for record in records])
+    def records_path(self, entry: JournalEntry) -> Path:
+        return self.challenge.private / "records" / f"{entry.name}.jsonl"
 
-    def records_mark(self, name: str, protocol: str, tasks: Iterable[str]) -> str:
-        digest = hashlib.sha256()
-        for task in sorted(tasks):
-            digest.update(record_path(self.challenge.registry, name, task, protocol).read_bytes())
-        return digest.hexdigest()
+    def keep_records(self, entry: JournalEntry, records: Sequence[Record]) -> str:
+        """Write the records of a submission, one a line; gives the hash of the file."""
+        data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
+        write_atomic(self.records_path(entry), data)
+        return hashlib.sha256(data).hexdigest()
 
-    def records(self, own: Submission) -> tuple[Record, ...]:
+    def records(self, entry: JournalEntry) -> tuple[Record, ...]:
         """The records of a scored submission, as they were written."""
-        phase = self.hidden(own.phase)
-        places = [
-            record_path(self.challenge.registry, own.name, t.label, phase.protocol.name) for t in phase.tasks.values()
-        ]
-        return tuple(read_record(place) for place in places)
+        path = self.records_path(entry)
+        try:
+            return tuple(msgspec.json.decode(line, type=Record) for line in path.read_bytes().splitlines())
+        except (OSError, msgspec.MsgspecError) as error:
+            raise DataError(f"the records of {entry.name} cannot be read: {error}", where=path) from error
 
-    def rung(self, own: Submission) -> Rung | None:
+    def rung(self, entry: JournalEntry) -> Rung | None:
         """What a submission is compared with: the rung of the team's last one that was answered before it."""
-        scored = [s for s in self.journal.submissions(own.phase, own.team) if s.state == "scored" and s.id != own.id]
-        before = [s for s in scored if own.place is None or (s.place or 0) < own.place]
-        last = max(before, key=lambda s: s.place or 0, default=None)
+        entries = self.journal.submissions(entry.phase, entry.team)
+        answered = [other for other in entries if other.state == "scored" and other.id != entry.id]
+        last = max(answered, key=lambda other: other.answer_number or 0, default=None)
         if last is None or last.rung is None:
             return None
         return Rung(last.feedback["mean_q"], last.rung, self.records(self.journal.get(last.rung)))
 
     def answer(self, number: int, team: str, *, now: datetime | None = None) -> dict[str, Any]:
         """All that a team may see of a submission of its own: the same fields whatever the outcome, and no duration."""
-        own = self.journal.get(number)
-        if own.team != team:
+        entry = self.journal.get(number)
+        if entry.team != team:
             raise UnknownIdError("submission", str(number), ())
-        seen = is_visible(own, self.challenge, now or datetime.now(UTC))
+        visible = is_visible(entry, self.challenge, now or datetime.now(UTC))
         return {
-            "submission": own.id,
-            "phase": own.phase,
-            "sha256": own.sha256,
-            "received": own.received,
-            "receipt": own.chain,
-            "public": own.public,
-            "state": own.state if seen else "received",
-            "message": MESSAGES[own.code or "failed"] if seen else "",
-            "mean_q": own.feedback.get("mean_q") if seen else None,
+            "submission": entry.id,
+            "phase": entry.phase,
+            "sha256": entry.sha256,
+            "received": entry.received,
+            "receipt": entry.chain,
+            "public": entry.public,
+            "state": entry.state if visible else "received",
+            "message": MESSAGES[entry.code or "failed"] if visible else "",
+            "mean_q": entry.feedback.get("mean_q") if visible else None,
         }
+
+
+def is_visible(entry: JournalEntry, challenge: Challenge, now: datetime) -> bool:
+    """Whether a team may see the answer now. After the end of a phase no time can tell anything any more."""
+    moment = visible_at(entry, challenge.limits.tick)
+    return moment is not None and (moment <= now or challenge.phase(entry.phase).end <= now)
+
+
+def visible_at(entry: JournalEntry, tick: int) -> datetime | None:
+    """When a team may see the answer: at the second tick after its receipt, or the next one after it was finished.
+
+    As long as evaluations take less than a tick this follows from the time of receipt alone, and tells nothing.
+    """
+    if entry.finished is None:
+        return None
+    earliest = next_tick(datetime.fromisoformat(entry.received), tick) + timedelta(seconds=tick)
+    finished = datetime.fromisoformat(entry.finished)
+    return earliest if finished <= earliest else next_tick(finished, tick)
+
+
+def next_tick(moment: datetime, tick: int) -> datetime:
+    """The first whole multiple of ``tick`` seconds after a moment."""
+    return datetime.fromtimestamp((moment.timestamp() // tick + 1) * tick, UTC)
+
+
+def quota_left(
+    challenge: Challenge, submissions: Iterable[JournalEntry], *, now: datetime | None = None
+) -> dict[str, dict[str, int]]:
+    """By phase what a team may still send ``today`` (UTC) and ``in_all``, of all its submissions.
+
+    A file that cannot be read costs nothing once its team has been told so. Were it given back earlier, the moment
+    would tell when it was evaluated.
+    """
+    moment = now or datetime.now(UTC)
+    day, entries = utc_text(moment)[:10], list(submissions)
+    quotas = {}
+    for name, phase in challenge.phases.items():
+        here = [entry for entry in entries if entry.phase == name]
+        unread = [entry for entry in here if entry.code in UNREAD and is_visible(entry, challenge, moment)]
+        here_today = sum(entry.received[:10] == day for entry in here)
+        unread_today = sum(entry.received[:10] == day for entry in unread)
+        in_all = phase.in_all - len(here) + len(unread)
+        today = phase.per_day - here_today + unread_today
+        if unread_today >= challenge.limits.failed_per_day:
+            today = 0
+        quotas[name] = {"today": max(0, min(today, in_all)), "in_all": max(0, in_all)}
+    return quotas
 
 
 def _parts(path: Path) -> Iterable[bytes]:

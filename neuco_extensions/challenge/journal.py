@@ -4,8 +4,8 @@ WAL mode with ``synchronous=FULL``: what was committed survives kill -9 and a lo
 submission is entered in one transaction that locks out other writers, so no race can pass them. Each entry holds the
 hash of the one before (``chain``): none can be removed or changed later without being seen by whoever has a receipt.
 
-A worker *leases* a submission. A lease that ran out, or whose process is gone, is taken over by the next worker; what
-the first one brings after that is not taken. The submissions of a team in a phase are leased one after the other, in
+A worker *leases* a submission. It holds a lock on a file as long as its process lives, so that the next worker takes
+over what a killed one had leased, at once. The submissions of a team in a phase are leased one after the other, in
 their order, because the ladder's answer to one depends on those before.
 """
 
@@ -15,35 +15,77 @@ import hashlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from filelock import FileLock, Timeout
 
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.jsonio import canonical
-from neuco_extensions.challenge.leases import Leases
-from neuco_extensions.challenge.outcome import MESSAGES, UNREAD, Code, Outcome
 from neuco_extensions.challenge.rules import Challenge
 
 JOURNAL = "journal.sqlite3"
 WAIT = 60.0  # seconds for another process's transaction
-LEASE = 3600.0  # seconds
-OPEN = ("received", "running")
+Code: TypeAlias = Literal["scored", "format", "ids", "size", "quota", "closed", "failed"]
+# Files that are no embeddings of the right ids cost no quota. Whatever was scored, or failed at that, does: else a
+# failure that depends on labels could be asked for without end.
+UNREAD: tuple[Code, ...] = ("format", "ids")
+# All that a team is ever told beside the numbers: a sentence made anew could carry a label out.
+MESSAGES: dict[str, str] = {
+    "scored": "Your submission was scored.",
+    "format": "Your file could not be read as embeddings. Check it with: neuco challenge check FILE --ids IDS",
+    "ids": "The ids of your file are not those of the challenge. Check it with: neuco challenge check FILE --ids IDS",
+    "size": "Your file is larger than the challenge allows.",
+    "quota": "You have no submissions left in this phase today, or in all.",
+    "closed": "The phase is not open.",
+    "failed": "Your submission could not be scored. The hosts can see why.",
+}
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS submissions (
     id INTEGER PRIMARY KEY,
     team TEXT NOT NULL, phase TEXT NOT NULL, sha256 TEXT NOT NULL, size INTEGER NOT NULL, public INTEGER NOT NULL,
     received TEXT NOT NULL, source TEXT UNIQUE, chain TEXT NOT NULL UNIQUE,
-    state TEXT NOT NULL DEFAULT 'received', attempts INTEGER NOT NULL DEFAULT 0, lease TEXT, leased_until REAL,
-    finished TEXT, place INTEGER, code TEXT, feedback TEXT, scores TEXT, records TEXT, rung INTEGER, detail TEXT,
+    state TEXT NOT NULL DEFAULT 'received', attempts INTEGER NOT NULL DEFAULT 0, worker TEXT,
+    finished TEXT, answer_number INTEGER, code TEXT, feedback TEXT, scores TEXT, records TEXT, rung INTEGER,
+    detail TEXT,
     UNIQUE (team, phase, sha256)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS waiting ON submissions (state) WHERE state IN ('received', 'running');
 """
+# The first that waits, and behind no earlier one of the same team in the same phase.
+NEXT = """state = 'received' AND id = coalesce(?, id)
+    AND NOT EXISTS (SELECT 1 FROM submissions AS earlier WHERE earlier.team = submissions.team
+        AND earlier.phase = submissions.phase AND earlier.id < submissions.id
+        AND earlier.state IN ('received', 'running')) ORDER BY id LIMIT 1"""
 COSTS_NOTHING = f"(coalesce(code, '') IN {UNREAD})"
-SEALED = ("id", "team", "phase", "sha256", "size", "public", "received", "source")
+CHAINED = ("id", "team", "phase", "sha256", "size", "public", "received", "source")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the evaluation of a submission ends with. ``code`` is a key of ``MESSAGES``.
+
+    ``feedback`` is what the rules let the team see, such as ``{"mean_q": 12.3}``; ``scores`` (Q by task) and ``detail``
+    are the hosts': they are kept, and never leave with the feedback.
+    """
+
+    code: Code
+    feedback: Mapping[str, float] = field(default_factory=dict)
+    scores: Mapping[str, float] = field(default_factory=dict)
+    detail: str = ""
+
+    @property
+    def scored(self) -> bool:
+        return self.code == "scored"
+
+    @property
+    def message(self) -> str:
+        """The sentence for the team."""
+        return MESSAGES[self.code]
 
 
 class RefusedError(NeucoError):
@@ -56,11 +98,11 @@ class RefusedError(NeucoError):
         self.code = code
 
 
-class Submission(NamedTuple):
+class JournalEntry(NamedTuple):
     """A row of the journal. ``state`` is received, running, scored or failed; times are UTC, as ISO 8601 texts.
 
-    ``place`` counts outcomes in the order in which they were entered, ``records`` is a hash of the records' files,
-    ``rung`` the submission whose mean Q the team was told; ``scores`` (Q by task) and ``detail`` are the hosts' alone.
+    ``answer_number`` counts verdicts in the order in which they were entered, ``records`` is the hash of the records'
+    file, ``rung`` the submission whose mean Q the team was told; ``scores`` (Q by task) and ``detail`` are the hosts'.
     """
 
     id: int
@@ -74,10 +116,9 @@ class Submission(NamedTuple):
     chain: str
     state: str
     attempts: int
-    lease: str | None
-    leased_until: float | None
+    worker: str | None
     finished: str | None
-    place: int | None
+    answer_number: int | None
     code: str | None
     feedback: dict[str, float]
     scores: dict[str, float]
@@ -87,12 +128,12 @@ class Submission(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Its name in the private registry, where it is a method."""
+        """What its records call it, as a method."""
         return f"s{self.id:06d}"
 
     @property
     def open(self) -> bool:
-        return self.state in OPEN
+        return self.state in ("received", "running")
 
     @property
     def mean_q(self) -> float | None:
@@ -100,7 +141,7 @@ class Submission(NamedTuple):
         return sum(self.scores.values()) / len(self.scores) if self.state == "scored" else None
 
 
-COLUMNS = ", ".join(Submission._fields)
+COLUMNS = ", ".join(JournalEntry._fields)
 
 
 def stamp(moment: datetime) -> str:
@@ -113,11 +154,13 @@ class Journal:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self._leases = Leases(self.path.parent / "leases")
+        self._worker = secrets.token_hex(8)
+        self._lock = self._lock_of(self._worker)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            # isolation_level None: transactions begin and end where this file says so.
-            self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None)
+            # isolation_level None: transactions begin and end where this file says so. Several threads may use it
+            # one after the other.
+            self._db = sqlite3.connect(self.path, timeout=WAIT, isolation_level=None, check_same_thread=False)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=FULL")
             self._db.executescript(SCHEMA)
@@ -125,8 +168,13 @@ class Journal:
             hint = "Its folder must be on a local disk and writable, also for those who only read"
             raise DataError(f"the journal cannot be opened: {error}", where=self.path, hint=hint) from error
 
+    def _lock_of(self, worker: str) -> FileLock:
+        return FileLock(self.path.parent / "workers" / worker, thread_local=False)
+
     def close(self) -> None:
-        self._leases.close()
+        if self._lock.is_locked:
+            Path(self._lock.lock_file).unlink(missing_ok=True)
+            self._lock.release()
         self._db.close()
 
     def checkpoint(self) -> None:
@@ -162,20 +210,20 @@ class Journal:
         source: str | None = None,
         now: datetime | None = None,
         keep: Callable[[], object] | None = None,
-    ) -> Submission:
+    ) -> JournalEntry:
         """Accept a submission, or raise ``RefusedError``. ``keep`` stores its file, and is called if it is accepted.
 
         The same file of the same team in the same phase, or the same ``source`` (the name of the submission elsewhere,
         such as ``evalai:12``), is the same submission: it is given back, and counts once. ``now`` is the moment of
         receipt; it is the hosts' clock that counts.
         """
+        challenge.require(team=team)
         rules = challenge.phase(phase)
-        challenge.team(team)
         with self._transaction() as db:
             moment = now or datetime.now(UTC)
             same = "(team = ? AND phase = ? AND sha256 = ?) OR source = ?"
-            if known := self._select(f"{same} ORDER BY id LIMIT 1", team, phase, sha256, source):
-                return known[0]
+            if entered := self._select(f"{same} ORDER BY id LIMIT 1", team, phase, sha256, source):
+                return entered[0]
             if size > challenge.limits.bytes:
                 raise RefusedError("size")
             if not rules.open_at(moment):
@@ -196,105 +244,107 @@ class Journal:
             values = (number, team, phase, sha256, size, int(public), stamp(moment), source)
             row = (*values, link(last[1], values))
             marks = ", ".join("?" * len(row))
-            db.execute(f"INSERT INTO submissions ({', '.join(SEALED)}, chain) VALUES ({marks})", row)  # noqa: S608
+            db.execute(f"INSERT INTO submissions ({', '.join(CHAINED)}, chain) VALUES ({marks})", row)  # noqa: S608
             return self.get(number)
 
-    def get(self, number: int) -> Submission:
-        found = self._select("id = ?", number)
-        if not found:
+    def get(self, number: int) -> JournalEntry:
+        entries = self._select("id = ?", number)
+        if not entries:
             raise UnknownIdError("submission", str(number), ())
-        return found[0]
+        return entries[0]
 
-    def submissions(self, phase: str | None = None, team: str | None = None) -> list[Submission]:
+    def submissions(self, phase: str | None = None, team: str | None = None) -> list[JournalEntry]:
         """In the order in which they were entered; one that came by mail may have been received earlier."""
         where = "phase = coalesce(?, phase) AND team = coalesce(?, team) ORDER BY id"
         return self._select(where, phase, team)
 
-    def _select(self, where: str, *values: Any) -> list[Submission]:
+    def _select(self, where: str, *values: Any) -> list[JournalEntry]:
         rows = self._db.execute(f"SELECT {COLUMNS} FROM submissions WHERE {where}", values)  # noqa: S608
-        return [_submission(row) for row in rows]
+        return [_entry(row) for row in rows]
 
-    def lease(
-        self, attempts: int, *, seconds: float = LEASE, now: float | None = None, only: int | None = None
-    ) -> Submission | None:
-        """The next submission to evaluate (or the one asked for), which is this worker's for some seconds.
+    def lease(self, attempts: int, *, only: int | None = None) -> JournalEntry | None:
+        """The next submission to evaluate (or the one asked for), which is this worker's until it is done or killed.
 
         One that as many workers as ``attempts`` died of has failed.
         """
-        moment = now if now is not None else datetime.now(UTC).timestamp()
-        free = """(state = 'received' OR (state = 'running' AND leased_until < ?)) AND id = coalesce(?, id)
-            AND NOT EXISTS (SELECT 1 FROM submissions AS earlier WHERE earlier.team = submissions.team
-                AND earlier.phase = submissions.phase AND earlier.id < submissions.id
-                AND earlier.state IN ('received', 'running')) ORDER BY id LIMIT 1"""
+        if not self._lock.is_locked:
+            Path(self._lock.lock_file).parent.mkdir(exist_ok=True)
+            self._lock.acquire()
         with self._transaction() as db:
-            dead = [(own.id,) for own in self._select("state = 'running'") if not self._leases.held(own.lease or "")]
-            db.executemany("UPDATE submissions SET leased_until = -1 WHERE id = ?", dead)
-            while found := self._select(free, moment, only):
-                taken = found[0]
-                if taken.attempts >= attempts:
-                    given_up = Outcome("failed", detail=f"given up after {taken.attempts} workers died of it")
-                    self._finish(taken.id, given_up)
-                    continue
-                lease = secrets.token_hex(16)
-                self._leases.take(lease)
-                db.execute(
-                    "UPDATE submissions SET state = 'running', attempts = attempts + 1, lease = ?, leased_until = ? "
-                    "WHERE id = ?",
-                    (lease, moment + seconds, taken.id),
-                )
-                return self.get(taken.id)
+            for worker in {entry.worker or "" for entry in self._select("state = 'running'")} - {self._worker}:
+                if not self._is_alive(worker):
+                    back = "UPDATE submissions SET state = 'received', worker = NULL WHERE worker = ?"
+                    db.execute(back, (worker,))
+            while waiting := self._select(NEXT, only):
+                entry = waiting[0]
+                if entry.attempts < attempts:
+                    take = "UPDATE submissions SET state = 'running', attempts = attempts + 1, worker = ? WHERE id = ?"
+                    db.execute(take, (self._worker, entry.id))
+                    return self.get(entry.id)
+                self._finish(entry.id, Verdict("failed", detail=f"given up after {attempts} workers died of it"))
         return None
 
+    def _is_alive(self, worker: str) -> bool:
+        lock = self._lock_of(worker)
+        try:
+            lock.acquire(blocking=False)
+        except Timeout:
+            return True
+        Path(lock.lock_file).unlink(missing_ok=True)
+        lock.release()
+        return False
+
     def finish(
-        self, leased: Submission, outcome: Outcome, keep: Callable[[], str] | None = None, rung: int | None = None
+        self, leased: JournalEntry, verdict: Verdict, keep: Callable[[], str] | None = None, rung: int | None = None
     ) -> bool:
-        """Enter what came of a leased submission; not if another worker has taken it over, or brought the outcome.
+        """Enter what came of a leased submission; not if another worker has taken it over, or brought the verdict.
 
         ``keep`` writes its records and gives their hash. It is called while nobody else can write: one who has lost
         the lease must not write over the records of one who has it.
         """
         with self._transaction():
             now = self.get(leased.id)
-            ours = now.state == "running" and now.lease == leased.lease
+            ours = now.state == "running" and now.worker == self._worker
             if ours:
-                self._finish(leased.id, outcome, keep() if keep else None, rung)
-        self.abandon(leased)
+                self._finish(leased.id, verdict, keep() if keep else None, rung)
         return ours
 
-    def release(self, leased: Submission) -> None:
-        """Give a lease back without an outcome: the fault was the hosts', and the attempt does not count."""
-        try:
-            self._db.execute(
-                "UPDATE submissions SET state = 'received', attempts = attempts - 1, lease = NULL, leased_until = NULL "
-                "WHERE id = ? AND lease = ? AND state = 'running'",
-                (leased.id, leased.lease),
-            )
-        finally:
-            self.abandon(leased)
-
-    def abandon(self, leased: Submission) -> None:
-        """Hold a lease no longer. If there is no outcome, the next worker may take over at once; the attempt counts."""
-        self._leases.drop(leased.lease or "")
-
-    def _finish(self, number: int, outcome: Outcome, records: str | None = None, rung: int | None = None) -> None:
-        state = "scored" if outcome.finished else "failed"
-        told = canonical(dict(outcome.feedback)), canonical(dict(outcome.scores)), records, rung, outcome.detail
+    def give_back(self, leased: JournalEntry, *, counts: bool) -> None:
+        """Give a lease back without a verdict. The attempt ``counts`` unless the fault was the hosts'."""
         self._db.execute(
-            "UPDATE submissions SET state = ?, lease = NULL, leased_until = NULL, finished = ?, "
-            "place = (SELECT coalesce(max(place), 0) + 1 FROM submissions), code = ?, feedback = ?, "
+            "UPDATE submissions SET state = 'received', attempts = attempts - ?, worker = NULL "
+            "WHERE id = ? AND worker = ? AND state = 'running'",
+            (0 if counts else 1, leased.id, self._worker),
+        )
+
+    def _finish(self, number: int, verdict: Verdict, records: str | None = None, rung: int | None = None) -> None:
+        self._db.execute(
+            "UPDATE submissions SET state = ?, worker = NULL, finished = ?, "
+            "answer_number = (SELECT coalesce(max(answer_number), 0) + 1 FROM submissions), code = ?, feedback = ?, "
             "scores = ?, records = ?, rung = ?, detail = ? WHERE id = ?",
-            (state, stamp(datetime.now(UTC)), outcome.code, *told, number),
+            (
+                "scored" if verdict.scored else "failed",
+                stamp(datetime.now(UTC)),
+                verdict.code,
+                canonical(dict(verdict.feedback)),
+                canonical(dict(verdict.scores)),
+                records,
+                rung,
+                verdict.detail,
+                number,
+            ),
         )
 
     def retry(self, number: int) -> None:
         """Have a failed submission evaluated again: for hosts, when the fault was theirs."""
         changed = self._db.execute(
-            "UPDATE submissions SET state = 'received', attempts = 0, finished = NULL, place = NULL, code = NULL "
-            "WHERE id = ? AND state = 'failed'",
+            "UPDATE submissions SET state = 'received', attempts = 0, finished = NULL, answer_number = NULL, "
+            "code = NULL WHERE id = ? AND state = 'failed'",
             (number,),
         )
         if not changed.rowcount:
-            raise UsageError("not to be tried again", expected="one that failed", got=self.get(number).state)
+            what, got = f"submission {number} is not to be tried again", self.get(number).state
+            raise UsageError(what, where=self.path, expected="one whose state is failed", got=got)
 
 
 def link(before: str, values: tuple[Any, ...]) -> str:
@@ -302,18 +352,22 @@ def link(before: str, values: tuple[Any, ...]) -> str:
     return hashlib.sha256(canonical([before, *values]).encode()).hexdigest()
 
 
-def broken_link(submissions: list[Submission]) -> int | None:
+def broken_link(submissions: list[JournalEntry]) -> int | None:
     """The first entry that is not what was entered, or does not follow from the one before; None if all do."""
     before = ""
-    for place, own in enumerate(submissions, 1):
-        values = (*own[: SEALED.index("public")], int(own.public), own.received, own.source)
-        if own.id != place or own.chain != link(before, values):
-            return place
-        before = own.chain
+    for number, entry in enumerate(submissions, 1):
+        values = (*entry[: CHAINED.index("public")], int(entry.public), entry.received, entry.source)
+        if entry.id != number or entry.chain != link(before, values):
+            return number
+        before = entry.chain
     return None
 
 
-def _submission(row: tuple[Any, ...]) -> Submission:
-    own = Submission(*row)
-    told = {name: json.loads(getattr(own, name) or "{}") for name in ("feedback", "scores")}
-    return own._replace(public=bool(own.public), detail=own.detail or "", **told)
+def _entry(row: tuple[Any, ...]) -> JournalEntry:
+    entry = JournalEntry(*row)
+    return entry._replace(
+        public=bool(entry.public),
+        feedback=json.loads(entry.feedback or "{}"),  # type: ignore[arg-type]
+        scores=json.loads(entry.scores or "{}"),  # type: ignore[arg-type]
+        detail=entry.detail or "",
+    )

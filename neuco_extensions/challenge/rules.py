@@ -20,8 +20,10 @@ from msgspec import Meta, Struct, field
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
+from neuco_core.fetch.cache import hash_file
 from neuco_core.files import read_limited
 from neuco_core.jsonio import jsonable
+from neuco_core.plugins.catalog import load_task
 from neuco_core.protocol import DEFAULT_PROTOCOL, load_protocol
 from neuco_core.specs import Remote, Task
 from neuco_core.text import join_names
@@ -38,11 +40,11 @@ Positive = Annotated[int, Meta(ge=1, le=2**53)]
 Words = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
-class Rule(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class RulesPart(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What all parts of the rules have in common."""
 
 
-class TaskRule(Rule, frozen=True):
+class TaskRule(RulesPart, frozen=True):
     """A hidden task: a file of labels below the challenge's folder, or an address (``s3://``, ``pkg://``, …).
 
     An address needs the ``sha256`` of its file; that of a file in the folder is taken when the challenge is sealed.
@@ -56,7 +58,7 @@ class TaskRule(Rule, frozen=True):
     group_column: str | None = None
 
 
-class Team(Rule, frozen=True):
+class Team(RulesPart, frozen=True):
     """``token`` is the sha256 of the team's token, which nobody stores. A ``host`` is shown and does not compete."""
 
     title: Words
@@ -64,7 +66,7 @@ class Team(Rule, frozen=True):
     host: bool = False
 
 
-class Phase(Rule, frozen=True):
+class Phase(RulesPart, frozen=True):
     """A part of the challenge, with tasks and quotas of its own.
 
     ``ids`` is a file with the ids that every submission must have, one a line; ``used``, if it is given, a secret one
@@ -104,7 +106,7 @@ class Phase(Rule, frozen=True):
         return self.start <= moment < self.end
 
 
-class Limits(Rule, frozen=True):
+class ChallengeLimits(RulesPart, frozen=True):
     """``bytes`` of a file and ``dim`` of its embeddings; ``attempts`` of workers that die of one submission.
 
     ``failed_per_day`` bounds the files that cannot be read, which no quota counts. Answers become visible at whole
@@ -118,7 +120,7 @@ class Limits(Rule, frozen=True):
     tick: Annotated[int, Meta(ge=1, le=86_400)] = 60
 
 
-class Challenge(Rule, frozen=True):
+class Challenge(RulesPart, frozen=True):
     """``folder`` is where the file lies; it is no part of the rules."""
 
     id: Id
@@ -127,7 +129,7 @@ class Challenge(Rule, frozen=True):
     phases: Annotated[dict[Id, Phase], Meta(min_length=1)]
     tasks: dict[Id, TaskRule] = field(default_factory=dict)
     teams: dict[TeamId, Team] = field(default_factory=dict)
-    limits: Limits = field(default_factory=Limits)
+    limits: ChallengeLimits = field(default_factory=ChallengeLimits)
     folder: str = ""
 
     @property
@@ -140,10 +142,6 @@ class Challenge(Rule, frozen=True):
         """Where everything lies that anybody may read."""
         return Path(self.folder, "public")
 
-    @property
-    def registry(self) -> Path:
-        return self.private / "registry"
-
     def phase(self, name: str) -> Phase:
         if name not in self.phases:
             raise UnknownIdError("phase", name, self.phases)
@@ -154,73 +152,75 @@ class Challenge(Rule, frozen=True):
             raise UnknownIdError("team", name, self.teams)
         return self.teams[name]
 
+    def require(self, *, phase: str | None = None, team: str | None = None) -> None:
+        """Raise ``UnknownIdError`` for a phase or a team that the rules do not have."""
+        if phase is not None:
+            self.phase(phase)
+        if team is not None:
+            self.team(team)
+
     def team_of(self, token: str) -> str | None:
         """The team that a token is of. All teams are compared, whichever it is, each in constant time."""
-        mark, found = token_hash(token), None
+        digest, owner = token_hash(token), None
         for name, team in self.teams.items():
-            if hmac.compare_digest(mark, team.token):
-                found = name
-        return found
+            if hmac.compare_digest(digest, team.token):
+                owner = name
+        return owner
 
     def ids(self, phase: str) -> tuple[str, ...]:
         """The ids that every submission of a phase must have."""
-        return self._listed(self.phase(phase).ids)
+        return read_ids(Path(self.folder, self.phase(phase).ids))
 
     def used(self, phase: str) -> frozenset[str]:
         """The ids that count in a phase, if they have a label."""
-        own = self.phase(phase)
-        return frozenset(self._listed(own.used or own.ids))
-
-    def _listed(self, name: str) -> tuple[str, ...]:
-        return read_ids(Path(self.folder, name))
+        rules = self.phase(phase)
+        return frozenset(read_ids(Path(self.folder, rules.used or rules.ids)))
 
     def task(self, name: str) -> Task:
         """A hidden task: as ``tasks`` has it, or else one of an installed (private) package."""
         rule = self.tasks.get(name)
         if rule is None:
-            from neuco_core.plugins.catalog import load_task
-
             try:
                 return load_task(name)
             except UnknownIdError as error:
                 hint = f"It is neither in [tasks] of {RULES} nor in an installed package"
                 raise UnknownIdError("hidden task", name, self.tasks, hint=hint) from error
-        own: dict[str, Any] = {
-            "kind": rule.kind,
-            "metric": rule.metric,
-            "columns": rule.columns,
-            "group_column": rule.group_column,
-        }
-        return Task(id=name, dataset=self.dataset, source=self._remote(rule), **own)
-
-    def _remote(self, rule: TaskRule) -> Remote:
         if "://" in rule.labels:
-            return Remote(rule.labels, rule.sha256)
-        path = Path(self.folder, rule.labels).absolute()
-        try:
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(f"the labels cannot be read: {error.strerror}", where=path) from error
-        return Remote(path.as_uri(), rule.sha256 or found)
+            source = Remote(rule.labels, rule.sha256)
+        else:
+            path = Path(self.folder, rule.labels).absolute()
+            try:
+                source = Remote(path.as_uri(), rule.sha256 or hash_file(path))
+            except OSError as error:
+                raise DataError(f"the labels cannot be read: {error.strerror}", where=path) from error
+        return Task(
+            id=name,
+            dataset=self.dataset,
+            source=source,
+            kind=rule.kind,
+            metric=rule.metric,
+            columns=rule.columns,
+            group_column=rule.group_column,
+        )
 
     def rules(self) -> dict[str, Any]:
         """What the file says, but for the teams, who may join later. A field that it does not name may yet be added to
         neuco without breaking a seal."""
-        given = tomllib.loads(read_limited(Path(self.folder, RULES), LARGEST_RULES).decode())
-        return {name: msgspec.to_builtins(value) for name, value in given.items() if name != "teams"}
+        values = tomllib.loads(read_limited(Path(self.folder, RULES), LARGEST_RULES).decode())
+        return {name: msgspec.to_builtins(value) for name, value in values.items() if name != "teams"}
 
     def public(self) -> dict[str, Any]:
         """What teams may know: of the tasks their number, of other teams their names."""
         plain: dict[str, Any] = jsonable(msgspec.to_builtins(self))
-        phases = {name: {**own, "tasks": len(own["tasks"])} for name, own in plain.pop("phases").items()}
-        for own in phases.values():
-            del own["used"]
+        for phase in plain["phases"].values():
+            phase["tasks"] = len(phase["tasks"])
+            del phase["used"]
         del plain["tasks"], plain["folder"]
-        return {**plain, "phases": phases, "teams": {name: team.title for name, team in self.teams.items()}}
+        plain["teams"] = {name: team.title for name, team in self.teams.items()}
+        return plain
 
 
-PARTS: dict[str, type[Struct]] = {"limits": Limits, "phases": Phase, "tasks": TaskRule, "teams": Team}
+PARTS: dict[str, type[Struct]] = {"limits": ChallengeLimits, "phases": Phase, "tasks": TaskRule, "teams": Team}
 
 
 def read_ids(path: Path) -> tuple[str, ...]:
@@ -263,40 +263,40 @@ def load_challenge(folder: str | Path) -> Challenge:
         challenge = msgspec.convert({**values, "folder": str(Path(folder).absolute())}, Challenge)
     except msgspec.ValidationError as error:
         raise _explained(error, values, path) from error
-    faults = list(_faults(challenge))
-    if faults:
+    if faults := list(_faults(challenge)):
         raise SpecError("; ".join(faults), where=path, hint="See docs/challenge.md")
     return challenge
 
 
 def _explained(error: msgspec.ValidationError, values: Mapping[str, Any], path: Path) -> SpecError:
     """The fault with its place by name, and what would have been right as far as the types can tell."""
-    said, place = _said_and_place(error)
-    part, inside, _ = place.partition("[...]")
+    message, field_path = _message_and_path(error)
+    part, inside, _ = field_path.partition("[...]")
     kind = PARTS.get(part.partition(".")[0], Challenge)
-    for name, own in values[part].items() if inside and part in PARTS else ():
-        try:
-            msgspec.convert(own, kind)
-        except msgspec.ValidationError as first:
-            said, inner = _said_and_place(first)
-            place = ".".join(filter(None, (part, name, inner)))
-            break
+    if inside and part in PARTS:  # msgspec does not say which entry of a table it is: look for the first
+        for name, entry in values[part].items():
+            try:
+                msgspec.convert(entry, kind)
+            except msgspec.ValidationError as first:
+                message, inner = _message_and_path(first)
+                field_path = f"{part}.{name}.{inner}".rstrip(".")
+                break
     expected, advice = None, ""
-    field = place.rpartition(".")[2]
-    if "unknown field" in said:
-        close = get_close_matches(said.split("`")[1], kind.__struct_fields__, n=1)
+    field = field_path.rpartition(".")[2]
+    if "unknown field" in message:
+        close = get_close_matches(message.split("`")[1], kind.__struct_fields__, n=1)
         advice = f"Did you mean {close[0]!r}? " if close else ""
-    elif "enum" in said:
-        expected = " or ".join(map(repr, get_args(get_type_hints(kind).get(field))))
+    elif "enum" in message:
+        expected = " or ".join(map(repr, get_args(get_type_hints(kind).get(field)))) or None
     elif field in ("start", "end"):
         expected = "a time with its zone, such as 2025-01-10T12:00:00Z"
-    where = f"{path}, {place}" if place else path
-    return SpecError(said, where=where, expected=expected or None, hint=f"{advice}See docs/challenge.md")
+    where = f"{path}, {field_path}" if field_path else path
+    return SpecError(message, where=where, expected=expected, hint=f"{advice}See docs/challenge.md")
 
 
-def _said_and_place(error: msgspec.ValidationError) -> tuple[str, str]:
-    said, _, place = str(error).partition(" - at `$")
-    return said, place.rstrip("`").lstrip(".")
+def _message_and_path(error: msgspec.ValidationError) -> tuple[str, str]:
+    message, _, field_path = str(error).partition(" - at `$")
+    return message, field_path.rstrip("`").lstrip(".")
 
 
 def _faults(challenge: Challenge) -> Iterator[str]:
@@ -314,11 +314,11 @@ def _faults(challenge: Challenge) -> Iterator[str]:
             if other not in challenge.phases or challenge.phases[other].end > phase.start:
                 yield f"phase {name} is after {other}, which is no phase that ends before it starts"
         try:
-            splits = load_protocol(phase.protocol)
+            protocol = load_protocol(phase.protocol)
         except NeucoError as error:
             yield f"phase {name}: {error}"
         else:
-            if {"k", "seed"} & {part.partition("=")[0] for part in splits.name.partition("+")[2].split(",")}:
+            if {"k", "seed"} & {part.partition("=")[0] for part in protocol.name.partition("+")[2].split(",")}:
                 yield f"phase {name}: k stands in the rules, and the seed is secret; neither belongs into protocol"
     for name, rule in challenge.tasks.items():
         if "://" in rule.labels and rule.sha256 is None:

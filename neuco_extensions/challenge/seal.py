@@ -18,11 +18,13 @@ from msgspec import Struct
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import canonical, dump, hashed
+from neuco_extensions.challenge.evaluate import hidden
 from neuco_extensions.challenge.rules import Challenge, Hash
 
 SECRETS = "secrets.json"
 SEAL = "seal.json"
 PUBLIC_RULES = "rules.json"
+REVEAL = "reveal.json"  # written when the challenge is closed
 LARGEST = 10_000_000
 T = TypeVar("T")
 
@@ -43,15 +45,16 @@ class Seal(Struct, frozen=True, forbid_unknown_fields=True):
 
 def contents(challenge: Challenge, seeds: dict[str, int]) -> dict[str, str]:
     """All that is committed to. Tasks are numbered, since even their names are hidden."""
-    found: dict[str, Any] = {"rules": challenge.rules()}
+    values: dict[str, Any] = {"rules": challenge.rules()}
     for name in challenge.phases:
-        found |= {f"ids/{name}": hashed(challenge.ids(name)), f"used/{name}": hashed(sorted(challenge.used(name)))}
-        found[f"seed/{name}"] = seeds.get(name)
+        values[f"ids/{name}"] = hashed(challenge.ids(name))
+        values[f"used/{name}"] = hashed(sorted(challenge.used(name)))
+        values[f"seed/{name}"] = seeds.get(name)
     names = sorted({task for phase in challenge.phases.values() for task in phase.tasks})
     for number, name in enumerate(names, 1):
         task = challenge.task(name)
-        found[f"labels/{number}"] = [name, task.version, task.source.sha256]
-    return {name: canonical(value) for name, value in found.items()}
+        values[f"labels/{number}"] = [name, task.version, task.source.sha256]
+    return {name: canonical(value) for name, value in values.items()}
 
 
 def commitment(salt: str, content: str) -> str:
@@ -65,15 +68,17 @@ def seal(challenge: Challenge) -> Seal:
         hint = "A challenge is sealed once: copy its rules and labels into a new folder to change them"
         raise UsageError("the challenge is sealed already", where=challenge.folder, hint=hint)
     for name in challenge.phases:  # labels that cannot be read are better met now than with the first submission
-        from neuco_extensions.challenge.evaluate import hidden
-
         hidden(challenge, name, 0)
     seeds = {name: secrets.randbelow(2**32) for name in challenge.phases}
-    found = contents(challenge, seeds)
-    own = Secrets(seeds, {name: secrets.token_hex(32) for name in found})
-    made = Seal(challenge.id, {name: commitment(own.salts[name], content) for name, content in found.items()})
+    sealed = contents(challenge, seeds)
+    salts = {name: secrets.token_hex(32) for name in sealed}
+    made = Seal(challenge.id, {name: commitment(salts[name], content) for name, content in sealed.items()})
     path.parent.mkdir(parents=True, exist_ok=True)
-    _write_private(path, dump(msgspec.to_builtins(own)))
+    # The user's alone from its first byte.
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(dump(msgspec.to_builtins(Secrets(seeds, salts))))
+        file.flush()
+        os.fsync(file.fileno())
     write_atomic(challenge.published / PUBLIC_RULES, dump(public_rules(challenge)))
     write_atomic(challenge.published / SEAL, dump(msgspec.to_builtins(made)))
     return made
@@ -82,14 +87,6 @@ def seal(challenge: Challenge) -> Seal:
 def public_rules(challenge: Challenge) -> dict[str, Any]:
     """What of the rules is published with the seal: teams may still join."""
     return {name: value for name, value in challenge.public().items() if name != "teams"}
-
-
-def _write_private(path: Path, data: bytes) -> None:
-    """A file that is the user's alone from its first byte."""
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
 
 
 def read_secrets(challenge: Challenge) -> Secrets:
@@ -103,26 +100,25 @@ def read_seal(challenge: Challenge) -> Seal:
 def _read(path: Path, kind: type[T]) -> T:
     try:
         data = read_limited(path, LARGEST)
-        found = msgspec.json.decode(data, type=kind)
+        value = msgspec.json.decode(data, type=kind)
     except FileNotFoundError as error:
         hint = f"Run: neuco challenge seal {path.parents[1]}"
         raise DataError("the challenge is not sealed yet", where=path, hint=hint) from error
     except (OSError, ValueError, msgspec.MsgspecError) as error:
         raise DataError(f"not a {kind.__name__.lower()} file: {error}", where=path) from error
-    if dump(msgspec.to_builtins(found)) != data:
+    if dump(msgspec.to_builtins(value)) != data:
         raise DataError("edited since it was written", where=path)
-    return found
+    return value
 
 
-def check_seal(challenge: Challenge, known: Secrets) -> None:
+def check_seal(challenge: Challenge, secret: Secrets) -> None:
     """Raise unless everything that was committed to is still the same."""
-    published, found = read_seal(challenge), contents(challenge, known.seeds)
-    names = sorted(found.keys() | published.commitments.keys() | known.salts.keys())
-    broken = [
-        name
-        for name in names
-        if name not in found or commitment(known.salts.get(name, ""), found[name]) != published.commitments.get(name)
-    ]
+    published, now = read_seal(challenge), contents(challenge, secret.seeds)
+    broken = []
+    for name in sorted(now.keys() | published.commitments.keys() | secret.salts.keys()):
+        salt = secret.salts.get(name, "")
+        if name not in now or commitment(salt, now[name]) != published.commitments.get(name):
+            broken.append(name)
     if broken or published.challenge != challenge.id:
         hint = "Bring back what was sealed; a change needs a new challenge"
         what = f"changed since it was sealed: {', '.join(broken) or 'the name'}"

@@ -1,7 +1,7 @@
 """``neuco challenge serve``: teams upload, see their state and the board; workers evaluate.
 
-One process takes requests in (``web``), others evaluate (``workers``). All that is to last is in the journal and on
-disk before a request is answered, so either may be killed at any time.
+One process takes requests in (``web``) and keeps the journal, others evaluate (``workers``). All that is to last is in
+the journal and on disk before a request is answered, so either may be killed at any time.
 """
 
 from __future__ import annotations
@@ -18,16 +18,14 @@ from types import FrameType
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, UsageError
 from neuco_extensions.challenge.files import sweep
-from neuco_extensions.challenge.workers import Workers
+from neuco_extensions.challenge.workers import EvaluationThread
 
 try:
     import uvicorn
 
     from neuco_extensions.challenge.web.app import make_app
-    from neuco_extensions.challenge.web.guard import LARGEST_HEADERS, Guard
-    from neuco_extensions.challenge.web.pace import Pace
-    from neuco_extensions.challenge.web.protocol import protocol
-    from neuco_extensions.challenge.web.threads import Hosts
+    from neuco_extensions.challenge.web.guard import LARGEST_HEADERS, Guard, timed_protocol
+    from neuco_extensions.challenge.web.uploads import HostPool, ServerLimits
 except ImportError as error:
     lacking = (error.name or "").partition(".")[0]
     if lacking not in ("starlette", "uvicorn", "h11"):
@@ -48,30 +46,28 @@ def serve(
     workers: int = 1,
     engine: str = "local",
     proxy: str = "",
-    pace: Pace | None = None,
+    limits: ServerLimits | None = None,
     ready: Callable[[str], None] = print,
 ) -> None:
     """Serve a sealed challenge until SIGTERM or Ctrl-C. ``ready`` gets the address once it can be asked.
 
     ``proxy`` is the address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; none by default.
     """
-    pace = pace or Pace()
+    limits = limits or ServerLimits()
     listening = _listen(host, port)
-    hosts = Hosts(folder)
+    hosts = HostPool(folder)
     with suppress(FileNotFoundError):  # an upload elsewhere may end meanwhile
         sweep(hosts.challenge.private, LEFT_OVER)
-    _more_files()
+    _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):  # each connection is a file: as many as the system lets us have
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is no HTTP
     # The workers stop before the process does, also at SIGTERM, which uvicorn raises again when it has ended.
     before = signal.signal(signal.SIGTERM, _end)
-    server: uvicorn.Server
-
-    def connections() -> set[object]:
-        return server.server_state.connections  # type: ignore[return-value]
-
     config = uvicorn.Config(
-        Guard(make_app(hosts, pace), pace, connections),
-        http=protocol(pace.headers),
+        Guard(make_app(hosts, limits)),
+        http=timed_protocol(limits.headers),
+        limit_concurrency=limits.connections,
         ws="none",
         lifespan="off",
         log_config=None,
@@ -86,7 +82,7 @@ def serve(
     )
     server = Announced(config, lambda: ready(_address(listening)))
     try:
-        with Workers(folder, workers, engine), suppress(KeyboardInterrupt, SystemExit):
+        with EvaluationThread(folder, workers, engine), suppress(KeyboardInterrupt, SystemExit):
             server.run(sockets=[listening])
     finally:
         signal.signal(signal.SIGTERM, before)
@@ -122,10 +118,3 @@ def _listen(host: str, port: int) -> socket.socket:
 def _address(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
-
-
-def _more_files() -> None:
-    """Each connection is a file: as many as the system lets us have."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))

@@ -10,11 +10,13 @@ import tomllib
 from pathlib import Path
 
 import msgspec
+from filelock import FileLock
 
 from neuco_core.errors import SpecError, UsageError
-from neuco_core.fetch.cache import exclusive
 from neuco_core.files import write_atomic
 from neuco_extensions.challenge.rules import RULES, TEAM_ID, Team, load_challenge, token_hash
+
+LOCK = ".teams.lock"
 
 
 def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -> str:
@@ -25,7 +27,7 @@ def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -
         hint = "How people call the team is --title"
         raise UsageError("bad name of a team", expected=expected, got=repr(name), hint=hint)
     load_challenge(folder)
-    with exclusive(Path(folder)):  # two who add a team at once would lose one of them
+    with FileLock(Path(folder, LOCK)):  # two who add a team at once would lose one of them
         if name in load_challenge(folder).teams:
             hint = f"If its token is lost, make a new one: neuco challenge team {folder} {name} --new-token"
             raise UsageError(f"there is a team {name!r} already", where=path, hint=hint)
@@ -34,9 +36,11 @@ def add_team(folder: str | Path, name: str, title: str, *, host: bool = False) -
             team = msgspec.convert({"title": title, "token": token_hash(token), "host": host}, Team)
         except msgspec.ValidationError as error:
             raise SpecError("bad title of a team", expected="1 to 200 characters", got=f"{len(title)}") from error
-        shown = json.dumps(team.title, ensure_ascii=False)
-        lines = [f"\n[teams.{name}]", f"title = {shown}", f'token = "{team.token}"', *(["host = true"] if host else [])]
-        _write(path, path.read_bytes().rstrip(b"\n") + b"\n" + "\n".join(lines).encode(errors="surrogatepass") + b"\n")
+        lines = [f"\n[teams.{name}]", f"title = {json.dumps(title, ensure_ascii=False)}", f'token = "{team.token}"']
+        if host:
+            lines.append("host = true")
+        text = "\n".join(["", *lines, ""])
+        _write(path, path.read_bytes().rstrip(b"\n") + text.encode(errors="surrogatepass"))
     return token
 
 
@@ -44,7 +48,7 @@ def renew_token(folder: str | Path, name: str) -> str:
     """A new token of a team; the old one is worth nothing from now on."""
     path = Path(folder, RULES)
     load_challenge(folder)
-    with exclusive(Path(folder)):
+    with FileLock(Path(folder, LOCK)):
         old, token = load_challenge(folder).team(name).token, new_token()
         _write(path, path.read_bytes().replace(old.encode(), token_hash(token).encode()))
     return token

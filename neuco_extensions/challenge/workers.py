@@ -1,136 +1,195 @@
-"""Processes that evaluate what waits, or have dask do it: started anew when they die, and gone when the server is.
+"""Evaluation by the workers of neuco's runs, here or on another engine; this process keeps the journal to itself.
 
-The submission of a worker that was killed is taken by the next one at once (``journal``); the attempt counts, for the
-file may be what killed it.
+A worker only reads rules, labels and files, in the challenge's folder, and sends back what it found. It is ended where
+it takes too long or too much memory, and started anew when it dies. The submission of a worker that died is tried
+again; the attempt counts, for the file may be what killed it.
 """
 
 from __future__ import annotations
 
 import logging
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
-from contextlib import ExitStack, suppress
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
-from types import FrameType
+from typing import Any
+
+import msgspec
 
 from neuco_core.errors import NeucoError
+from neuco_core.records.model import Record
+from neuco_core.runs.engine import EngineLike, open_engine
+from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped, StepLimits
+from neuco_extensions.challenge.evaluate import Evaluation, PhaseError
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.pool import work_on, workers
+from neuco_extensions.challenge.journal import JournalEntry, Verdict
+from neuco_extensions.challenge.rules import Challenge
 
-POLL = 0.5  # seconds between two looks for work, or for dead workers
-LONGEST_PAUSE, GOOD_LIFE = 60.0, 60.0  # seconds: between two starts, and after which a worker is not said to be ill
-PATIENCE = 10.0  # seconds that a worker gets to give its submission back
+POLL = 0.5  # seconds between two looks for work
+LONGEST_PAUSE, GOOD_LIFE = 60.0, 60.0  # seconds: between two starts, and after which a start is said to have gone well
+PATIENCE = 10.0  # seconds that the evaluation gets to give its submissions back
+# Memory that reading a file may take: about twice what good files took, up to 8.5 times their size with 1,024
+# dimensions, and 200 bytes an id with one; and what the libraries take, with which a worker starts.
+LIBRARIES = 1 << 30
+BY_BYTE, BY_ID = 16, 512
 log = logging.getLogger("neuco.challenge")
 
 
-class Worker:
-    """One place for a worker, and the process that has it now. Others than ``local`` engines do ``jobs`` at a time."""
+def memory_limit(challenge: Challenge) -> int:
+    """Bytes: what unpacks to far more than its size fails, and nothing else.
 
-    def __init__(self, folder: Path, engine: str, jobs: int) -> None:
-        self._folder, self._engine, self._jobs = folder, engine, jobs
-        self._process: subprocess.Popen[bytes] | None = None
-        self._begun, self._next, self._pause = 0.0, 0.0, 1.0
+    It follows from the rules alone. So no label can be learned from it, and an audit meets it, too.
+    """
+    limits = challenge.limits
+    ids = max(len(challenge.ids(phase)) for phase in challenge.phases)
+    return LIBRARIES + BY_BYTE * max(limits.bytes, 4 * ids * limits.dim) + BY_ID * ids
 
-    def look(self, now: float) -> None:
-        """Start the process if it is time."""
-        if self._process is None:
-            if now >= self._next:
-                self._start(now)
-        elif (code := self._process.poll()) is not None:
-            self._process = None
-            self._pause = 1.0 if now - self._begun > GOOD_LIFE else min(2 * self._pause, LONGEST_PAUSE)
-            self._next = now + self._pause
-            log.error("a worker ended with %d; the next one starts in %.0f s", code, self._pause)
 
-    def _start(self, now: float) -> None:
-        self._begun = now
-        own = (str(self._folder), str(os.getpid()), self._engine, str(self._jobs))
-        # In a group of its own: Ctrl-C is for the server, which then ends its workers.
-        command = [sys.executable, "-m", __name__, *own]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, process_group=0)
+def start_engine(name: str, jobs: int) -> EngineLike:
+    """An engine for so many evaluations at once.
 
-    def stop(self) -> None:
-        if self._process is not None:
-            self._process.terminate()
+    The local one has a worker more, which is never used: an idle worker is asked for all the time, so that a server
+    which stops need not wait until an evaluation ends.
+    """
+    return open_engine(name, jobs + 1 if name == "local" else jobs)
 
-    def wait(self, seconds: float) -> None:
-        if self._process is None:
-            return
+
+@lru_cache(maxsize=1)
+def _host(folder: str) -> Host:
+    """The challenge as a worker sees it; labels are read once. It never opens the journal."""
+    return Host(folder)
+
+
+def evaluate_call(context: CallContext, folder: str, phase: str, path: str, name: str) -> dict[str, Any]:
+    """What a worker does. The hosts' fault, whatever it is, is said to be theirs."""
+    try:
+        evaluation = _host(folder).evaluate(phase, Path(path), name=name, threads=context.threads)
+    except (NeucoError, OSError) as error:
+        return {"hosts_fault": str(error)}
+    verdict = evaluation.verdict
+    return {
+        "verdict": {"code": verdict.code, "scores": dict(verdict.scores), "detail": verdict.detail},
+        "records": msgspec.to_builtins(evaluation.records),
+    }
+
+
+def _call(host: Host, entry: JournalEntry, threads: int) -> Group:
+    arguments = {
+        "folder": host.challenge.folder,
+        "phase": entry.phase,
+        "path": str(host.file_path(entry)),
+        "name": entry.name,
+    }
+    return Group((Call(f"{__name__}:evaluate_call", arguments, label=entry.name, threads=threads),))
+
+
+def _evaluation(result: Result) -> Evaluation:
+    """What came of a call; what is the hosts' fault is raised."""
+    if isinstance(result, Failed):  # too much memory, or an odd file that nobody foresaw
+        return Evaluation(Verdict("failed", detail=result.reason))
+    if not isinstance(result, Returned):
+        raise PhaseError(result.reason if isinstance(result, Skipped) else "no result of an evaluation")
+    if "hosts_fault" in result.value:
+        raise PhaseError(result.value["hosts_fault"])
+    verdict = msgspec.convert(result.value["verdict"], Verdict)
+    return Evaluation(verdict, msgspec.convert(result.value["records"], tuple[Record, ...]))
+
+
+def evaluate_waiting(
+    host: Host, engine: EngineLike, jobs: int, *, threads: int = 1, stop: threading.Event | None = None
+) -> Iterator[JournalEntry]:
+    """Evaluate all that waits, ``jobs`` at a time, and yield each submission with its verdict.
+
+    With ``stop`` it waits for more until that is set; then what is under way is given back.
+    """
+    leased: dict[str, JournalEntry] = {}
+
+    def waiting() -> Iterator[Group | None]:
+        next_look = 0.0
+        while stop is None or not stop.is_set():
+            entry = None
+            if len(leased) < jobs and time.monotonic() >= next_look:
+                entry = host.journal.lease(host.challenge.limits.attempts)
+                if entry is None:
+                    if stop is None and not leased:
+                        return
+                    next_look = time.monotonic() + POLL
+            if entry is None:
+                yield None
+            else:
+                leased[entry.name] = entry
+                yield _call(host, entry, threads)
+        raise InterruptedError("the evaluation was stopped")
+
+    limits = StepLimits(memory=memory_limit(host.challenge))
+    try:
+        for step, result in engine.run(waiting(), limits):
+            entry = leased[step.label]
+            if isinstance(result, Failed) and result.kind in ("crash", "timeout"):
+                log.warning("%s is tried again, if it may: %s", entry.name, result.reason)
+                host.journal.give_back(leased.pop(entry.name), counts=True)
+                continue
+            evaluation = _evaluation(result)
+            del leased[entry.name]
+            yield host.settle(entry, evaluation)
+    except InterruptedError:
+        return
+    finally:
+        for entry in leased.values():
+            host.journal.give_back(entry, counts=False)
+
+
+def evaluate_again(
+    host: Host, entries: Iterable[JournalEntry], engine: EngineLike | None, *, threads: int = 1
+) -> Iterator[tuple[JournalEntry, Evaluation | Exception]]:
+    """Score submissions and keep nothing, for an audit; without an engine in this process."""
+    if engine is None:
+        for entry in entries:
+            try:
+                yield entry, host.evaluate_entry(entry, threads=threads)
+            except (NeucoError, OSError) as error:
+                yield entry, error
+        return
+    by_name = {entry.name: entry for entry in entries}
+    calls = [_call(host, entry, threads) for entry in by_name.values()]
+    for step, result in engine.run(calls, StepLimits(memory=memory_limit(host.challenge))):
+        entry = by_name[step.label]
         try:
-            self._process.wait(max(0.0, seconds))
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+            yield entry, _evaluation(result)
+        except NeucoError as error:
+            yield entry, error
 
 
-class Workers:
-    """Keeps a number of workers running, as a context. With dask one process of ours hands out to as many of its."""
+class EvaluationThread:
+    """Evaluates what comes while a server runs, as a context. Whatever goes wrong is logged, and it starts again."""
 
-    def __init__(self, folder: Path, count: int, engine: str = "local") -> None:
-        processes = count if engine == "local" else min(count, 1)
-        self._own = [Worker(folder, engine, count) for _ in range(processes)]
+    def __init__(self, folder: Path, jobs: int, engine: str = "local") -> None:
+        self._folder, self._jobs, self._engine = folder, jobs, engine
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._keep, name="workers", daemon=True)
+        # A daemon: a cluster that does not answer must not keep the server from ending.
+        self._thread = threading.Thread(target=self._run, name="evaluation", daemon=True)
 
-    def _keep(self) -> None:
+    def _run(self) -> None:
+        pause = 1.0
         while not self._stop.is_set():
-            for worker in self._own:
-                try:
-                    worker.look(time.monotonic())
-                except Exception:  # no memory for a process: it is tried again
-                    log.exception("a worker could not be looked after")
-            self._stop.wait(POLL)
+            begun = time.monotonic()
+            try:
+                engine = start_engine(self._engine, self._jobs)
+                with Host(self._folder) as host:
+                    for entry in evaluate_waiting(host, engine, self._jobs, stop=self._stop):
+                        log.info("submission %d of %s in %s: %s", entry.id, entry.team, entry.phase, entry.state)
+            except Exception as error:
+                pause = 1.0 if time.monotonic() - begun > GOOD_LIFE else min(2 * pause, LONGEST_PAUSE)
+                log.warning("the evaluation stopped, and starts again in %.0f s: %s", pause, error)
+                self._stop.wait(pause)
 
-    def __enter__(self) -> Workers:
-        self._thread.start()
+    def __enter__(self) -> EvaluationThread:
+        if self._jobs:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
-        for worker in self._own:
-            worker.stop()
-        end = time.monotonic() + PATIENCE
-        for worker in self._own:
-            worker.wait(end - time.monotonic())
-
-
-def work(folder: Path, parent: int, engine: str, jobs: int) -> None:
-    """Evaluate what comes until the server is gone. A fault of the hosts' ends the process: it is started anew."""
-    with Host(folder) as host, ExitStack() as stack:
-        pool = None if engine == "local" else stack.enter_context(workers(engine, jobs))
-        while os.getppid() == parent:
-            if pool is not None:
-                for _ in work_on(host, pool, jobs):
-                    pass
-            elif host.work() is not None:
-                continue
-            time.sleep(POLL)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(0)  # which gives the submission back
-
-
-def _first_to_die() -> None:
-    """Where memory is short, Linux ends a worker, which is started anew, and not the server."""
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text("1000")
-
-
-def main(folder: str, parent: str, engine: str, jobs: str) -> None:
-    signal.signal(signal.SIGTERM, _end)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _first_to_die()
-    try:
-        work(Path(folder), int(parent), engine, int(jobs))
-    except (NeucoError, OSError) as error:
-        sys.exit(f"neuco: a worker stopped: {error}")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+        if self._jobs:
+            self._thread.join(PATIENCE)

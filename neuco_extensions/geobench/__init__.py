@@ -48,7 +48,8 @@ def neuco_published() -> Iterator[PublishedSource]:
 
 @hookimpl
 def neuco_panels() -> Iterator[Panel]:
-    yield Panel(id="geobench-capabilities", title="Capabilities", make=f"{HERE}.panel:capability_section")
+    data, template = f"{HERE}.panel:capabilities", f"{HERE}:capabilities.html"
+    yield Panel(id="geobench-capabilities", title="Capabilities", data=data, template=template)
 
 
 @hookimpl

@@ -14,9 +14,8 @@ from neuco_core.boards.cells import from_records
 from neuco_core.boards.formatting import show
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import plain
-from neuco_core.boards.views.report import notes, place
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, prompt_interrupt, split_commas, task_options
+from neuco_core.boards.report import notes, place
+from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import DataError, ScoreError, UnknownIdError, UsageError
 from neuco_core.files import write_atomic
@@ -26,7 +25,6 @@ from neuco_core.plugins.catalog import load_protocol
 from neuco_core.progress import show_progress
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.sources import MethodSource, Source, open_source
-from neuco_core.scoring.search import Plan
 from neuco_core.specs import Task
 from neuco_core.studies.labels_for import gather, grouped
 from neuco_core.tables.labels import Labels
@@ -38,6 +36,7 @@ from neuco_extensions.geobench.folder import read_folder
 from neuco_extensions.geobench.iqm import capability_table, score
 from neuco_extensions.geobench.normaliser import GEOBENCH, folders, load_normaliser, made_of
 from neuco_extensions.geobench.published import of_submissions
+from neuco_extensions.geobench.search import TuningPlan
 from neuco_extensions.geobench.submission import (
     GeobenchSubmission,
     list_submissions,
@@ -286,7 +285,7 @@ def tune(
     same numbers. The search never gets a row of the test part. On an engine a method on a task is one step, which is
     kept when it ends. `neuco geobench export --tuned` writes a submission.
     """
-    plan = Plan(load_protocol(protocol), trials, repeats, seed)
+    plan = TuningPlan(load_protocol(protocol), trials, repeats, seed)
     choice = choose(protocol=protocol, **selection)
     notes: list[str] = []
     work: list[tuple[Source, Task, Labels]] = []

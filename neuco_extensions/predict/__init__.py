@@ -55,4 +55,6 @@ def neuco_cells() -> Iterator[CellSource]:
 
 @hookimpl
 def neuco_panels() -> Iterator[Panel]:
-    yield Panel(id="predict-map", title="Map", make=f"{__name__}.page:map_section")
+    yield Panel(
+        id="predict-map", title="Map", data=f"{__name__}.map_figure:map_of_board", template=f"{__name__}:map.html"
+    )

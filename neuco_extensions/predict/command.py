@@ -17,10 +17,11 @@ from neuco_core.env import available_cores
 from neuco_core.errors import UsageError
 from neuco_core.files import replacing
 from neuco_core.jsonio import dump
+from neuco_core.site.figures import standalone
 from neuco_core.text import common_prefix, counted
 from neuco_extensions.predict.evaluate import MODELS, Validation, cross_validate, difference, side_by_side
 from neuco_extensions.predict.fill import how_well
-from neuco_extensions.predict.map_svg import Drawing, standalone
+from neuco_extensions.predict.map_figure import Drawing
 from neuco_extensions.predict.plane import fit_plane
 from neuco_extensions.predict.predictor import Predictor
 from neuco_extensions.predict.read import fetch_paper, from_board, read_table
@@ -303,7 +304,7 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     if out:
         whole = out.suffix.lower() == ".json"
         with replacing(out) as temporary:
-            temporary.write_bytes(dump(plane.to_json()) if whole else standalone(drawing).encode())
+            temporary.write_bytes(dump(plane.to_json()) if whole else standalone(drawing.svg()).encode())
     if as_json:
         echo_json(plane.to_json())
         return
@@ -320,4 +321,7 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     if left_out:
         say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
-        say(f"{out}" + (f", in which {drawing.left_out} names found no room" if drawing.left_out else ""))
+        say(
+            f"{out}"
+            + (f", in which {drawing.labels.count(None)} names found no room" if drawing.labels.count(None) else "")
+        )

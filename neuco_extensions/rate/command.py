@@ -9,8 +9,7 @@ from typing import Any
 import click
 
 from neuco_core.boards.model import rounded
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, split_commas, task_options
+from neuco_core.cli.options import choose, ids_of, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.figures import check_target, save

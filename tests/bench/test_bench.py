@@ -169,7 +169,7 @@ def test_a_run_without_any_score_leaves_no_folder_of_it(case: Path, tmp_path: Pa
 def test_two_runs_in_one_second(tmp_path: Path) -> None:
     from datetime import datetime
 
-    from neuco_extensions.bench.files import make_run_folder
+    from neuco_extensions.bench.outputs import make_run_folder
 
     names = [make_run_folder(tmp_path, "p", "m", datetime(2026, 1, 2, 3, 4, 5)).name for _ in range(3)]
     assert names == ["m_20260102_030405", "m_20260102_030405-2", "m_20260102_030405-3"]

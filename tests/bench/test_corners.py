@@ -198,7 +198,7 @@ def test_neuco_score_is_a_run_of_one_task_only_if_every_id_has_a_label(setting: 
 
 
 def test_undefined_numbers_are_null(tmp_path: Path) -> None:
-    from neuco_extensions.bench.files import write_json
+    from neuco_extensions.bench.outputs import write_json
 
     write_json(tmp_path / "a.json", {"q_stat": float("nan"), "q_t": [0.5, float("inf")]})
     assert json.loads((tmp_path / "a.json").read_text()) == {"q_stat": None, "q_t": [0.5, None]}

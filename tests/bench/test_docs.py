@@ -97,8 +97,8 @@ def test_every_corner_has_its_test() -> None:
 
 def test_the_tolerances_are_those_of_the_tests() -> None:
     text = (DOCS / "bench.md").read_text(encoding="utf-8")
-    rows = re.findall(r"\| `pytest (tests/compat/\w+\.py)` \| (\S+) .*? \| (\S+?),?(?: or (\S+))? ?%? \|", text)
-    assert [row[0] for row in rows] == ["tests/compat/test_parity.py", "tests/compat/test_shared.py"]
+    rows = re.findall(r"\| `pytest (tests/bench/\w+\.py)` \| (\S+) .*? \| (\S+?),?(?: or (\S+))? ?%? \|", text)
+    assert [row[0] for row in rows] == ["tests/bench/test_parity.py", "tests/bench/test_shared.py"]
     parity, shared = ((DOCS.parent / path).read_text() for path, *_ in rows)
     assert f"abs={rows[0][1]})" in parity
     assert f"abs={rows[0][2]}, rel={float(rows[0][3]) / 100:.0e}".replace("e-0", "e-") in parity

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from neuco_extensions.bench.leaderboard import Run, rank
+from neuco_extensions.bench.leaderboard import BenchRun, rank
 from tests.bench.helpers import SHARED, neuco
 from tests.bench.parity import ALONE, WHOLE
 
@@ -38,7 +38,7 @@ def test_the_papers_ranking(first: int) -> None:
     expected = json.loads((SHARED / "neuco_paper" / "table4_expected_ranking.json").read_text())
     tasks, suffix = expected["tasks"], "_without_baseline" if first else ""
     methods = list(zip(expected["methods"], expected["q"], strict=True))[first:]
-    board = rank([Run(method, dict(zip(tasks, q, strict=True))) for method, q in methods])
+    board = rank([BenchRun(method, dict(zip(tasks, q, strict=True))) for method, q in methods])
     assert [board.weights[task] for task in tasks] == pytest.approx(expected["weights" + suffix], rel=1e-9)
     places = {row.run.experiment: row.aggregated_rank for row in board.rows}
     assert [places[method] for method, _ in methods] == expected["final_rank" + suffix]

@@ -10,8 +10,8 @@ import pytest
 from msgspec import structs
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells, fold, from_records
+from neuco_core.boards.report import copies, grid, notes
 from neuco_core.boards.store import read_board
-from neuco_core.boards.views.report import copies, grid, notes
 from tests.boards.helpers import board_of, cells_of, make_record, make_suite, simulate
 
 

@@ -13,13 +13,12 @@ from msgspec import structs
 from neuco_core.boards.cells import Cells
 from neuco_core.boards.model import Board, Section
 from neuco_core.boards.published import list_published
+from neuco_core.boards.report import details, grid, lines, to_latex
 from neuco_core.boards.stats.uncertainty import TaskScores
 from neuco_core.boards.store import board_path, read_board, write_board
-from neuco_core.boards.views.markup import to_latex
-from neuco_core.boards.views.report import details, grid, lines
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.source import BoardSource
 from neuco_core.errors import UsageError
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import PageData
 from tests.boards.helpers import board_of, cells_of, simulate
 from tests.boards.test_cli import run
 
@@ -145,10 +144,10 @@ def test_the_weight_of_the_ghost_is_told() -> None:
     assert f"{rest:.3f}" in weights
 
 
-def test_rows_that_do_not_compete_and_predicted_cells_are_shown_and_marked(tmp_path: Path) -> None:
+def test_rows_that_do_not_compete_and_estimated_cells_are_shown_and_marked(tmp_path: Path) -> None:
     """What later kinds of boards need: neither ever has a rank, and every view says why."""
     cells = cells_of(simulate(np.random.default_rng(5), 4, 2)[1])
-    guessed = replace(cells.cell("m003", "t01"), status="predicted", reason="from the other tasks")
+    guessed = replace(cells.cell("m003", "t01"), status="estimated", reason="from the other tasks")
     board = board_of(replace(cells, cells={**cells.cells, ("m003", "t01"): guessed}))
     hosts = structs.replace(board.rows[0], rank=None, note="baseline of the hosts", intervals={})
     board = structs.replace(board, rows=(hosts, *board.rows[1:]))
@@ -156,10 +155,10 @@ def test_rows_that_do_not_compete_and_predicted_cells_are_shown_and_marked(tmp_p
     assert [row[0] == "–" for row in found.rows] == [True, False, False, True]
     assert found.rows[3][-1].startswith("≈0.")
     assert f"Not ranked: {hosts.method}: baseline of the hosts" in found.notes
-    assert "Not ranked: m003: t01: predicted, from the other tasks" in found.notes
-    assert any("≈ marks values that do not count: predicted" in note for note in found.notes)
-    page = board_page(BoardSource(id="made", title="made", board=board, cells=cells))
+    assert "Not ranked: m003: t01: estimated, from the other tasks" in found.notes
+    assert any("≈ marks values that do not count: estimated" in note for note in found.notes)
+    page = board_page(PageData(id="made", title="made", board=board, cells=cells))
     assert page.count('class="incomplete"') == 2
-    assert re.search(r'<td class="cell marked" title="predicted: from the other tasks">≈0\.', page)
+    assert re.search(r'<td class="cell marked" title="estimated: from the other tasks">≈0\.', page)
     write_board(tmp_path, board)
     assert read_board(board_path(tmp_path, "made")) == board

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from ci.stub import rebuild
+from ci.stub_tree import rebuild
 from neuco_core import Dataset, Method, list_datasets, list_methods, load_dataset, load_method
+from neuco_core.boards import report
 from neuco_core.boards.facts import overlap, with_facts
 from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardRow, BoardTask
-from neuco_core.boards.views import report
 from neuco_core.errors import SpecError
 from neuco_core.specs import to_json
 from tests.command import neuco_here as neuco

@@ -9,12 +9,12 @@ import pytest
 
 from neuco_core.boards.stats.rank_intervals import Pairs, judge_pairs, percentiles, rank_ranges
 from neuco_core.boards.stats.ranking import Rule, rank
-from neuco_core.boards.stats.uncertainty import TaskScores, Uncertainty, assess, replicate_board
+from neuco_core.boards.stats.uncertainty import Assessment, TaskScores, assess, replicate_board
 from tests.boards.helpers import simulate
 from tests.boards.test_uncertainty import NOISE, expected_q, share_inside
 
 
-def assessed(scores: list[TaskScores], seed: int = 0) -> Uncertainty:
+def assessed(scores: list[TaskScores], seed: int = 0) -> Assessment:
     sure = assess(scores, Rule(), seed=seed, replicates=300)
     assert sure is not None
     return sure

@@ -42,23 +42,23 @@ def submit(folder: str, plan: str, log: str, gate: str = "") -> None:
 
 
 def work(folder: str, until: str) -> None:
-    """Evaluate until the file ``until`` is there and nothing waits. Leases are short: others die often."""
+    """Evaluate until the file ``until`` is there and nothing waits."""
     with Host(folder) as host:
         while True:
             last = Path(until).exists()
-            if host.work(seconds=3.0) is None:
+            if host.work() is None:
                 if last and not any(own.open for own in host.journal.submissions()):
                     return
                 time.sleep(0.05)
 
 
-def die(folder: str, file: str) -> None:
-    """Be killed at each step of a submission and its evaluation in turn, and carry on; prints what is there then."""
+def die(folder: str, file: str, stride: str) -> None:
+    """Be killed at each ``stride``-th step of a submission in turn, and carry on; prints what is there then."""
     shutil.copytree(folder, f"{folder}-0")
     _once(Path(f"{folder}-0"), Path(file), 0)  # imports all there is, once for all children
     step = 0
     while True:
-        step += 1
+        step += int(stride)
         copy = Path(f"{folder}-{step}")
         shutil.copytree(folder, copy)
         killed = _child(partial(_once, copy, Path(file), step))

@@ -1,7 +1,7 @@
 """A worker as a process, for tests: `python -m tests.challenge.evalai_worker SETTINGS`, in JSON.
 
-With ``kill`` it ends itself by SIGKILL at the n-th place, for n = 1, 2, … until it is through; each time a second
-worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
+With ``kill`` it ends itself by SIGKILL at the n-th place, for n = 1, 1 + kill, … until it is through; each time a
+second worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from neuco_extensions.challenge.evalai import worker as module
-from neuco_extensions.challenge.evalai.account import Account
-from neuco_extensions.challenge.evalai.api import Api
+from neuco_extensions.challenge.evalai.api import Account, Api
 from neuco_extensions.challenge.evalai.deliveries import Deliveries
-from neuco_extensions.challenge.evalai.worker import Job, Worker
-from neuco_extensions.challenge.outcome import Outcome
+from neuco_extensions.challenge.evalai.worker import EvalAIWorker, Job
+from neuco_extensions.challenge.journal import Verdict
 
 SECRET = "label-of-sample-42-is-3.14159"
 STEPS = [
@@ -28,7 +27,7 @@ STEPS = [
     (Deliveries, "running"),
     (Api, "running"),
     (module, "bring"),
-    (Worker, "_outcome"),
+    (EvalAIWorker, "_verdict"),
     (Deliveries, "evaluated"),
     (Api, "put"),
     (Deliveries, "step"),
@@ -36,17 +35,17 @@ STEPS = [
 ]
 
 
-def evaluate_in(folder: Path, seconds: float = 0.0) -> Callable[[Job, Path], Outcome]:
+def evaluate_in(folder: Path, seconds: float = 0.0) -> Callable[[Job, Path], Verdict]:
     """What files say is done: ``score 12.3``, or ``boom``. Each evaluation leaves a line."""
 
-    def evaluate(job: Job, path: Path) -> Outcome:
+    def evaluate(job: Job, path: Path) -> Verdict:
         with (folder / "evaluations.txt").open("a") as file:
             file.write(f"{job.submission} {os.getpid()} {path.name}\n")
         time.sleep(seconds)
         word, _, number = path.read_text().partition(" ")
         if word != "score":
             raise RuntimeError(f"{SECRET} in {path}")
-        return Outcome("scored", {"mean_q": float(number)}, {"hidden_task": 0.123456}, SECRET)
+        return Verdict("scored", {"mean_q": float(number)}, {"hidden_task": 0.123456}, SECRET)
 
     return evaluate
 
@@ -95,9 +94,9 @@ def main(settings: dict[str, Any]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         own = account(settings["server"], settings["queue"], **settings.get("more", {}))
         evaluate = evaluate_in(folder, settings.get("seconds", 0.0))
-        Worker(own, folder, evaluate, tell=print).run(once=True)
+        EvalAIWorker(own, folder, evaluate, tell=print).run(once=True)
         return
-    for number in range(1, 100):
+    for number in range(1, 100, settings["kill"]):
         own, place = account(settings["server"], f"queue{number}"), folder / str(number)
         place.mkdir(parents=True)
 
@@ -106,7 +105,7 @@ def main(settings: dict[str, Any]) -> None:
                 _die_at(number)
             else:
                 time.sleep(0.1)  # until the queue hands it out again
-            Worker(own, place, evaluate_in(place), tell=print).run(once=True)
+            EvalAIWorker(own, place, evaluate_in(place), tell=print).run(once=True)
 
         code = _in_child(lambda work=work, number=number: work(number))  # type: ignore[misc]
         again = _in_child(lambda work=work: work(0))  # type: ignore[misc]

@@ -15,21 +15,18 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from neuco_extensions.challenge.journal import JOURNAL, Journal, Submission
+from neuco_extensions.challenge.journal import JOURNAL, Journal, JournalEntry
 from tests.challenge.parts import make_challenge
 
 SERVE = """
 import json, logging, sys
 from pathlib import Path
 from neuco_extensions.challenge.serve import serve
-from neuco_extensions.challenge.web.pace import Often, Pace
-folder, options, pace = sys.argv[1], json.loads(sys.argv[2]), json.loads(sys.argv[3])
-often = {name: Often(*value) if isinstance(value, list) else value for name, value in pace.items()}
+from neuco_extensions.challenge.web.uploads import ServerLimits
+folder, options, limits = sys.argv[1], json.loads(sys.argv[2]), ServerLimits(**json.loads(sys.argv[3]))
 logging.basicConfig(level=logging.INFO)
-serve(Path(folder), port=0, pace=Pace(**often), ready=lambda address: print(address, flush=True), **options)
+serve(Path(folder), port=0, limits=limits, ready=lambda address: print(address, flush=True), **options)
 """
-# No limit that a test does not ask for.
-WIDE: dict[str, Any] = {"requests": [10**6, 10**6], "asked_by_team": [10**6, 10**6], "failures": [10**6, 10**6]}
 
 
 def open_challenge(folder: Path, changes: Mapping[str, str] | None = None, **options: Any) -> Path:
@@ -90,7 +87,7 @@ class Server:
         lines = [f"PUT /api/phases/{phase}/submissions HTTP/1.1", "Host: here", f"Authorization: Bearer {team}", *more]
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
-    def journal(self) -> list[Submission]:
+    def journal(self) -> list[JournalEntry]:
         with Journal(self.folder / "private" / JOURNAL) as journal:
             return journal.submissions()
 
@@ -114,10 +111,10 @@ class Server:
 
 
 @contextmanager
-def serving(folder: Path, *, workers: int = 0, proxy: str = "", **pace: Any) -> Iterator[Server]:
+def serving(folder: Path, *, workers: int = 0, proxy: str = "", **limits: Any) -> Iterator[Server]:
     """A server of a challenge; it must end well at SIGTERM, unless it was killed before."""
     options = {"workers": workers, "proxy": proxy}
-    command = [sys.executable, "-c", SERVE, str(folder), json.dumps(options), json.dumps(WIDE | pace)]
+    command = [sys.executable, "-c", SERVE, str(folder), json.dumps(options), json.dumps(limits)]
     with (folder / "log.txt").open("a") as log:
         process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
     try:

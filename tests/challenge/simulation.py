@@ -143,7 +143,7 @@ def check_complete(folder: Path) -> Counter[str]:
 def recompute(folder: Path) -> bool:
     """Whether one process that nobody disturbs makes the same boards of the same submissions."""
     clean = folder.parent / "clean"
-    shutil.copytree(folder, clean, ignore=shutil.ignore_patterns("journal*", "registry", "files", "incoming"))
+    shutil.copytree(folder, clean, ignore=shutil.ignore_patterns("journal*", "records", "files", "incoming"))
     with Host(folder) as host, Host(clean) as other:
         for own in host.journal.submissions():
             path = file_path(host.challenge.private, own.sha256)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.rules import load_challenge
 from tests.challenge.evalai_server import CHALLENGE, TOKEN, EvalAI
 from tests.challenge.parts import IDS, embed, make_challenge
@@ -45,7 +45,7 @@ def test_submissions_of_evalai_are_scored_like_any_other(
     assert [server.status(number) for number in (1, 2, 3)] == ["finished", "failed", "failed"]
     assert [server.submissions[number]["stderr"] for number in (2, 3)] == [MESSAGES["ids"], MESSAGES["size"]]
     with Host(folder) as host:
-        exact = host.evaluate("dev", file).outcome.scores["height"]
+        exact = host.evaluate("dev", file).verdict.scores["height"]
         assert [own.source for own in host.journal.submissions()] == ["evalai:1", "evalai:2"]
     assert server.board == [(1, {"mean_q": round(exact, 2)})]
     assert load_challenge(folder).teams["evalai-3"].title == "../team<script>"
@@ -82,7 +82,3 @@ def test_the_export_command(folder: Path, tmp_path: Path) -> None:
     said = neuco_here("challenge", "export", folder, "--format", "evalai", "--out", tmp_path / "out")
     assert said.code == 0, said.text
     assert (tmp_path / "out" / "challenge_config.yaml").is_file()
-    said = neuco_here("challenge", "export", folder, "--format", "codabench", "--out", tmp_path / "other")
-    assert (said.code, "--image" in said.err) == (2, True)
-    said = neuco_here("challenge", "export", folder, "--format", "codabench", "--image", "x", "--out", tmp_path / "c")
-    assert "reference_data" in said.out

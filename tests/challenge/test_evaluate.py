@@ -11,7 +11,9 @@ import pytest
 
 from neuco_core.plugins.catalog import load_dataset, load_task
 from neuco_core.protocol import load_protocol
-from neuco_core.scoring.scorer import Score, score
+from neuco_core.scoring.cell import CellOutcome, score_cell
+from neuco_core.scoring.scorer import score
+from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_extensions.challenge import evaluate as module
 from neuco_extensions.challenge.evaluate import PhaseError, hidden
 from neuco_extensions.challenge.host import Host
@@ -26,23 +28,28 @@ def host(tmp_path: Path) -> Host:
     return Host(make_challenge(tmp_path / "c"))
 
 
+def in_order(path: Path, ids: tuple[str, ...]) -> Embeddings:
+    values = read_embeddings(path).frame().loc[list(ids)].to_numpy()
+    return make_embeddings(ids, values)
+
+
 @pytest.mark.parametrize("kind", BAD)
 def test_whatever_a_team_sends_has_an_outcome(host: Host, tmp_path: Path, kind: str) -> None:
     found = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
-    assert found.outcome.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
-    assert (found.records, found.outcome.scores, found.outcome.feedback) == ((), {}, {})
-    assert str(tmp_path) not in found.outcome.message
+    assert found.verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
+    assert (found.records, found.verdict.scores, found.verdict.feedback) == ((), {}, {})
+    assert str(tmp_path) not in found.verdict.message
 
 
 def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None:
     found = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
     secret = host.hidden("test")
-    used = module.chosen(module.read_embeddings(tmp_path / "x.npz"), secret.used)
+    used = in_order(tmp_path / "x.npz", secret.used)
     protocol = load_protocol("ridge").with_(k=6, seed=567_856_785)
     for record in found.records:
         expected = score(used, secret.labels[record.task], protocol)
         assert record.per_split == tuple(None if math.isnan(value) else value for value in expected.per_split)
-        assert found.outcome.scores[record.task] == expected.q
+        assert found.verdict.scores[record.task] == expected.q
         assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
     assert len(secret.used) == SAMPLES
     assert secret.decoys == set(IDS) - set(secret.used)
@@ -52,18 +59,19 @@ def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None
 def test_a_few_failed_probes_are_tolerated(
     host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, count: int, code: str
 ) -> None:
-    def with_gaps(*args: Any, **options: Any) -> Score:
-        found = score(*args, **options)
-        gaps = (math.nan,) * (count if found.task == "height" else 0)
-        return replace(found, per_split=(*gaps, *found.per_split[len(gaps) :]))
+    def with_gaps(*args: Any, **options: Any) -> CellOutcome:
+        outcome = score_cell(*args, **options)
+        result = outcome.require()
+        gaps = (math.nan,) * (count if result.task == "height" else 0)
+        return replace(outcome, score=replace(result, per_split=(*gaps, *result.per_split[len(gaps) :])))
 
-    monkeypatch.setattr(module, "score", with_gaps)
-    assert host.evaluate("test", embed(tmp_path / "x.npz", 0.5)).outcome.code == code
+    monkeypatch.setattr(module, "score_cell", with_gaps)
+    assert host.evaluate("test", embed(tmp_path / "x.npz", 0.5)).verdict.code == code
 
 
 def test_test_parts_without_variance_are_nobodys_fault(host: Host, tmp_path: Path) -> None:
     secret = host.hidden("test")
-    used = module.chosen(module.read_embeddings(embed(tmp_path / "x.npz", 0.5)), secret.used)
+    used = in_order(embed(tmp_path / "x.npz", 0.5), secret.used)
     found = score(used, secret.labels["height"], secret.protocol)
     assert found.protocol.flat == "leave-out"
     flat = replace(found, per_split=(math.nan, *found.per_split[1:]), splits={"no_variance": 1, "undefined": 1})

@@ -1,4 +1,4 @@
-"""Exported rules have every key that EvalAI and Codabench ask for, the dates and quotas of the toml, and no secret."""
+"""Exported rules have every key that EvalAI asks for, the dates and quotas of the toml, and no secret."""
 
 from __future__ import annotations
 
@@ -7,18 +7,15 @@ import struct
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 import yaml
 
-from neuco_core.errors import DataError, UsageError
-from neuco_extensions.challenge import codabench as scoring
+from neuco_core.errors import UsageError
 from neuco_extensions.challenge.export import export
-from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
 from neuco_extensions.challenge.rules import Challenge, load_challenge
-from tests.challenge.parts import IDS, embed, make_challenge
+from tests.challenge.parts import make_challenge
 
 # What EvalAI's own check of a configuration asks for (challenge_config_utils.py), and its documentation.
 EVALAI = """title short_description description evaluation_details terms_and_conditions image submission_guidelines
@@ -28,14 +25,6 @@ EVALAI_PHASE = """id name description leaderboard_public is_public is_submission
     test_annotation_file codename max_submissions_per_day max_submissions_per_month max_submissions"""
 EVALAI_SPLIT = """challenge_phase_id leaderboard_id dataset_split_id visibility leaderboard_decimal_precision
     is_leaderboard_order_descending"""
-# "Required" on Codabench's page about the file, and what its unpacker refuses to be without.
-CODABENCH = {
-    "": "version title image terms pages tasks phases leaderboards",
-    "pages": "title file",
-    "tasks": "index name scoring_program",
-    "phases": "name start end tasks",
-    "leaderboards": "title key columns",
-}
 
 
 @pytest.fixture
@@ -49,13 +38,13 @@ def read(folder: Path, name: str) -> dict[str, Any]:
 
 
 def moment(value: object) -> datetime:
-    """As both platforms read it: UTC, whether YAML took it for a date or a text."""
+    """As EvalAI reads it: UTC, whether YAML took it for a date or a text."""
     return datetime.fromisoformat(str(value)).replace(tzinfo=UTC)
 
 
 def test_evalai_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    export(challenge, "evalai", out)
+    export(challenge, out)
     config = read(out, "challenge_config.yaml")
     assert set(EVALAI.split()) <= set(config)
     assert config["remote_evaluation"] is True
@@ -86,85 +75,16 @@ def test_evalai_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Path) 
         assert split["dataset_split_id"] in numbers["dataset_splits"]
 
 
-def test_codabench_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Path) -> None:
-    out = tmp_path / "out"
-    export(challenge, "codabench", out, image="example/neuco:1")
-    config = read(out, "competition.yaml")
-    for part, keys in CODABENCH.items():
-        for entry in config[part] if part else [config]:
-            assert set(keys.split()) <= set(entry), part
-    assert config["version"] == 2
-    for name in (config["image"], config["terms"], *(page["file"] for page in config["pages"])):
-        assert (out / name).read_bytes()
-    for task in config["tasks"]:
-        command = read(out / task["scoring_program"], "metadata.yaml")["command"]
-        assert command.endswith(f"neuco_extensions.challenge.codabench /app/input /app/output {task['name']}")
-    tasks = {task["index"]: task["name"] for task in config["tasks"]}
-    assert len(tasks) == len(config["tasks"])
-    before = None
-    for phase in config["phases"]:
-        rules = challenge.phases[phase["name"]]
-        assert [tasks[number] for number in phase["tasks"]] == [phase["name"]]
-        assert moment(phase["start"]) == rules.start
-        assert 0 <= (rules.end - moment(phase["end"])).total_seconds() <= 1
-        assert (phase["max_submissions_per_day"], phase["max_submissions"]) == (rules.per_day, rules.in_all)
-        assert before is None or before < moment(phase["start"])  # it refuses phases that touch
-        before = moment(phase["end"])
-    column = config["leaderboards"][0]["columns"][0]
-    assert {"title", "key", "index"} <= set(column)
-    assert column["key"] == "mean_q"
-
-
-@pytest.mark.parametrize("platform", ["evalai", "codabench"])
-def test_nothing_hidden_is_exported(
-    challenge: Challenge, tmp_path: Path, platform: Literal["evalai", "codabench"]
-) -> None:
-    files = export(challenge, platform, tmp_path / "out", image="example/neuco:1")
+def test_nothing_hidden_is_exported(challenge: Challenge, tmp_path: Path) -> None:
+    files = export(challenge, tmp_path / "out")
     text = "\n".join(path.read_text(errors="replace") for path in files if path.suffix in (".yaml", ".html", ".json"))
     for secret in ("height", "water", "private", str(tmp_path)):
         assert secret not in text
     with pytest.raises(UsageError, match="not empty"):
-        export(challenge, platform, tmp_path / "out", image="example/neuco:1")
+        export(challenge, tmp_path / "out")
 
 
 def test_titles_are_no_markup(tmp_path: Path) -> None:
     own = load_challenge(make_challenge(tmp_path / "toy", {"A toy challenge": "<script>alert(1)</script> & more"}))
-    for path in export(own, "evalai", tmp_path / "out"):
+    for path in export(own, tmp_path / "out"):
         assert path.suffix != ".html" or "<script" not in path.read_text()
-
-
-def test_codabench_needs_an_image_a_seal_and_phases_one_after_the_other(tmp_path: Path) -> None:
-    own = load_challenge(make_challenge(tmp_path / "toy"))
-    with pytest.raises(UsageError, match="--image"):
-        export(own, "codabench", tmp_path / "out")
-    seal = own.published / "seal.json"
-    seal.rename(tmp_path / "seal.json")
-    export(own, "evalai", tmp_path / "evalai")  # its worker can wait for the seal
-    with pytest.raises(DataError, match=r"not sealed yet.* Run: neuco challenge seal"):
-        export(own, "codabench", tmp_path / "out", image="x")
-    assert not (tmp_path / "out").exists()
-    both = {'after = ["dev"]': "", "start = 2026-02-01": "start = 2026-01-15"}
-    own = load_challenge(make_challenge(tmp_path / "overlapping", both))
-    with pytest.raises(UsageError, match="before dev ends"):
-        export(own, "codabench", tmp_path / "out", image="x")
-
-
-def test_codabench_scores_as_the_challenge_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, target = tmp_path / "input", tmp_path / "output"
-    (source / "res").mkdir(parents=True)
-    target.mkdir()
-    folder = make_challenge(source / "ref")
-    file = embed(source / "res" / "embeddings.csv", 0.5)
-    assert scoring.main(source, target, "dev") == 0
-    with Host(folder) as host:
-        exact = sum((scores := host.evaluate("dev", file).outcome.scores).values()) / len(scores)
-    assert json.loads((target / "scores.json").read_text()) == {"mean_q": round(exact, 2)}
-    embed(file, 0.5, ids=IDS[:-1])
-    assert scoring.main(source, target, "dev") == 1
-    file.write_bytes(b"PK\x03\x04")
-    assert scoring.main(source, target, "dev") == 1
-    (folder / "private" / "labels" / "height.csv").unlink()
-    assert scoring.main(source, target, "dev") == 1
-    said = capsys.readouterr()
-    assert said.err.splitlines() == [MESSAGES["ids"], MESSAGES["format"], MESSAGES["failed"]]
-    assert said.out == ""

@@ -11,9 +11,8 @@ import pytest
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge.board import live_board
-from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
-from neuco_extensions.challenge.ticks import visible_at
+from neuco_extensions.challenge.host import Host, visible_at
+from neuco_extensions.challenge.journal import MESSAGES
 from tests.challenge.parts import DEV, IDS, embed, labelled, make_challenge, truth
 from tests.challenge.simulation import BAD, bad_file
 
@@ -81,8 +80,8 @@ def test_order_and_format_of_the_file_change_nothing(tmp_path: Path) -> None:
         for name, rows in (("a.npz", range(len(IDS))), ("b.csv", order), ("c.parquet", order[::-1])):
             write_embeddings(make_embeddings([IDS[n] for n in rows], values[list(rows)]), tmp_path / name)
             found.append(host.evaluate("test", tmp_path / name))
-    assert found[0].outcome.finished
-    assert len({tuple(sorted(one.outcome.scores.items())) for one in found}) == 1
+    assert found[0].verdict.scored
+    assert len({tuple(sorted(one.verdict.scores.items())) for one in found}) == 1
     assert len({record.per_split for one in found for record in one.records}) == len(found[0].records)
 
 
@@ -162,5 +161,5 @@ def test_values_that_could_make_a_probe_fail_are_refused_for_decoys_too(tmp_path
             values = np.float32(truth())
             values[place, 0] = 3e38
             write_embeddings(make_embeddings(IDS, values), tmp_path / "x.npz")
-            codes.append(host.evaluate("dev", tmp_path / "x.npz").outcome.code)
+            codes.append(host.evaluate("dev", tmp_path / "x.npz").verdict.code)
     assert codes == ["format", "format"]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.rules import load_challenge
 from tests import console
 from tests.challenge.evalai_server import TOKEN, EvalAI
@@ -25,6 +26,7 @@ def submit_two(server: EvalAI, folder: Path) -> None:
         server.submissions[number]["submitted_at"] = "2025-01-10T12:00:00Z"
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     rules = tmp_path / "ours" / "challenge.toml"
     with EvalAI(visibility=60.0) as server:

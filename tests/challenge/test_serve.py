@@ -12,11 +12,10 @@ import pytest
 from neuco_extensions.challenge.close import close
 from neuco_extensions.challenge.example import write_example
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.teams import add_team
 from neuco_extensions.challenge.web.app import FORM
 from neuco_extensions.challenge.web.guard import SENTENCES
-from neuco_extensions.challenge.web.pace import Buckets, Often, address_key
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.server import Server, open_challenge, read_all, serving
 from tests.command import neuco, python
@@ -101,14 +100,6 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
 
 
-def test_a_form_is_not_taken_for_a_file(server: Server, good: bytes) -> None:
-    before = len(server.journal())
-    headers = {"Content-Type": "multipart/form-data; boundary=x"}
-    answer = server.ask("POST", "/api/phases/dev/submissions", token="alpha", body=good, headers=headers)
-    assert (answer.status, "curl: -T FILE" in answer.json["error"]) == (400, True)
-    assert len(server.journal()) == before
-
-
 def test_an_upload_is_told_that_the_server_stops(tmp_path: Path) -> None:
     with serving(open_challenge(tmp_path / "c")) as server, server.connect() as upload:
         upload.sendall(server.head("alpha", "Content-Length: 1000") + b"x" * 10)
@@ -132,21 +123,6 @@ def test_a_team_sees_what_it_has_left(tmp_path: Path, good: bytes) -> None:
         assert (left("alpha"), left("beta")) == ({"today": 2, "in_all": 5}, {"today": 3, "in_all": 6})
         assert b"left" not in server.ask("GET", "/api/challenge").body  # nobody else sees it
         assert b"left" not in server.ask("GET", "/api/submissions").body
-
-
-def test_buckets_refill_and_forget() -> None:
-    now = [0.0]
-    buckets = Buckets(Often(2, 0.5), lambda: now[0])
-    assert [buckets.take("a") for _ in range(3)] == [0, 0, 2]
-    assert buckets.wait("a") == 2
-    assert buckets.take("b") == 0
-    now[0] = 2.0
-    assert [buckets.take("a"), buckets.take("a")] == [0, 2]
-    for number in range(10_050):
-        buckets.take(str(number))
-    assert len(buckets._left) == 10_000
-    assert address_key("2001:db8::1") == address_key("2001:db8::ffff:1") != address_key("2001:db8:0:1::1")
-    assert address_key("::ffff:10.0.0.1") == address_key("10.0.0.1") == "10.0.0.1"
 
 
 def test_what_cannot_be_served_is_said(server: Server, tmp_path: Path) -> None:

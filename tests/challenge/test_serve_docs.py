@@ -16,7 +16,7 @@ import pytest
 from neuco_core.env import how_to_install
 from neuco_extensions.challenge.serve import GOODBYE, LEFT_OVER
 from neuco_extensions.challenge.web.guard import LARGEST_HEADERS
-from neuco_extensions.challenge.web.pace import Pace
+from neuco_extensions.challenge.web.uploads import ServerLimits
 from tests import console
 from tests.parts import missing
 
@@ -28,6 +28,7 @@ def text(root: Path) -> str:
     return (root / "docs/challenge-server.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_commands_do_what_the_page_shows(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("curl") is None:
         missing("curl", "not installed")
@@ -69,18 +70,14 @@ def test_the_commands_do_what_the_page_shows(text: str, tmp_path: Path, monkeypa
 
 
 def test_the_limits_are_those_of_the_code(text: str) -> None:
-    pace = Pace()
-    assert pace.failures.rate == 1 / 5
+    limits = ServerLimits()
     for words in (
         how_to_install("challenge"),
-        f"{pace.uploads} in all (`--uploads`, else 503), {pace.uploads_of_team} of a team",
-        f"no pause over {pace.stall:.0f} s; after {pace.grace:.0f} s at least {pace.slowest:,.0f} bytes a second on "
-        f"average; {pace.deadline:,.0f} s in all",
-        f"{pace.requests.burst} at once, then {pace.requests.rate:.0f} a second",
-        f"{pace.asked_by_team.burst} at once, then {pace.asked_by_team.rate:.0f} a second",
-        f"{pace.failures.burst} at once, then one in 5 s",
-        f"{pace.connections} (else 503); one that brings no whole request within {pace.headers:.0f} to "
-        f"{2 * pace.headers:.0f} s",
+        f"{limits.uploads} in all (`--uploads`, else 503), {limits.uploads_of_team} of a team",
+        f"no pause over {limits.stall:.0f} s; after {limits.grace:.0f} s at least {limits.slowest:,.0f} bytes a second "
+        f"on average; {limits.deadline:,.0f} s in all",
+        f"{limits.connections} (else 503); one that brings no whole request within {limits.headers:.0f} to "
+        f"{2 * limits.headers:.0f} s",
         f"{LARGEST_HEADERS:,} bytes",
         f"uploads get {GOODBYE} s to end",
     ):

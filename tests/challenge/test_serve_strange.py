@@ -17,7 +17,7 @@ from urllib.parse import quote
 import pytest
 
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.outcome import MESSAGES
+from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.web.guard import SENTENCES
 from tests.challenge.conftest import LIMIT
 from tests.challenge.server import Server, open_challenge, read_all, serving
@@ -160,6 +160,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(server: Server, good: bytes) -> 
     assert server.put(bytes(1_600_000)).status == 201
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path) -> None:
     folder = open_challenge(tmp_path)
     (folder / "public/large.json").write_bytes(bytes(50_000_000))

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from ci.report import parse
-from tests.ci.helpers import WHO, Reports, Upstream, ci
-from tests.ci.prs import method, task
-from tests.ci.test_sandbox import need_bubblewrap
+from ci.describe import CATALOG, catalog_bytes, describe_all
+from ci.plugin_sandbox import PluginSandbox
+from ci.sandbox import Limits
+from tests.ci.helpers import WHO, Upstream
 from tests.parts import missing
 
 
@@ -24,25 +24,16 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     """One upstream for all pull requests that are not merged."""
     if shutil.which("git") is None:
         missing("git", "the rehearsal needs it")
-    return Upstream(tmp_path_factory.mktemp("upstream"))
+    folder = tmp_path_factory.mktemp("upstream")
+    upstream = Upstream(folder / "upstream")
+    if shutil.which("bwrap"):  # with its catalogue, as main has it: else each rehearsal would ask every plugin
+        boxes = PluginSandbox(upstream.base, folder / "scratch", Limits(), "bubblewrap")
+        (upstream.base / CATALOG).write_bytes(catalog_bytes(describe_all(boxes), upstream.base))
+        upstream.commit("Catalogue")
+    return upstream
 
 
 @pytest.fixture
 def own_upstream(tmp_path: Path) -> Upstream:
     """An upstream to merge into."""
     return Upstream(tmp_path / "own")
-
-
-@pytest.fixture(scope="session")
-def reports(upstream: Upstream, tmp_path_factory: pytest.TempPathFactory) -> Reports:
-    """Each is made once, and then addressed to the merge in question."""
-    need_bubblewrap()
-    folder = tmp_path_factory.mktemp("reports")
-    made = []
-    for name, change in (("task", task), ("method", method)):
-        fork = upstream.pull_request(f"published-{name}", change)
-        out = folder / f"{name}.json"
-        done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out))
-        assert done.returncode == 0, done.stdout + done.stderr
-        made.append(parse(out.read_bytes())[0])
-    return Reports(*made)

@@ -23,8 +23,6 @@ class FakeGitHub:
         self.comments: list[dict[str, Any]] = []
         self.files: list[dict[str, Any]] = []
         self.artefacts: list[bytes] = []
-        self.runs: list[dict[str, Any]] = []
-        self.started: list[str] = []
         self.requests: list[tuple[str, str, str | None]] = []
         self.api = ""
 
@@ -34,9 +32,6 @@ class FakeGitHub:
             owner, _, branch = query.get("head", [":"])[0].partition(":")
             rows = [p for p in self.pulls if not owner or (p["owner"], p["branch"]) == (owner, branch)]
             return [p for p in rows if p["state"] == "open"]
-        if path == "actions/workflows/publish.yml/runs":
-            # Only the commit is looked at, so that runs come which a careless reader would believe.
-            return {"workflow_runs": [run for run in self.runs if run["head_sha"] == query["head_sha"][0]]}
         if path.endswith("/files"):
             return self.files[:3000][(page - 1) * 100 : page * 100]
         if path.startswith("pulls/"):
@@ -107,10 +102,6 @@ def handler(state: FakeGitHub) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             path, _ = self._path()
             fields = self._fields()
-            if path.endswith("/dispatches"):
-                state.started.append(path.split("/")[2])
-                self._answer(b"")
-                return
             if path == "pulls":
                 self._answer(state.open(fields))
                 return

@@ -14,12 +14,12 @@ import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-from ci.report import Report
-from ci.warm import KERNELS
+from ci.plugin_sandbox import CODE, KERNELS
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = {
@@ -93,18 +93,19 @@ class Upstream:
         shutil.copytree(_bytecode(), path, dirs_exist_ok=True)
         return path
 
-    def records(self) -> dict[str, bytes]:
-        """The records on main by their places, whether packed or not."""
-        from neuco_core.records.store import record_content, record_files
-
+    def records(self, registry: str = "registry") -> list[Record]:
+        """The records on main, in the order of their keys."""
         with tempfile.TemporaryDirectory() as folder:
             archive = subprocess.run(
                 ["git", "archive", "main", "registry"], cwd=self.bare, capture_output=True, check=True
             )
             subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
-            return {
-                str(path.relative_to(folder)): record_content(path) for path in record_files(Path(folder, "registry"))
-            }
+            return sorted(read_all(Path(folder, registry)), key=lambda record: record.key)
+
+    def commit(self, message: str) -> None:
+        """Push what was changed in the clone to main."""
+        self._commit(self.base, message)
+        git(self.base, "push", "--quiet", "origin", "HEAD:main")
 
     def _commit(self, repo: Path, message: str) -> None:
         git(repo, "add", "--all")
@@ -114,7 +115,7 @@ class Upstream:
 def _small_project(target: Path, kept: Mapping[str, Sequence[str]], suites: Mapping[str, str]) -> None:
     """The project with few plugins, so that a rehearsal takes seconds and not minutes."""
     ignore = shutil.ignore_patterns("__pycache__")
-    for name in ("neuco_core", "ci"):
+    for name in CODE:
         shutil.copytree(ROOT / name, target / name, ignore=ignore)
     for package, names in kept.items():
         (target / package).mkdir()
@@ -162,7 +163,7 @@ def _edit(path: Path, change: Mapping[str, str]) -> None:
 def _bytecode() -> Path:
     """What Python makes of the core, believed by the hash of the source: each checkout would have it made again."""
     folder = Path(os.environ["NEUCO_CACHE"]).with_name("bytecode")
-    for name in ("neuco_core", "ci"):
+    for name in CODE:
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         compileall.compile_dir(folder / name, quiet=1, invalidation_mode=py_compile.PycInvalidationMode.CHECKED_HASH)
     for path in folder.rglob("*"):
@@ -203,10 +204,3 @@ def ci(base: Path, *args: str, **variables: str) -> subprocess.CompletedProcess[
     environment = {**kept, "PYTHONPATH": str(base), "GIT_CONFIG_GLOBAL": "/dev/null", **variables}
     command = [sys.executable, "-m", "ci", *args]
     return subprocess.run(command, cwd=base, capture_output=True, text=True, env={**environment, **WHO}, timeout=600)
-
-
-class Reports(NamedTuple):
-    """What ``score-pr`` said of a good task and of a good method."""
-
-    task: Report
-    method: Report

@@ -17,6 +17,7 @@ from tests.ci.going_live import TAG, live
 from tests.ci.helpers import git
 from tests.ci.test_act import Act
 
+pytestmark = pytest.mark.slow
 GH = """#!/bin/sh
 set -eu
 test "$GH_REPO" = "{repository}"
@@ -66,7 +67,7 @@ def test_a_tag_that_is_not_the_version_goes_nowhere(act: Act, tmp_path: Path) ->
 
 def pages(act: Act, **changed: Any) -> subprocess.CompletedProcess[str]:
     run = {"id": 1, "conclusion": "success", "event": "push", "head_branch": "main"}
-    run |= {"head_repository": {"full_name": REPOSITORY}, "path": ".github/workflows/publish.yml"}
+    run |= {"head_repository": {"full_name": REPOSITORY}, "path": ".github/workflows/reconcile.yml"}
     values = {"action": "completed", "workflow_run": run | changed, "repository": {"full_name": REPOSITORY}}
     return act.run("workflow_run", "pages", values)
 
@@ -75,7 +76,7 @@ def test_boards_and_documentation_go_to_pages_together(act: Act, tmp_path: Path)
     act.artefacts = tmp_path / "artefacts"
     boards = act.artefacts / "site"
     boards.mkdir(parents=True)
-    (boards / "index.html").write_text("the boards that publish made")
+    (boards / "index.html").write_text("the boards of main")
 
     for other in ({"event": "pull_request"}, {"head_repository": {"full_name": "someone/neuco"}}):
         assert "Check out main" not in pages(act, **other).stdout, "a pull request can make boards of its own"
@@ -83,7 +84,7 @@ def test_boards_and_documentation_go_to_pages_together(act: Act, tmp_path: Path)
     done = pages(act)
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
     served = act.artefacts / "deployed"
-    assert (served / "leaderboard" / "index.html").read_text() == "the boards that publish made"
+    assert (served / "leaderboard" / "index.html").read_text() == "the boards of main"
     assert 'href="leaderboard/index.html"' in (served / "index.html").read_text()
     assert (served / "maintaining.html").is_file()
 

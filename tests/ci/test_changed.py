@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ci.changed import LARGEST_FILE, Changes, blobs, changed, check_out
+from ci.changed import LARGEST_FILE, Changes, changed
+from ci.git import blobs, check_out
 from neuco_core.files import LARGEST_DATA
 from tests.ci.helpers import git
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import OVER, Boxes
+from ci.plugin_sandbox import OVER, PluginSandbox
 from ci.report import parse
 from ci.sandbox import Limits
 from tests.ci.helpers import Upstream, ci
@@ -90,7 +90,7 @@ def test_a_signal_that_python_drops_comes_again(root: Path) -> None:
 
 
 def test_what_plugins_share_is_copied_once(upstream: Upstream, tmp_path: Path) -> None:
-    boxes = Boxes(upstream.base, tmp_path, Limits(), "bubblewrap")
+    boxes = PluginSandbox(upstream.base, tmp_path, Limits(), "bubblewrap")
     boxes.folders["neuco_tasks"]["more"] = boxes.folders["neuco_tasks"]["digits"]
     trees = [boxes._tree(boxes.plugin("neuco_tasks", name)) for name in ("digits", "more")]
     first, second = ((tree / "neuco_methods/averaging/__init__.py").stat() for tree in trees)

@@ -117,7 +117,7 @@ def test_labels_in_the_packages_of_another_python_are_hidden_too(
 
 def test_a_method_cannot_declare_labels_that_come_with_scikit_learn() -> None:
     """A task may have its labels there; as weights of a method they would be the answers."""
-    from ci.stub import own_sources
+    from ci.stub_tree import own_sources
     from neuco_core.errors import DataError
     from neuco_core.specs import Method, Remote, Task
 

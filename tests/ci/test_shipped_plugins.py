@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ci.boxes import Boxes
 from ci.changed import TREES
-from ci.extract import run_tests
+from ci.plugin_sandbox import PluginSandbox
+from ci.plugin_tests import run_tests
 from ci.sandbox import Limits
 from neuco_core.errors import DataError
 from tests.ci.helpers import ROOT
@@ -26,13 +26,13 @@ PLUGINS = [
 
 
 @pytest.fixture(scope="module")
-def boxes(tmp_path_factory: pytest.TempPathFactory) -> Boxes:
+def boxes(tmp_path_factory: pytest.TempPathFactory) -> PluginSandbox:
     need_bubblewrap()
-    return Boxes(ROOT, tmp_path_factory.mktemp("scratch"), Limits(), "bubblewrap")
+    return PluginSandbox(ROOT, tmp_path_factory.mktemp("scratch"), Limits(), "bubblewrap")
 
 
 @pytest.mark.parametrize("folder", PLUGINS)
-def test_its_tests_pass_in_the_sandbox(folder: Path, boxes: Boxes) -> None:
+def test_its_tests_pass_in_the_sandbox(folder: Path, boxes: PluginSandbox) -> None:
     plugin = boxes.plugin(folder.parent.name, folder.name, "changed")
     try:
         run_tests(boxes, plugin)

@@ -118,8 +118,8 @@ def test_no_workflow_has_a_right_by_default_and_each_job_only_its_own() -> None:
     assert [load(name)["permissions"] for name in NAMES] == [{}] * len(NAMES)
     writes = {(n, k) for n in NAMES for job in jobs(n) for k, v in job["permissions"].items() if v == "write"}
     served = {("pages", "pages"), ("pages", "id-token"), ("release", "id-token"), ("release", "contents")}
-    registry = {(name, right) for name in ("publish", "rescore") for right in ("contents", "pull-requests")}
-    assert writes == {("comment", "pull-requests"), ("publish", "actions"), *registry, *served}
+    registry = {("reconcile", "contents"), ("reconcile", "pull-requests")}
+    assert writes == {("comment", "pull-requests"), *registry, *served}
 
 
 def test_the_code_of_a_pull_request_never_meets_a_right_or_a_secret() -> None:
@@ -137,16 +137,14 @@ def test_the_code_of_a_pull_request_never_meets_a_right_or_a_secret() -> None:
     assert refs == ["main"]
 
 
-def test_a_job_with_a_right_installs_little_and_writes_only_what_a_run_on_main_made() -> None:
-    for name, extras in (("comment", "ci"), ("publish", "all,ci"), ("rescore", "all,ci")):
-        (job,) = [job for job in jobs(name) if "write" in job["permissions"].values()]
-        commands = " ".join(step.get("run", "") for step in job["steps"])
-        assert re.search(rf"ci/setup\.sh {extras}(\s|$)", commands)
-        assert ("score-pr" in commands, "ci rescore" in commands) == (False, False)
-    publish = load("publish")["jobs"]
-    assert (publish["publish"]["needs"], publish["score"]["permissions"]) == ("score", {"contents": "read"})
-    # Artefacts of other runs are taken by `ci/github.py` only, which asks what run left them.
-    # `pages`, which cannot write to the repository, takes that of the run that started it.
+def test_what_writes_to_main_takes_nothing_from_another_run() -> None:
+    (job,) = jobs("reconcile")
+    commands = " ".join(step.get("run", "") for step in job["steps"])
+    assert ("ci reconcile --push" in commands, "score-pr" in commands) == (True, False)
+    assert not [step for step in job["steps"] if "download-artifact" in step.get("uses", "")]
+    (comment,) = jobs("comment")
+    assert [step["run"] for step in comment["steps"] if "run" in step] == ["sh ci/setup.sh ci", "python -m ci post"]
+    # `pages`, which cannot write to the repository, takes the boards of the run that started it.
     fetched = [s["with"] for name, s in steps() if "download-artifact" in s.get("uses", "") and name != "pages"]
     assert not [with_ for with_ in fetched if with_.keys() & {"run-id", "github-token", "repository"}]
 
@@ -157,7 +155,7 @@ def test_a_comment_is_for_one_workflow_by_its_path() -> None:
 
 
 def test_the_sandbox_is_demanded_and_what_is_trusted_comes_from_no_cache() -> None:
-    for name in ("score", "publish", "rescore", "nightly"):
+    for name in ("score", "reconcile", "nightly"):
         demanded = [
             s["env"]["NEUCO_CI_SANDBOX"] for n, s in steps() if n == name and "NEUCO_CI_SANDBOX" in s.get("env", {})
         ]
@@ -170,7 +168,8 @@ def test_the_sandbox_is_demanded_and_what_is_trusted_comes_from_no_cache() -> No
 def test_every_workflow_has_limits() -> None:
     assert all("concurrency" in load(name) for name in NAMES)
     assert all("timeout-minutes" in job for name in NAMES for job in jobs(name))
-    assert "github.sha" in load("publish")["concurrency"]["group"]  # a group for all would drop waiting runs
+    # One at a time: a waiting run may be dropped, since the next one finds what it would have done.
+    assert load("reconcile")["concurrency"] == {"group": "reconcile", "cancel-in-progress": False}
 
 
 def test_what_a_release_is_made_of_is_built_and_tried_without_a_right_and_published_without_the_project() -> None:
@@ -191,11 +190,11 @@ def test_pages_shows_only_boards_of_a_run_on_main() -> None:
     for told, wanted in (
         ("head_branch", "'main'"),
         ("head_repository.full_name", "github.repository"),
-        ("path", "'.github/workflows/publish.yml'"),
+        ("path", "'.github/workflows/reconcile.yml'"),
     ):
         assert f"{run}{told} == {wanted}" in condition
-    assert re.findall(rf"{re.escape(run)}event == '(\w+)'", condition) == ["push", "workflow_dispatch"]
-    kept = [step["with"]["name"] for name, step in steps() if name == "publish" and "upload" in step.get("uses", "")]
+    assert f"""contains(fromJSON('["push", "schedule", "workflow_dispatch"]'), {run}event)""" in condition
+    kept = [step["with"]["name"] for name, step in steps() if name == "reconcile" and "upload" in step.get("uses", "")]
     (asked,) = [
         step["with"]["name"] for name, step in steps() if name == "pages" and "download" in step.get("uses", "")
     ]

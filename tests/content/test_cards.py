@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core import list_datasets, list_methods, list_tasks
-from neuco_core.contract.tables import PAGES, in_tree
+from tests.content.tables import PAGES, in_tree
 
 ROOT = Path(__file__).resolve().parents[2]
 PLUGINS = sorted(
@@ -40,7 +40,7 @@ def test_own_test_asserts_something(plugin: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES)
 def test_documented_table_is_up_to_date(page: str) -> None:
-    """If this fails: `python -m neuco_core.contract.tables docs`."""
+    """If this fails: `python -m tests.content.tables docs`."""
     assert (ROOT / "docs" / page).read_text(encoding="utf-8") == PAGES[page]()
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from neuco_core import Task, list_tasks, load_method, load_protocol, score
-from neuco_core.contract.baselines import NO_HEADROOM, measure_baseline, shuffled
+from neuco_core.contract.metric_scale import NO_HEADROOM, measure_baseline, shuffled
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ci.contributed import UNUSED
+from ci.plugin_tests import UNUSED
 from tests import command
 from tests.command import Said
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from neuco_core.contract.checks.common import check_citation, check_license
 from neuco_core.contract.contract import Broken
-from neuco_core.contract.metadata import check_citation, check_license
 
 
 @pytest.mark.parametrize("text", ["MIT", "CC-BY-4.0", "Apache-2.0 OR MIT"])

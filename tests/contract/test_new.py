@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from neuco_core import load_task
-from neuco_core.contract.scaffold import Place, building
+from neuco_core.contract.scaffold import Destination, building
 from tests.contract.helpers import labels, neuco, run_pytest, write_good
 
 WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
@@ -84,7 +84,7 @@ def test_ids_with_the_suffix_of_an_image_are_matched_and_strays_are_told(folder:
     args = ("new", "task", "summed", "--labels", folder / "tifs.csv", *TASK, "--into", folder)
     refused = neuco(folder, *args)
     assert "got 150 of 151 are in good, and 'elsewhere.tif' is not" in refused.err
-    assert "Say --dataset good" in refused.err
+    assert "Give --dataset good" in refused.err
     made = neuco(folder, *args, "--dataset", "good")
     assert "the suffix of 151 ids was taken off: 's149.tif' is 's149'" in made.out, made.err
     assert "1 labels have no image in good and are never scored: 'elsewhere', …" in made.out
@@ -181,10 +181,10 @@ def test_a_package_of_its_own_is_found_by_its_entry_point(folder: Path, noun: st
         (("task", "soil", "--labels", "new.csv", *TASK, "--dataset", "goode"), 3, "Did you mean 'good'"),
         (
             ("task", "soil", "--labels", "new.csv", *TASK[:-4], "--citation", "my page", "--unit", "1"),
-            1,
+            2,
             "bad citation",
         ),
-        (("method", "soil", *WORDS), 2, "either --embeddings FILE|URL or --encoder"),
+        (("method", "soil", *WORDS), 2, "Give either --embeddings FILE|URL or --encoder"),
         (("method", "soil", "--embeddings", "new.csv", *WORDS), 2, "embeddings of which dataset"),
     ],
 )
@@ -198,7 +198,7 @@ def test_a_wrong_use_leaves_nothing_behind(folder: Path, args: tuple[str, ...], 
 
 def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) -> None:
     def interrupted() -> None:
-        with building(Place(tmp_path / "new" / "soil", "neuco_tasks.soil")):
+        with building(Destination(tmp_path / "new" / "soil", "neuco_tasks.soil")):
             (tmp_path / "new" / "theirs.txt").write_text("work")
             raise KeyboardInterrupt
 

@@ -11,15 +11,15 @@ from xml.etree import ElementTree
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.views.site.source import from_published
-from neuco_core.boards.views.site.write import write_site
+from neuco_core.site.page_data import from_published
+from neuco_core.site.write import write_site
 from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions
 from neuco_extensions.geobench.submission import Model, list_submissions
-from tests.boards.conftest import Reader, reading
-from tests.boards.test_browser import column, header, shown
 from tests.geobench.parts import good_info, good_rows, write
+from tests.site.conftest import Reader, reading
+from tests.site.test_browser import column, header, shown
 
 BOARD = "boards/geobench-2/index.html"
 EVIL = "=HYPERLINK(1)</title><img src=x onerror=alert(1)><script>alert(2)</script>"

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 
 from ci.changed import changed
 from ci.comment import render
+from ci.judge import Judge
 from ci.report import Report
-from ci.score_pr import Scoring
-from ci.submissions import check_submissions
+from ci.rules import check_submissions
 from neuco_core.cli.check import check
 from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.submission import ABOUT, RUNS, write_submission
@@ -107,7 +107,7 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "commit", "--quiet", "-m", "Submit")
     changes = changed(repo, "main")
     assert (changes.submissions, changes.core, changes.unreadable) == (("new",), (), ())
-    report: Report = Scoring(repo, repo, "main", kind="trust").run()
+    report: Report = Judge(repo, repo, "main", kind="trust").run()
     places = [finding for finding in report.findings if finding.check == "submission-place"]
     assert [finding.status for finding in places] == ["ok", "ok"]
     assert report.green

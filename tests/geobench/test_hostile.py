@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.boards.model import Board
-from neuco_core.boards.views.report import grid, to_csv
+from neuco_core.boards.report import grid, to_csv
 from neuco_core.errors import DataError
 from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.facts import COLUMNS, DATASETS, INFO, TABLE

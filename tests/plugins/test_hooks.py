@@ -92,6 +92,14 @@ def use_commands() -> None:
     assert neuco_here("soil").out == "soil!\n"
 
 
+def use_panels() -> None:
+    from neuco_core.site.render import panels
+    from tests.site.made_pages import made_source
+
+    (panel,) = (panel for panel in panels(made_source(4, 2, replicates=10), "board") if panel.id == "soil")
+    assert (panel.title, panel.html) == ("Soil", "<p>2 tasks</p>")
+
+
 USES: dict[str, Callable[[], None]] = {
     f"neuco_{name.removeprefix('use_')}": item for name, item in list(vars().items()) if name.startswith("use_")
 }

@@ -12,8 +12,8 @@ from neuco_core.boards.published import list_published
 from neuco_core.paths import registry_dir
 from neuco_extensions.predict.fill import MOST_SCORES, predicted_cells, why_not
 from neuco_extensions.predict.read import from_board
-from tests.boards.site_source import made_source
 from tests.command import neuco_here as neuco
+from tests.site.made_pages import made_source
 
 EMPTY = BoardCell(status="missing", reason="there is no record")
 

@@ -4,40 +4,41 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuco_core.boards.extra import extra_cells
 from neuco_core.boards.published import list_published
-from neuco_core.boards.views.site.source import BoardSource, from_published
-from neuco_core.boards.views.site.write import write_site
-from neuco_core.errors import DataError
-from neuco_extensions.predict import page as page_of
-from neuco_extensions.predict.page import with_estimates
-from tests.boards.conftest import Reader, reading
-from tests.boards.site_source import made_source
+from neuco_core.site.page_data import PageData, from_published
+from neuco_core.site.render import panels
+from neuco_core.site.write import write_site
+from tests.site.conftest import Reader, reading
+from tests.site.made_pages import made_source
 
 BOARD = "boards/geobench-2/index.html"
 LACKING, COMPLETE = "dofa_base_patch16_224-114be1f0", "clay_v1_base-2ce4a907"
 # Boxes of texts that lie over each other by more than a pixel; shown are those of the drawing for this width.
 OVERLAPS = """() => {
-  const names = [...document.querySelectorAll('#map .map .name')];
+  const names = [...document.querySelectorAll('#predict-map .map .name')];
   const boxes = names.map((name) => name.getBoundingClientRect()).filter((box) => box.width);
   const over = (a, b) => a.left + 1 < b.right && b.left + 1 < a.right && a.top + 3 < b.bottom && b.top + 3 < a.bottom;
   return [boxes.length, boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => over(a, b))).length];
 }"""
 
 
-def real() -> BoardSource:
+def real() -> PageData:
     (item,) = (item for item in list_published(Path("registry")) if item.id == "geobench-2")
-    return from_published(item)
+    page = from_published(item)
+    return replace(page, extra=extra_cells(page.board))
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("estimates")
-    write_site([with_estimates(real())], folder)
+    write_site([real()], folder)
     return folder
 
 
@@ -48,25 +49,25 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
 
 def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reader: Reader) -> None:
     page = reader.open(BOARD)
-    assert page.locator("#board .predicted").count() == 16
-    assert page.locator("#board .predicted:visible, #predicted-said:visible").count() == 0
+    assert page.locator("#board .estimated").count() == 16
+    assert page.locator("#board .estimated:visible, #estimated-said:visible").count() == 0
     order = page.evaluate("[...document.querySelectorAll('#board tbody tr')].map(row => row.dataset.i)")
-    page.check("#predicted")
-    assert page.locator("#board .predicted:visible").count() == 16
+    page.check("#estimated")
+    assert page.locator("#board .estimated:visible").count() == 16
     assert page.locator("#board .none abbr:visible").count() == 0
-    box = page.locator("#board .predicted").first.bounding_box()
+    box = page.locator("#board .estimated").first.bounding_box()
     assert 0 < box["x"] < box["x"] + box["width"] < 1300  # far to the right as it is, it is seen
-    assert page.locator("#predicted-said").inner_text().startswith("≈ Predicted, with a 95 % interval. 16 scores")
-    assert "less than" in page.locator("#predicted-said").inner_text()
+    assert page.locator("#estimated-said").inner_text().startswith("≈ Estimated, with a 95 % interval. 16 scores")
+    assert "less than" in page.locator("#estimated-said").inner_text()
     assert page.evaluate("[...document.querySelectorAll('#board tbody tr')].map(row => row.dataset.i)") == order
-    assert page.url.endswith("#far=show&pred=show")
+    assert page.url.endswith("#far=show&est=show")
     for direction in (1, 2):  # both ways round they come last, as what is not known does
         page.click("th[data-key='task:everwatch'] button")
         rows = page.locator("#board tbody tr")
-        has = [rows.nth(place).locator(".predicted").count() > 0 for place in range(rows.count())]
+        has = [rows.nth(place).locator(".estimated").count() > 0 for place in range(rows.count())]
         assert has == [False] * 17 + [True] * 4, direction
     page.select_option("#show", "std")
-    assert page.locator("#board .predicted:visible").count() == 0
+    assert page.locator("#board .estimated:visible").count() == 0
     page.select_option("#show", "score")
     with page.expect_download() as waiting:
         page.click("#download")
@@ -76,9 +77,9 @@ def test_predictions_are_off_until_asked_for_and_never_sorted_among_scores(reade
 
 def test_a_prediction_is_called_one_by_a_screen_reader(reader: Reader) -> None:
     page = reader.open(BOARD)
-    page.check("#predicted")
-    cells = page.locator("#board td:has(.predicted)")
-    assert all("predicted ≈" in cells.nth(place).aria_snapshot() for place in range(16))
+    page.check("#estimated")
+    cells = page.locator("#board td:has(.estimated)")
+    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in range(16))
 
 
 def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: Any, site: Path) -> None:
@@ -87,9 +88,9 @@ def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: 
     page = context.new_page()
     for name, heads in ((f"method/{LACKING}", 4), ("task/everwatch", 4)):
         page.goto(f"file://{site}/boards/geobench-2/{name}.html")
-        assert not page.locator("#predicted table").is_visible()
-        page.click("#predicted summary")
-        rows = page.locator("#predicted tbody tr")
+        assert not page.locator("#estimated table").is_visible()
+        page.click("#estimated summary")
+        rows = page.locator("#estimated tbody tr")
         assert rows.count() == heads
         titles = rows.locator("th").all_inner_texts()
         assert titles == sorted(titles)
@@ -98,21 +99,21 @@ def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: 
             low, high = map(float, interval.split("–"))
             assert value[0] == "≈"
             assert low < float(value[1:]) < high
-        said = page.locator("#predicted").inner_text()
-        assert "4 scores predicted, not run" in said
+        said = page.locator("#estimated").inner_text()
+        assert "4 scores estimated, not run" in said
         assert "never ranked" in said
         assert "≈" not in page.locator("#scores table.strips").inner_text()
     rows.locator("a").first.click()
     assert page.locator("h1").inner_text() == titles[0]
     page.goto(f"file://{site}/boards/geobench-2/method/{COMPLETE}.html")
-    assert page.locator("#predicted").count() == 0
+    assert page.locator("#estimated").count() == 0
     context.close()
 
 
 def test_predictions_are_in_no_file(site: Path) -> None:
     for name in ("board.json", "board.csv"):
         text = (site / "boards/geobench-2" / name).read_text(encoding="utf-8")
-        assert "predicted" not in text
+        assert "estimated" not in text
         assert "≈" not in text
 
 
@@ -120,40 +121,27 @@ def test_predictions_are_in_no_file(site: Path) -> None:
 def test_a_map_whose_names_can_be_read(browser: Any, site: Path, width: int, scheme: str) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     other = Reader(context, site)
-    page = other.open(f"{BOARD}#map")
+    page = other.open(f"{BOARD}#predict-map")
     count, overlapping = page.evaluate(OVERLAPS)
     assert overlapping == 0
     assert count == 40 if width > 1000 else count > 20
-    assert page.locator("#map .map:visible").count() == 1
+    assert page.locator("#predict-map .map:visible").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-    assert "distances are distorted" in page.locator("#map .banner").inner_text()
-    page.click("#map summary")
-    assert page.locator("#map tbody tr:visible").count() == 40
+    assert "distances are distorted" in page.locator("#predict-map .banner").inner_text()
+    page.click("#predict-map summary")
+    assert page.locator("#predict-map tbody tr:visible").count() == 40
     context.close()
     assert other.troubles == []
 
 
-def test_a_board_without_predictions_does_not_stop_the_site(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    def refuse(board: object) -> None:
-        raise DataError("the scores' covariance cannot be inverted")
-
-    monkeypatch.setattr(page_of, "predictions", refuse)
-    source = with_estimates(real())
-    assert not source.predicted
-    assert [name for name, _, _ in source.more] == ["map"]
-    assert "geobench-2: no predictions: the scores' covariance" in caplog.text
-
-
 def test_a_board_that_is_too_small_has_neither() -> None:
-    small = with_estimates(made_source(4, 3, replicates=10))
-    assert not small.more
-    assert not small.predicted
+    small = made_source(4, 3, replicates=10)
+    assert panels(small, "board") == []
+    assert extra_cells(small.board) is None
 
 
 def test_the_map_of_a_board_of_strangers_words_does_nothing() -> None:
-    (name, title, section), *rest = with_estimates(made_source(8, 5, replicates=10)).more
-    assert (name, title, rest) == ("map", "Map", [])
-    assert "<img" not in section
-    assert " style=" not in section  # the page's policy would refuse it
+    (panel,) = panels(made_source(8, 5, replicates=10), "board")
+    assert (panel.id, panel.title) == ("predict-map", "Map")
+    assert "<img" not in panel.html
+    assert " style=" not in panel.html  # the page's policy would refuse it

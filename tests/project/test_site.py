@@ -16,8 +16,8 @@ from markdown import Markdown
 from mkdocs.exceptions import PluginError
 
 from ci.docs import BOARDS, Links, Plain, moved, on_files, places, spaced
-from tests.boards.conftest import reading
 from tests.command import python
+from tests.site.conftest import reading
 
 
 class Page(HTMLParser):

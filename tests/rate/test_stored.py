@@ -11,14 +11,14 @@ from msgspec import structs
 
 from neuco_core.boards.cells import from_records
 from neuco_core.boards.from_registry import current
-from neuco_core.boards.views.site.board_page import board_page
-from neuco_core.boards.views.site.source import from_suite
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_suite
+from neuco_core.site.board_page import board_page
+from neuco_core.site.page_data import from_suite
 from neuco_extensions.rate.panel import of_board
 from neuco_extensions.rate.stored import Ablation, AblationPoint, read_ablations, write_ablation
-from tests.boards.site_source import IMAGE, made_source
 from tests.command import neuco_here as neuco
+from tests.site.made_pages import IMAGE, made_source
 
 
 def curves(source: object, method: str) -> Ablation:
@@ -89,7 +89,7 @@ def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
     assert page.count('class="ablation"') == 2
     assert "pca 16, float32: 512 bits, mean Q" in page
     assert IMAGE not in page
-    assert 'class="ablation"' not in board_page(source)
+    assert 'class="curves"' not in board_page(source)
 
 
 def test_files_come_back_and_bad_ones_are_named(tmp_path: Path) -> None:

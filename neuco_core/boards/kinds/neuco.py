@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from neuco_core.boards.cells import COVERAGE, TEST_TO_TRAIN, Cells, pool
 from neuco_core.boards.formatting import RANK, show
-from neuco_core.boards.kinds.neuco_sections import sections, whole
 from neuco_core.boards.model import (
     RANDOM,
     SCORE,
@@ -22,15 +21,33 @@ from neuco_core.boards.model import (
     Column,
     Interval,
     Ranked,
+    Section,
     Uncertainty,
+    Value,
     number,
 )
-from neuco_core.boards.stats.diagnostics import diagnose
+from neuco_core.boards.stats.diagnostics import (
+    Moves,
+    correlations,
+    diagnose,
+    furthest,
+    redundant,
+    without_each_method,
+    without_each_task,
+)
 from neuco_core.boards.stats.rank_intervals import Intervals, groups
-from neuco_core.boards.stats.ranking import Ranking, Rule, aggregations, rank
-from neuco_core.boards.stats.uncertainty import LEVEL, SEED, TaskScores, assess, mean_interval
-from neuco_core.boards.stats.uncertainty import Uncertainty as Sure
+from neuco_core.boards.stats.ranking import DIGITS, Ranking, Rule, aggregations, positions, rank
+from neuco_core.boards.stats.uncertainty import (
+    LEVEL,
+    SEED,
+    Assessment,
+    TaskScores,
+    assess,
+    assess_tasks,
+    mean_interval,
+)
 from neuco_core.errors import UsageError
+from neuco_core.text import counted
 
 HOW = (
     "bootstrap over splits, the same for all methods, deviations stretched to the variance s²(1/K + test/train) of "
@@ -67,9 +84,28 @@ TASK_COLUMNS = (
 )
 
 
+METHOD, TASK = Column("method", "Method", format="method"), Column("task", "Task", format="task")
+VARIANTS = {
+    "No baselines": Rule(weights="no-baselines"),
+    "Robust": Rule(spread="robust"),
+    "Equal weights": Rule(weights="equal"),
+}
+HELP = {
+    "This board": "The ranks of this board",
+    "No baselines": "Weights from the spread of Q over the methods that are no baselines",
+    "Robust": "Weights from the interquartile range of Q",
+    "Equal weights": "The mean rank over the tasks",
+    "Mean Q": "By mean Q over the tasks",
+    "Borda": "By a point for each method beaten on a task, half a point for a tie",
+    "Without a method": "The furthest that leaving out one other method moves it; to move up by the gap does not count",
+    "Without a task": "The furthest that leaving out one task moves it",
+}
+RESAMPLED = Column("tasks", "Resampled tasks", "The ranks if other tasks of this kind were chosen", format="range")
+
+
 @dataclass(frozen=True)
-class Computed:
-    """The ranking of a pool by a rule, from which everything else follows."""
+class ComputedBoard:
+    """The ranking of a pool by a rule, from which everything else follows. ``order`` are the methods by rank."""
 
     cells: Cells
     rule: Rule
@@ -77,7 +113,8 @@ class Computed:
     baselines: np.ndarray
     ranking: Ranking
     others: Mapping[str, np.ndarray]
-    sure: Sure | None
+    scores: Sequence[TaskScores]
+    sure: Assessment | None
     order: Sequence[int]
     names: Sequence[str]
     tasks: Sequence[str]
@@ -94,12 +131,15 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
     left_out = tuple(
         m.row(None, cells.shown(m), values={"dim": m.dim}) for m in cells.methods if m not in chosen.methods
     )
+    # Tasks that do not count yet are shown all the same, with the scores they lack and why.
+    counted_tasks = {task.id for task in chosen.tasks}
+    uncounted = tuple(task for task in cells.tasks if task.id not in counted_tasks) if coverage == "most" else ()
     empty = Ranked(
         columns=COLUMNS,
         cell_columns=CELL_COLUMNS,
         task_columns=TASK_COLUMNS,
         rule=f"{rule.describe()}; {COVERAGE[coverage]}",
-        tasks=(*chosen.tasks, *_shown(cells, chosen, coverage)),
+        tasks=(*chosen.tasks, *uncounted),
         rows=left_out,
         profile="rank",
         scatter=("dim", "mean_q"),
@@ -107,35 +147,39 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
     if not chosen.methods:
         return empty
     board = _compute(chosen, rule, replicates)
-    sure = board.sure
-    apart = groups(board.order, sure.apart) if sure else ()
-    return replace(
+    ranked = replace(
         empty,
         rows=(*_rows(board, cells), *left_out),
-        tasks=(*_tasks(board), *_shown(cells, chosen, coverage)),
+        tasks=(*_tasks(board), *uncounted),
         notes=tuple(_notes(board, cells)),
-        groups=tuple(tuple(board.names[m] for m in group) for group in apart) if sure else None,
-        uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if sure else None,
-        sections=sections(board),
+        sections=tuple(_sections(board)),
     )
+    if board.sure is None:
+        return ranked
+    alike = tuple(tuple(board.names[m] for m in group) for group in groups(board.order, board.sure.apart))
+    return replace(ranked, groups=alike, uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED))
 
 
-def _shown(cells: Cells, chosen: Cells, coverage: str) -> tuple[BoardTask, ...]:
-    """Tasks that do not count yet and are shown all the same, with the scores they lack and why."""
-    counted = {task.id for task in chosen.tasks}
-    return tuple(task for task in cells.tasks if task.id not in counted) if coverage == "most" else ()
-
-
-def _compute(cells: Cells, rule: Rule, replicates: int) -> Computed:
+def _compute(cells: Cells, rule: Rule, replicates: int) -> ComputedBoard:
     q = cells.numbers("q")
     baselines = np.array([method.baseline for method in cells.methods])
     ranking = rank(q, rule, baselines)
     sign = np.array([1.0 if task.greater_is_better else -1.0 for task in cells.tasks])
-    others = aggregations(q, cells.numbers("mean") * sign[:, None], ranking)
-    sure = assess([task_scores(cells, task) for task in cells.tasks], rule, baselines, replicates=replicates)
-    names, tasks = [method.id for method in cells.methods], [task.id for task in cells.tasks]
-    order = sorted(range(len(names)), key=lambda m: (ranking.final[m], ranking.weighted[m], names[m]))
-    return Computed(cells, rule, q, baselines, ranking, others, sure, order, names, tasks)
+    scores = [task_scores(cells, task) for task in cells.tasks]
+    names = [method.id for method in cells.methods]
+    return ComputedBoard(
+        cells=cells,
+        rule=rule,
+        q=q,
+        baselines=baselines,
+        ranking=ranking,
+        others=aggregations(q, cells.numbers("mean") * sign[:, None], ranking),
+        scores=scores,
+        sure=assess(scores, rule, baselines, replicates=replicates),
+        order=sorted(range(len(names)), key=lambda m: (ranking.final[m], ranking.weighted[m], names[m])),
+        names=names,
+        tasks=[task.id for task in cells.tasks],
+    )
 
 
 def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
@@ -143,36 +187,46 @@ def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
     own = [cells.cell(method.id, task.id) for method in cells.methods]
     sizes = {len(cell.splits) for cell in own}
     rows = [cell.splits for cell in own] if len(sizes) == 1 else [() for _ in own]
-    splits = np.array(rows, dtype=np.float64).reshape(len(own), -1)
-    share = float(np.median([cell.test_to_train for cell in own])) if own else TEST_TO_TRAIN
-    samples = float(np.median([cell.samples for cell in own])) if own else np.inf
     factors, trials = np.array([cell.trained for cell in own]).reshape(-1, 2).T
     ends = {(cell.lower, cell.upper) for cell in own}
     lower, upper = ends.pop() if len(ends) == 1 else (None, None)
-    return TaskScores(splits, share, task.greater_is_better, task.dataset, samples, factors, trials, lower, upper)
+    return TaskScores(
+        splits=np.array(rows, dtype=np.float64).reshape(len(own), -1),
+        test_to_train=float(np.median([cell.test_to_train for cell in own])) if own else TEST_TO_TRAIN,
+        greater_is_better=task.greater_is_better,
+        dataset=task.dataset,
+        samples=float(np.median([cell.samples for cell in own])) if own else np.inf,
+        factors=factors,
+        trials=trials,
+        lower=lower,
+        upper=upper,
+    )
 
 
 def _interval(ends: Intervals, *index: int) -> Interval:
     return Interval(number(ends.low[index], RANDOM), number(ends.high[index], RANDOM))
 
 
-def _rows(board: Computed, cells: Cells) -> Iterable[BoardRow]:
+def _ranks(ends: Intervals, m: int) -> Interval:
+    return Interval(int(ends.low[m]), int(ends.high[m]))
+
+
+def _rows(board: ComputedBoard, cells: Cells) -> Iterable[BoardRow]:
     sure = board.sure
-    scores = [task_scores(board.cells, task) for task in board.cells.tasks]
-    means = [mean_interval(own) if own.resamples else None for own in scores]
+    means = [mean_interval(own) if own.resamples else None for own in board.scores]
     for m in board.order:
         method = board.cells.methods[m]
-        own = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
+        shown = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
         values = {"weighted_rank": board.ranking.weighted[m], "dim": method.dim}
         values |= {key: other[m] for key, other in board.others.items()}
         intervals = {}
         if sure:
             values["best"] = number(sure.best[m], RANDOM)
-            intervals = {"rank": whole(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
-        yield method.row(int(board.ranking.final[m]), own, values=values, intervals=intervals)
+            intervals = {"rank": _ranks(sure.rank, m), "mean_q": _interval(sure.mean_q, m)}
+        yield method.row(int(board.ranking.final[m]), shown, values=values, intervals=intervals)
 
 
-def _cell(board: Computed, means: Intervals | None, t: int, m: int) -> BoardCell:
+def _cell(board: ComputedBoard, means: Intervals | None, t: int, m: int) -> BoardCell:
     cell = board.cells.cell(board.names[m], board.tasks[t])
     intervals = {"score": _interval(means, m)} if means else {}
     if board.sure:
@@ -180,42 +234,103 @@ def _cell(board: Computed, means: Intervals | None, t: int, m: int) -> BoardCell
     return cell.shown(values={"q": cell.q, "rank": int(board.ranking.ranks[t, m])}, intervals=intervals)
 
 
-def _tasks(board: Computed) -> tuple[BoardTask, ...]:
+def _tasks(board: ComputedBoard) -> Iterable[BoardTask]:
     mean, std = board.cells.numbers("mean"), board.cells.numbers("std")
-    tasks = []
     for t, task in enumerate(board.cells.tasks):
         known = std[t] if np.isfinite(std[t]).all() else None
         values = diagnose(board.q[t], mean[t], known, board.ranking.final, task.greater_is_better)
         values["weight"] = board.ranking.weights[t]
         if board.sure and len(board.names) > 1:  # alone, a method makes no pair
             values["pairs_apart"] = number(board.sure.apart_share[t], RANDOM)
-        tasks.append(replace(task, values=values))
-    return tuple(tasks)
+        yield replace(task, values=values)
 
 
-def _notes(board: Computed, cells: Cells) -> Iterable[str]:
+def _notes(board: ComputedBoard, cells: Cells) -> Iterable[str]:
     if board.ranking.ghost:
         yield f"Weight of the ghost task: {board.ranking.ghost:.3f}."
-    if not board.sure:
+    if board.sure:
+        yield from _likeliest(board, board.sure)
+    else:
         yield "No intervals: they need scores of the same splits from all methods, at least two."
-    yield from _first(board)
     for task in cells.tasks:
         if task.id not in board.tasks:
             lacking = ", ".join(m.id for m in cells.methods if not cells.scored(m, task))
             yield f"Not counted: task {task.id}, which {lacking} lack"
 
 
-def _first(board: Computed) -> Iterable[str]:
+def _likeliest(board: ComputedBoard, sure: Assessment) -> Iterable[str]:
     """Why the first is not the likeliest to be first, if it is not: P(first) is what other samples might have given."""
-    if board.sure is None:
-        return
-    best = np.round(board.sure.best, RANDOM)
+    best = np.round(sure.best, RANDOM)
     first, likeliest = board.order[0], max(board.order, key=lambda m: best[m])
-    if best[likeliest] > best[[m for m in board.order if board.ranking.final[m] == 1]].max():
-        names, ranges = board.names, [show(RANK, whole(board.sure.rank, m)) for m in (first, likeliest)]
-        told = " and ".join(f"{names[m]} {own}" for m, own in zip((first, likeliest), ranges, strict=True))
-        apart = "" if board.sure.apart[first, likeliest] else " The splits do not tell the two apart."
-        yield (
-            f"{names[first]} is first by the scores as they are, but {names[likeliest]} is first in more replicates "
-            f"({best[likeliest]:.0%} against {best[first]:.0%}): plausible ranks are {told}.{apart}"
-        )
+    if best[likeliest] <= best[[m for m in board.order if board.ranking.final[m] == 1]].max():
+        return
+    ranges = " and ".join(f"{board.names[m]} {show(RANK, _ranks(sure.rank, m))}" for m in (first, likeliest))
+    apart = "" if sure.apart[first, likeliest] else " The splits do not tell the two apart."
+    yield (
+        f"{board.names[first]} is first by the scores as they are, but {board.names[likeliest]} is first in more "
+        f"replicates ({best[likeliest]:.0%} against {best[first]:.0%}): plausible ranks are {ranges}.{apart}"
+    )
+
+
+def _sections(board: ComputedBoard) -> Iterable[Section]:
+    """How robust the ranking is, and how its tasks depend on each other."""
+    rankings = {"This board": board.ranking}
+    for name, rule in VARIANTS.items():
+        if rule != board.rule and (rule.weights != "no-baselines" or board.baselines.any()):
+            rankings[name] = rank(board.q, rule, board.baselines)
+    if len(board.names) > 1:
+        yield _robustness(board, rankings)
+    columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
+    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(board.tasks))
+    yield Section("Weights by other rules", columns, rows, about="tasks")
+    matrix, names = correlations(board.q), board.tasks
+    alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
+    if alike:
+        columns = (TASK, replace(TASK, key="other"), Column("value", "Correlation", digits=2))
+        yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
+    if len(names) > 1 and len(board.names) > 2:
+        columns = (TASK, *(Column(name, name, digits=2) for name in names))
+        cells = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
+        yield Section("Spearman's correlation of Q between tasks", columns, cells, about="tasks", matrix=True)
+
+
+def _robustness(board: ComputedBoard, rankings: Mapping[str, Ranking]) -> Section:
+    """The ranks of every method by other rules, and without the method or the task that matters most to it."""
+    ranks = {name: other.final for name, other in rankings.items()}
+    for key, label in (("mean_q", "Mean Q"), ("borda", "Borda")):
+        ranks[label] = positions(-np.round(board.others[key], DIGITS))
+    left_out: dict[str, tuple[Sequence[str], Moves]] = {
+        "method": (board.names, without_each_method(board.q, board.rule, board.baselines)),
+        "task": (board.tasks, without_each_task(board.q, board.rule, board.baselines)),
+    }
+    for noun, (names, moves) in left_out.items():
+        if len(names) > 1:
+            ranks[f"Without a {noun}"] = furthest(board.ranking.final, moves)
+    columns = [METHOD, *(Column(f"r{i}", name, HELP[name], format="rank") for i, name in enumerate(ranks))]
+    rows: list[tuple[Value, ...]] = [(board.names[m], *(int(own[m]) for own in ranks.values())) for m in board.order]
+    if len(board.tasks) > 1:
+        columns.append(RESAMPLED)
+        others = assess_tasks(board.ranking)
+        rows = [(*row, _ranks(others, m)) for row, m in zip(rows, board.order, strict=True)]
+    lead = _lead(board, np.stack([*ranks.values()]), left_out)
+    return Section("How robust is this ranking?", tuple(columns), tuple(rows), lead=lead, about="robustness")
+
+
+def _lead(board: ComputedBoard, ranks: np.ndarray, left_out: Mapping[str, tuple[Sequence[str], Moves]]) -> str:
+    """The ranks (rankings, methods) in a sentence: who is first, who moves most, and whose absence moves most."""
+    first = board.order[0]
+    times = int((ranks[:, first] == 1).sum())
+    share = "all" if times == len(ranks) else f"{times} of"
+    parts = [f"{board.names[first]} is first in {share} {len(ranks)} rankings"]
+    moved = np.abs(ranks - board.ranking.final).max(axis=0)
+    if moved.max() > 0:
+        most = max(board.order, key=lambda m: moved[m])
+        low, high = ranks[:, most].min(), ranks[:, most].max()
+        parts.append(f"{board.names[most]} moves most, between ranks {low} and {high}")
+    for noun, (names, moves) in left_out.items():
+        if len(names) > 1 and moves:
+            out = max(moves, key=lambda one: len(moves[one]))
+            parts.append(f"leaving out {noun} {names[out]} moves {counted(len(moves[out]), 'method')}")
+        elif len(names) > 1:
+            parts.append(f"leaving out any one {noun} moves nobody")
+    return "; ".join(parts) + "."

@@ -6,7 +6,7 @@ import numpy as np
 
 from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.join import lined_up
+from neuco_core.scoring.join import aligned
 from neuco_core.scoring.probes import Fit, Split, parameters
 from neuco_core.scoring.stream import linear_words
 from neuco_core.versions import versioned
@@ -46,7 +46,7 @@ class LinearProbe:
         losses = np.empty((2, rules.epochs), np.float64)
         train, test = split.train.astype(np.uint32), split.test.astype(np.uint32)
         settings = (loss, rules.epochs, rules.batch_size, float(rules.lr), float(rules.weight_decay))
-        scratch = lined_up((4, outputs, dim))
+        scratch = aligned((4, outputs, dim))
         self._fit(split.x, split.y, train, test, split.words, *settings, scratch, weights, biases, out, losses)
         if loss == BCE:
             out = probabilities(out, always=self._always)

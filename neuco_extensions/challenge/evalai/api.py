@@ -1,30 +1,85 @@
-"""The calls to EvalAI that a remote worker needs. No error carries the token, or an address with a signature."""
+"""A host's account on EvalAI and the calls that a remote worker needs.
+
+No error carries the token, or an address with a signature.
+"""
 
 from __future__ import annotations
 
 import json
-import math
 import random
+import time
+from collections import deque
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
 
-from neuco_core.errors import FetchError
+import requests
+
+from neuco_core.errors import FetchError, UsageError
 from neuco_core.fetch.http import TRANSIENT
 from neuco_core.fetch.transfer import TransientError
-from neuco_extensions.challenge.evalai.account import Account
-from neuco_extensions.challenge.outcome import Outcome
+from neuco_extensions.challenge.journal import Verdict
 
-if TYPE_CHECKING:
-    import requests
-
+PORTS = {"http": 80, "https": 443}
+FILES = "https://evalai.s3.amazonaws.com"  # where eval.ai keeps the files of submissions
+MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 LONGEST_WAIT = 60.0  # between two tries, if the server asks for no more
 LONGEST_ASKED = 3600.0  # what a server may ask for
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and to wait for data
 
 
-class RefusedError(FetchError):
+@dataclass(frozen=True)
+class Account:
+    """A challenge on an EvalAI server. Times are in seconds.
+
+    ``files`` are the only places that a submission is downloaded from beside the server itself, such as
+    ``https://bucket.s3.amazonaws.com``. EvalAI shows teams how long a submission ran: an answer is held back until a
+    multiple of ``hold``. A submission that another worker began ``stale`` ago and never ended is taken over.
+    """
+
+    server: str
+    queue: str
+    challenge: int
+    token: str
+    files: tuple[str, ...] = (FILES,)
+    max_bytes: int = 1 << 30
+    deadline: float = 600.0
+    per_minute: int = 60
+    tries: int = 8
+    backoff: float = 1.0
+    poll: float = 30.0
+    hold: float = 60.0
+    stale: float = 6 * 3600.0
+
+    def __post_init__(self) -> None:
+        for address in (self.server, *self.files):
+            origin(address)
+        if not self.token:
+            raise UsageError("no token for EvalAI", hint="Put it into the variable EVALAI_TOKEN")
+
+    def __repr__(self) -> str:
+        return f"Account({self.server!r}, {self.queue!r}, {self.challenge})"  # the token is in no traceback
+
+    @property
+    def origins(self) -> frozenset[tuple[str, str, int]]:
+        """The origins that may be asked for a file."""
+        return frozenset(map(origin, (self.server, *self.files)))
+
+
+def origin(url: str) -> tuple[str, str, int]:
+    """Scheme, host and port of an address; two addresses with the same origin are one server."""
+    try:
+        parts = urlsplit(url)
+        host, port = (parts.hostname or "").rstrip("."), parts.port or PORTS.get(parts.scheme, 0)
+    except ValueError as error:
+        raise UsageError("not an address", expected="https://HOST") from error
+    if parts.scheme not in PORTS or not host or parts.username is not None:
+        raise UsageError("not an address", expected="https://HOST", got=f"{parts.scheme}://{parts.hostname}")
+    return parts.scheme, host, port
+
+
+class EvalAIRefusedError(FetchError):
     """EvalAI understood a request and will not do it; asking again would not help."""
 
     def __init__(self, what: str, *, status: int, **parts: Any) -> None:
@@ -37,22 +92,22 @@ class RefusedError(FetchError):
 
 
 class Api:
-    """``pause(seconds)`` waits; ``turn()`` says how long to wait for the next request to be allowed, 0 for not at all.
+    """``pause(seconds)`` waits. No more than ``account.per_minute`` requests are sent in a minute.
 
     A PUT is tried once: it would overwrite a state that a team or a host has set meanwhile, and EvalAI servers of some
     versions add another line to the board for each that arrives, also for one whose answer was lost. The worker looks
     at the submission before it tries again.
     """
 
-    def __init__(self, account: Account, turn: Callable[[], float], pause: Callable[[float], None]) -> None:
-        self.account, self._turn, self._pause = account, turn, pause
-        self._session: requests.Session | None = None
+    def __init__(self, account: Account, pause: Callable[[float], None]) -> None:
+        self.account, self._pause = account, pause
+        self._sent: deque[float] = deque(maxlen=account.per_minute)
+        self._session = requests.Session()
         self._codenames: dict[int, str] = {}
 
     def receive(self) -> Mapping[str, Any]:
         """The next message of the queue; its ``body`` is None if there is none."""
-        message: Mapping[str, Any] = self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")
-        return message
+        return self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")  # type: ignore[no-any-return]
 
     def acknowledge(self, receipt: str) -> None:
         """Take a message from the queue."""
@@ -61,12 +116,11 @@ class Api:
     def submission(self, number: int) -> Mapping[str, Any] | None:
         """A submission as it is now; None if it was deleted."""
         try:
-            state: Mapping[str, Any] = self._ask("GET", f"/api/jobs/submission/{number}")
-        except RefusedError as error:
+            return self._ask("GET", f"/api/jobs/submission/{number}")  # type: ignore[no-any-return]
+        except EvalAIRefusedError as error:
             if error.status == 404:
                 return None
             raise
-        return state
 
     def codename(self, phase: int) -> str:
         """The name that a phase has in ``challenge_config.yaml``."""
@@ -78,17 +132,17 @@ class Api:
         """Say that the evaluation began. EvalAI would re-open an ended submission: look before."""
         self._ask("PATCH", self._updates, {"submission": number, "submission_status": "RUNNING"})
 
-    def put(self, number: int, phase: int, codename: str, outcome: Outcome, metadata: Mapping[str, Any]) -> None:
+    def put(self, number: int, phase: int, codename: str, verdict: Verdict, metadata: Mapping[str, Any]) -> None:
         """Say how it ended. Teams read ``stdout``, ``stderr`` and ``result``: a fixed sentence and the feedback."""
-        done = outcome.finished
-        board = [{"split": codename, "show_to_participant": True, "accuracies": dict(outcome.feedback)}]
+        done = verdict.scored
+        board = [{"split": codename, "show_to_participant": True, "accuracies": dict(verdict.feedback)}]
         answer = {
             "challenge_phase": phase,
             "submission": number,
             "submission_status": "FINISHED" if done else "FAILED",
-            "stdout": outcome.message if done else "",
-            "stderr": "" if done else outcome.message,
-            "result": json.dumps(board if done and outcome.feedback else [], allow_nan=False),
+            "stdout": verdict.message if done else "",
+            "stderr": "" if done else verdict.message,
+            "result": json.dumps(board if done and verdict.feedback else [], allow_nan=False),
             "metadata": json.dumps(metadata, sort_keys=True),
         }
         self._ask("PUT", self._updates, answer, tries=1)
@@ -100,8 +154,9 @@ class Api:
     def _ask(self, method: str, path: str, data: Mapping[str, Any] | None = None, tries: int = 0) -> Any:
         tries = tries or self.account.tries
         for number in range(1, tries + 1):
-            while wait := self._turn():
-                self._pause(wait)
+            if len(self._sent) == self.account.per_minute:
+                self._pause(max(0.0, self._sent[0] + MINUTE - time.monotonic()))
+            self._sent.append(time.monotonic())
             try:
                 return self._once(method, path, data)
             except TransientError as error:
@@ -116,9 +171,6 @@ class Api:
         return max(error.wait, longest * random.uniform(0.5, 1.0))  # noqa: S311 - spreads requests, protects nothing
 
     def _once(self, method: str, path: str, data: Mapping[str, Any] | None) -> Any:
-        import requests
-
-        self._session = self._session or requests.Session()
         where = f"{method} {self.account.server}{path}"
         url = self.account.server.rstrip("/") + path
         try:
@@ -139,30 +191,19 @@ class Api:
 def _read(answer: requests.Response, where: str) -> Any:
     status = answer.status_code
     if status in TRANSIENT:
-        wait = _asked(answer.headers.get("Retry-After", ""))
+        header = answer.headers.get("Retry-After", "")  # Django's REST framework gives whole seconds
+        wait = min(float(header), LONGEST_ASKED) if header.isdecimal() else 0.0
         raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
     if status in (401, 403):
         hint = "The token may have expired, or its owner is not a host of the challenge"
-        raise RefusedError(f"EvalAI refused the token (HTTP {status})", where=where, status=status, hint=hint)
+        raise EvalAIRefusedError(f"EvalAI refused the token (HTTP {status})", where=where, status=status, hint=hint)
     if 300 <= status < 400:
-        raise RefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
+        raise EvalAIRefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
     try:
         content = answer.json()
     except ValueError:
         raise TransientError(f"EvalAI sent no JSON (HTTP {status})", where=where) from None
     if status >= 400:
         reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
-        raise RefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
+        raise EvalAIRefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
     return content
-
-
-def _asked(header: str) -> float:
-    """Seconds in a ``Retry-After``, which may also be a date."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):
-            return 0.0
-    return min(max(seconds, 0.0), LONGEST_ASKED) if math.isfinite(seconds) else 0.0

@@ -7,17 +7,17 @@ worker's.
 
 from __future__ import annotations
 
-import fcntl
-import json
-import os
 import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
-from neuco_extensions.challenge.outcome import Outcome
+import msgspec
+from filelock import FileLock, Timeout
+
+from neuco_extensions.challenge.journal import Verdict
 
 STEPS = ("received", "running", "evaluated", "put", "acknowledged")
 SCHEMA = f"""
@@ -29,11 +29,9 @@ CREATE TABLE IF NOT EXISTS evalai_deliveries (
     began REAL,
     ended REAL,
     sha256 TEXT,
-    outcome TEXT
+    verdict TEXT
 );
-CREATE TABLE IF NOT EXISTS evalai_requests (at REAL NOT NULL);
 """
-MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Delivery:
     began: float | None
     ended: float | None
     sha256: str | None
-    outcome: Outcome | None
+    verdict: Verdict | None
 
 
 class Deliveries:
@@ -73,17 +71,17 @@ class Deliveries:
         )
 
     def running(self, submission: int) -> None:
-        """Set to run, now; an outcome that there was is forgotten."""
+        """Set to run, now; an verdict that there was is forgotten."""
         self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'running', began = ?, ended = NULL, sha256 = NULL, outcome = NULL "
+            "UPDATE evalai_deliveries SET step = 'running', began = ?, ended = NULL, sha256 = NULL, verdict = NULL "
             "WHERE submission = ?",
             (time.time(), submission),
         )
 
-    def evaluated(self, submission: int, sha256: str, outcome: Outcome) -> None:
-        kept = json.dumps(asdict(outcome) | {"feedback": dict(outcome.feedback), "scores": dict(outcome.scores)})
+    def evaluated(self, submission: int, sha256: str, verdict: Verdict) -> None:
+        kept = msgspec.json.encode(verdict).decode()
         self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'evaluated', ended = ?, sha256 = ?, outcome = ? WHERE submission = ?",
+            "UPDATE evalai_deliveries SET step = 'evaluated', ended = ?, sha256 = ?, verdict = ? WHERE submission = ?",
             (time.time(), sha256, kept, submission),
         )
 
@@ -101,37 +99,22 @@ class Deliveries:
         return list(self._read("ORDER BY submission"))
 
     def _read(self, where: str, *values: object) -> Iterator[Delivery]:
-        columns = "submission, phase, receipt, step, began, ended, sha256, outcome"
+        columns = "submission, phase, receipt, step, began, ended, sha256, verdict"
         rows = self._base.execute(f"SELECT {columns} FROM evalai_deliveries {where}", values)  # noqa: S608 - our words
         for submission, phase, receipt, step, began, ended, sha256, kept in rows.fetchall():
-            outcome = Outcome(**json.loads(kept)) if kept else None
-            yield Delivery(submission, phase, receipt, step, began, ended, sha256, outcome)
-
-    def turn(self, per_minute: int) -> float:
-        """Take one of the requests that all workers here may send in a minute: 0, or the seconds to wait for one."""
-        now = time.time()
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            # A clock that was set back must not stop us for hours.
-            self._base.execute("DELETE FROM evalai_requests WHERE at NOT BETWEEN ? AND ?", (now - MINUTE, now + 1))
-            number, first = self._base.execute("SELECT count(*), min(at) FROM evalai_requests").fetchone()
-            if number < per_minute:
-                self._base.execute("INSERT INTO evalai_requests VALUES (?)", (now,))
-                return 0.0
-            return max(float(first) + MINUTE - now, 0.01)
-        finally:
-            self._base.execute("COMMIT")
+            verdict = msgspec.json.decode(kept, type=Verdict) if kept else None
+            yield Delivery(submission, phase, receipt, step, began, ended, sha256, verdict)
 
     @contextmanager
     def exclusive(self, submission: int) -> Iterator[bool]:
         """Whether this worker has the submission to itself for the block. The lock of a killed process is gone."""
-        handle = os.open(self.folder / f"{submission}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        lock = FileLock(self.folder / f"{submission}.lock", thread_local=False)
         try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                yield False
-            else:
-                yield True
+            lock.acquire(blocking=False)
+        except Timeout:
+            yield False
+            return
+        try:
+            yield True
         finally:
-            os.close(handle)
+            lock.release()

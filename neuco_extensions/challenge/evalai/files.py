@@ -10,17 +10,17 @@ import ipaddress
 import socket
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
+
+import requests
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from neuco_core.errors import FetchError, UsageError
 from neuco_core.fetch.http import accept
 from neuco_core.fetch.settings import Settings
 from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, Transport, download, shown
-from neuco_extensions.challenge.evalai.account import Account, origin
-
-if TYPE_CHECKING:
-    import requests
+from neuco_extensions.challenge.evalai.api import Account, origin
 
 REDIRECTS = 3
 
@@ -46,34 +46,30 @@ def bring(url: str, path: Path, account: Account) -> None:
 def allowed(url: str, account: Account) -> None:
     """Raise unless a file may be read from there: a place that was named, and not a name for the host's own network."""
     try:
-        place = origin(url)
+        source = origin(url)
     except UsageError:
         raise RefusedPlaceError("the file has no address that can be read", where="EvalAI") from None
-    if place not in account.places:
-        scheme, host, port = place
+    scheme, host, port = source
+    if source not in account.origins:
         hint = f"If it is right, add --files {scheme}://{host}" + (f":{port}" if port not in (80, 443) else "")
         raise RefusedPlaceError(
             "the file is at a place that is not allowed", got=f"{scheme}://{host}:{port}", hint=hint
         )
     # The server may be in the host's own network; a public store that resolves to it is a trick.
-    if place != origin(account.server) and any(not address.is_global for address in _addresses(place[1], place[2])):
-        raise RefusedPlaceError("the name of a file's place leads into a private network", got=place[1])
-
-
-def _addresses(host: str, port: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    if source == origin(account.server):
+        return
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except OSError:
-        return []  # the download will say so
-    return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+        return  # the download will say so
+    if not all(ipaddress.ip_address(str(address).partition("%")[0]).is_global for address in addresses):
+        raise RefusedPlaceError("the name of a file's place leads into a private network", got=host)
 
 
 def _transport(account: Account) -> Transport:
     """How a file is read: each redirect is looked at before it is followed."""
 
     def read(url: str, sink: Sink, settings: Settings) -> None:
-        import requests
-
         with closing(requests.Session()) as session:
             for _ in range(REDIRECTS + 1):
                 allowed(url, account)
@@ -88,9 +84,6 @@ def _transport(account: Account) -> Transport:
 
 def _get(session: requests.Session, url: str, sink: Sink, settings: Settings) -> str | None:
     """Fill the sink, or say where the server sends us."""
-    from requests.exceptions import RequestException
-    from urllib3.exceptions import HTTPError
-
     headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
     try:
         answer = session.get(

@@ -7,25 +7,30 @@ cancelled, and one that is answered is not answered again, whoever did it and wh
 from __future__ import annotations
 
 import math
+import sqlite3
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from neuco_core import __version__
-from neuco_core.errors import NeucoError
+from neuco_core.errors import NeucoError, SpecError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.transfer import TooLargeError, TransientError
-from neuco_extensions.challenge.evalai.account import Account
-from neuco_extensions.challenge.evalai.api import Api, RefusedError
+from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError
 from neuco_extensions.challenge.evalai.deliveries import Deliveries, Delivery
 from neuco_extensions.challenge.evalai.files import RefusedPlaceError, allowed, bring
-from neuco_extensions.challenge.outcome import Outcome
+from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import Code, RefusedError, Verdict
+from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
+PAUSE = 0.5  # seconds between two looks at a submission that another worker has
 ENDED = ("finished", "failed", "cancelled", "archived", "partially_evaluated")
 
 
@@ -45,10 +50,10 @@ class Job:
     again: bool = False
 
 
-Evaluate = Callable[[Job, Path], Outcome]
+Evaluate = Callable[[Job, Path], Verdict]
 
 
-class Worker:
+class EvalAIWorker:
     """``tell`` gets one line for each thing done. It never has a detail of an evaluation, a token or a signature."""
 
     def __init__(
@@ -64,7 +69,7 @@ class Worker:
         self.stop = stop or threading.Event()
         self.deliveries = Deliveries(folder)
         self._kept: set[int] = set()  # what EvalAI refused: tried again when it is handed out again, or after a restart
-        self.api = Api(account, lambda: self.deliveries.turn(account.per_minute), self.pause)
+        self.api = Api(account, self.pause)
 
     def run(self, *, once: bool = False) -> None:
         """Work until stopped; with ``once`` until the queue has nothing for us."""
@@ -86,7 +91,7 @@ class Worker:
         """Answer all that is due; the seconds until the next one is."""
         waits = []
         for delivery in self.deliveries.open():
-            if delivery.outcome is None or delivery.submission in self._kept:
+            if delivery.verdict is None or delivery.submission in self._kept:
                 continue
             if (wait := self.due(delivery) - time.time()) > 0:
                 waits.append(wait)
@@ -125,8 +130,8 @@ class Worker:
                     self._deal(delivery)
         except TransientError as error:
             self.tell(f"submission {submission} has to wait: {error}")
-        except (RefusedError, RefusedPlaceError) as error:
-            if isinstance(error, RefusedError) and error.unauthorised:
+        except (EvalAIRefusedError, RefusedPlaceError) as error:
+            if isinstance(error, EvalAIRefusedError) and error.unauthorised:
                 raise
             self._kept.add(submission)
             self.tell(f"submission {submission} is kept back: {error}")
@@ -139,7 +144,7 @@ class Worker:
             return
         if delivery.step == "received" and _status(state) == "running" and not self._stale(state):
             return  # another machine's; it comes again if that one fails
-        if delivery.outcome is None or self._wanted_again(delivery, state):
+        if delivery.verdict is None or self._wanted_again(delivery, state):
             self._run(delivery, state)
         self._put(number)
 
@@ -151,11 +156,11 @@ class Worker:
             self.deliveries.running(number)
         if _status(state) != "running":
             self.api.running(number)
-        outcome, sha256 = self._outcome(job, url)
-        self.deliveries.evaluated(number, sha256, outcome)
-        self.tell(f"submission {number}: {outcome.code}")
+        verdict, sha256 = self._verdict(job, url)
+        self.deliveries.evaluated(number, sha256, verdict)
+        self.tell(f"submission {number}: {verdict.code}")
 
-    def _outcome(self, job: Job, url: str) -> tuple[Outcome, str]:
+    def _verdict(self, job: Job, url: str) -> tuple[Verdict, str]:
         """Evaluate. Whatever goes wrong is kept here as the detail; the team reads a fixed sentence."""
         sha256 = ""
         try:
@@ -166,25 +171,25 @@ class Worker:
         except TransientError:
             raise  # of the store of files, or of the labels: it is no fault of the team's
         except TooLargeError as error:
-            return Outcome("size", detail=str(error)), sha256
+            return Verdict("size", detail=str(error)), sha256
         except Exception:
-            return Outcome("failed", detail=traceback.format_exc()), sha256
+            return Verdict("failed", detail=traceback.format_exc()), sha256
 
     def _put(self, number: int) -> None:
         """Answer. After a failed try EvalAI is asked first whether it arrived."""
         delivery = self.deliveries.get(number)
-        if delivery is None or delivery.outcome is None:
-            raise NeucoError(f"submission {number} has no outcome", where=self.deliveries.folder)
+        if delivery is None or delivery.verdict is None:
+            raise NeucoError(f"submission {number} has no verdict", where=self.deliveries.folder)
         if self.due(delivery) > time.time():
             return  # others have their turn meanwhile
         codename = self.api.codename(delivery.phase)
-        metadata = {"code": delivery.outcome.code, "neuco": __version__, "sha256": delivery.sha256 or ""}
+        metadata = {"code": delivery.verdict.code, "neuco": __version__, "sha256": delivery.sha256 or ""}
         for tries in range(1, self.account.tries + 1):
             state = self.api.submission(number)
             if state is None or _status(state) in ENDED:
                 break
             try:
-                self.api.put(number, delivery.phase, codename, delivery.outcome, metadata)
+                self.api.put(number, delivery.phase, codename, delivery.verdict, metadata)
                 break
             except TransientError as error:
                 if tries == self.account.tries:
@@ -199,7 +204,7 @@ class Worker:
         receipt = (self.deliveries.get(number) or delivery).receipt
         try:
             self.api.acknowledge(receipt)
-        except RefusedError as error:
+        except EvalAIRefusedError as error:
             if error.unauthorised:
                 raise
             # A receipt of an earlier delivery. The queue hands it out again, and then there is a new one.
@@ -253,3 +258,61 @@ def _job(state: Mapping[str, Any], codename: str) -> Job:
         submitted=_when(state.get("submitted_at")),
         again=_status(state) == "resuming",
     )
+
+
+class Bridge:
+    """An ``Evaluate`` for the worker: EvalAI's submissions in the journal, evaluation and feedback of everybody's.
+
+    A team of EvalAI is the team ``evalai-NUMBER`` here; it is entered into the rules with its first submission. Its
+    token is thrown away: such a team submits on EvalAI only. What is the hosts' fault costs no team its submission: it
+    waits.
+    """
+
+    def __init__(self, folder: Path, *, threads: int = 1) -> None:
+        self.folder, self.threads = folder, threads
+        self.host = Host(folder)
+
+    def close(self) -> None:
+        self.host.close()
+
+    def __call__(self, job: Job, path: Path) -> Verdict:
+        try:
+            return self._evaluate(job, path)
+        except RefusedError as error:
+            return Verdict(error.code)
+        except (NeucoError, OSError, sqlite3.Error) as error:  # what is wrong with a file is an outcome, not an error
+            what = f"it cannot be evaluated here ({type(error).__name__})"
+            raise TransientError(what, hint=f"See why with: neuco challenge evaluate {self.folder}") from error
+
+    def _evaluate(self, job: Job, path: Path) -> Verdict:
+        team = self._team(job)
+        source = f"evalai:{job.submission}"
+        entry = self.host.submit(team, job.phase, path, public=job.public, source=source, now=job.submitted)
+        if job.again and entry.state == "failed":
+            self.host.journal.retry(entry.id)
+            entry = self.host.journal.get(entry.id)
+        while entry.open:
+            # Those of the same team that came before it have their turn first.
+            for done in evaluate_waiting(self.host, start_engine("local", 1), 1, threads=self.threads):
+                if done.id == entry.id:
+                    break
+            else:
+                time.sleep(PAUSE)  # another worker has it
+            entry = self.host.journal.get(entry.id)
+        return Verdict(cast(Code, entry.code or "failed"), entry.feedback, entry.scores, entry.detail)
+
+    def _team(self, job: Job) -> str:
+        name = f"evalai-{job.team}"
+        if name not in self.host.challenge.teams:
+            with suppress(UsageError):  # another worker was first
+                self._add(name, job.team_name)
+            with closing(self.host):
+                self.host = Host(self.folder)
+        return name
+
+    def _add(self, name: str, title: str) -> None:
+        shown = "".join(char if char.isprintable() else "?" for char in title)[:200]
+        try:
+            add_team(self.folder, name, shown or name)
+        except SpecError:  # a name that the rules cannot hold
+            add_team(self.folder, name, name)

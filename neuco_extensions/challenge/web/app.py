@@ -5,62 +5,76 @@ Names in addresses are looked up among known ones and are never made into paths.
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import os
 import re
 import sqlite3
-from collections.abc import Awaitable, Callable
-from typing import Any, TypeVar
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from importlib import resources
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from neuco_core.boards.model import Board, read_part
 from neuco_core.errors import UnknownIdError
-from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.board import live_board
+from neuco_extensions.challenge.host import Host, quota_left
 from neuco_extensions.challenge.journal import RefusedError
-from neuco_extensions.challenge.quota import left
 from neuco_extensions.challenge.rules import Challenge
-from neuco_extensions.challenge.web import public
-from neuco_extensions.challenge.web.guard import SENTENCES, retry_after
-from neuco_extensions.challenge.web.pace import Buckets, FullError, Pace, Places, address_key
-from neuco_extensions.challenge.web.threads import Hosts
-from neuco_extensions.challenge.web.uploads import CutError, Incoming, SlowError
+from neuco_extensions.challenge.web.guard import SENTENCES
+from neuco_extensions.challenge.web.uploads import CutError, HostPool, IncomingUpload, ServerLimits, SlowError
 
-T = TypeVar("T")
 LONGEST_TOKEN = 200
 NUMBER = re.compile(r"[0-9]{1,15}")
-CHOICES = {"": True, "true": True, "false": False}  # of ?public=
+PUBLIC_CHOICES = {"": True, "true": True, "false": False}  # of ?public=
 FORM = "The body must be the file itself, not a form. With curl: -T FILE."
 REFUSED = {"size": 413, "quota": 403, "closed": 403}
+OWN, BOARDS = "neuco_extensions.challenge.web", "neuco_core.site"
+# Address → package, file and type. The look is that of the boards' site.
+PAGE = {
+    "/": (OWN, "page/index.html", "text/html"),
+    "/assets/challenge.css": (OWN, "page/challenge.css", "text/css"),
+    "/assets/challenge.js": (OWN, "page/challenge.js", "text/javascript"),
+    "/assets/upload.js": (OWN, "page/upload.js", "text/javascript"),
+    "/assets/style.css": (BOARDS, "assets/style.css", "text/css"),
+    "/assets/theme.js": (BOARDS, "assets/theme.js", "text/javascript"),
+    "/assets/icon.svg": (BOARDS, "assets/icon.svg", "image/svg+xml"),
+}
 log = logging.getLogger("neuco.challenge")
 
 
 class Problem(Exception):
     """An answer that is an error."""
 
-    def __init__(self, status: int, sentence: str = "", **headers: str) -> None:
+    def __init__(self, status: int, sentence: str = "", headers: dict[str, str] | None = None) -> None:
         super().__init__(sentence or SENTENCES[status])
-        self.status = status
-        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.status, self.headers = status, headers
 
 
 class Service:
-    """The routes' state: the challenge, and who did how much."""
+    """The routes' state: the challenge, the uploads that run now, and the boards of this tick."""
 
-    def __init__(self, hosts: Hosts, pace: Pace) -> None:
-        self._hosts, self._pace = hosts, pace
-        self._places = Places(pace)
-        self._failures, self._asked = Buckets(pace.failures), Buckets(pace.asked_by_team)
-        self._boards = public.Boards(hosts)
+    def __init__(self, hosts: HostPool, limits: ServerLimits) -> None:
+        self._hosts, self._limits = hosts, limits
+        self._uploads: Counter[str] = Counter()
+        self._boards: dict[str, tuple[float, dict[str, Any] | None]] = {}
+        self._board_lock = asyncio.Lock()  # many readers at a tick must not make it many times
 
     def routes(self) -> list[Route]:
         def get(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
             return Route(path, answer, methods=["GET"])
 
         return [
-            *(get(path, public.page_file) for path in public.PAGE),
+            *(get(path, page_file) for path in PAGE),
             get("/files/{name}", self.file),
             get("/api/challenge", self.facts),
             get("/api/phases/{phase}/ids", self.ids),
@@ -71,33 +85,52 @@ class Service:
         ]
 
     async def facts(self, request: Request) -> Response:
+        """The public rules, the server's clock, and the names of the published files."""
         challenge = await self._hosts.refresh()
-        return JSONResponse(await self._hosts.run(lambda _: public.facts(challenge)))
-
-    async def ids(self, request: Request) -> Response:
-        challenge, phase = await self._phase(request)
-        text = await self._hosts.run(lambda _: public.ids(challenge, phase))
-        return PlainTextResponse(_or_404(text))
-
-    async def board(self, request: Request) -> Response:
-        _, phase = await self._phase(request)
-        return JSONResponse(_or_404(await self._boards.of(phase)))
+        files = await self._hosts.run(lambda _: sorted(published_files(challenge)))
+        return JSONResponse({**challenge.public(), "now": datetime.now(UTC).isoformat(), "files": files})
 
     async def file(self, request: Request) -> Response:
         """One of the files that are public: seal, and after the end boards, submissions and what was hidden."""
-        challenge, name = self._hosts.challenge, request.path_params["name"]
-        return _or_404(await self._hosts.run(lambda _: public.file_answer(challenge, name)))
+        files = await self._hosts.run(lambda host: published_files(host.challenge))
+        path = files.get(request.path_params["name"])
+        if path is None:
+            raise Problem(404)
+        return FileResponse(path, media_type="application/json")
+
+    async def ids(self, request: Request) -> Response:
+        """The ids that a phase asks for, one a line; not before it starts."""
+        challenge, phase = await self._phase(request)
+        if datetime.now(UTC) < challenge.phase(phase).start:
+            raise Problem(404)
+        ids = await self._hosts.run(lambda _: challenge.ids(phase))
+        return PlainTextResponse("\n".join(ids) + "\n")
+
+    async def board(self, request: Request) -> Response:
+        """The board as the rules let it be seen. It changes at ticks only, so it is made once a tick."""
+        challenge, phase = await self._phase(request)
+        tick = time.time() // challenge.limits.tick
+        async with self._board_lock:
+            if self._boards.get(phase, (None,))[0] != tick:
+                self._boards[phase] = tick, await self._hosts.run(lambda host: public_board(host, phase))
+        board = self._boards[phase][1]
+        if board is None:
+            raise Problem(404)
+        return JSONResponse(board)
 
     async def submissions(self, request: Request) -> Response:
         team = await self._team(request)
 
         def state(host: Host) -> dict[str, Any]:
-            submissions = host.journal.submissions(team=team)
-            answers = [host.answer(own.id, team) for own in submissions]
-            return {"left": left(host.challenge, submissions), "submissions": answers}
+            entries = host.journal.submissions(team=team)
+            return {
+                "team": team,
+                "title": host.challenge.team(team).title,
+                "left": quota_left(host.challenge, entries),
+                "submissions": [host.answer(entry.id, team) for entry in entries],
+            }
 
-        about = {"team": team, "title": self._hosts.challenge.team(team).title}
-        return JSONResponse({**about, **await self._hosts.run(state)})
+        return JSONResponse(await self._hosts.run(state))
 
     async def submission(self, request: Request) -> Response:
         """One of the team's own. That of another team is answered as one that does not exist."""
@@ -113,39 +146,45 @@ class Service:
         """Take a file in. It counts if and only if the answer is 201, or 200 for one that was there already."""
         team = await self._team(request)
         challenge, phase = await self._phase(request)
-        choice = CHOICES.get(request.query_params.get("public", ""))
-        if choice is None:
+        public = PUBLIC_CHOICES.get(request.query_params.get("public", ""))
+        if public is None:
             raise Problem(400, "public is true or false.")
         if request.headers.get("content-type", "").lower().startswith("multipart/"):
             raise Problem(400, FORM)  # it would be stored, and found to be no embeddings a minute later
         length = request.headers.get("content-length", "")
         if length and int(length) > challenge.limits.bytes:  # h11 lets nothing but digits through
             raise Problem(413)
-        with self._places.one(team):
-            async with Incoming(self._hosts, self._pace) as incoming:
+        with self._place(team):
+            async with IncomingUpload(self._hosts, self._limits) as incoming:
                 await incoming.read(request.receive)
                 if not incoming.size:
                     raise Problem(400, "The file is empty.")
-                own, new = await incoming.enter(team, phase, public=choice)
-        log.info("submission %d of %s in %s: %d bytes, %s", own.id, team, phase, own.size, "new" if new else "known")
-        answer = await self._hosts.run(lambda host: host.answer(own.id, team))
+                entry, new = await incoming.enter(team, phase, public=public)
+        log.info("submission %d of %s in %s: %d bytes%s", entry.id, team, phase, entry.size, "" if new else ", again")
+        answer = await self._hosts.run(lambda host: host.answer(entry.id, team))
         return JSONResponse(answer, 201 if new else 200)
 
+    @contextmanager
+    def _place(self, team: str) -> Iterator[None]:
+        """One of the uploads that may run at once: each takes memory and a file."""
+        if self._uploads[team] >= self._limits.uploads_of_team:
+            raise Problem(429, headers={"retry-after": "2"})
+        if self._uploads.total() >= self._limits.uploads:
+            raise Problem(503, headers={"retry-after": "2"})
+        self._uploads[team] += 1
+        try:
+            yield
+        finally:
+            self._uploads[team] -= 1
+
     async def _team(self, request: Request) -> str:
-        """The team of a token. An address with many wrong ones has to wait, whatever it brings."""
-        address = address_key(request.client.host if request.client else "")
-        if wait := self._failures.wait(address):
-            raise Problem(429, **retry_after(wait))
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         challenge = await self._hosts.refresh()
         fits = scheme.lower() == "bearer" and 0 < len(token) <= LONGEST_TOKEN
         team = challenge.team_of(token.strip()) if fits else None
         if team is None:
-            self._failures.take(address)
-            log.warning("a wrong token from %s", address)
-            raise Problem(401, www_authenticate="Bearer")
-        if wait := self._asked.take(team):
-            raise Problem(429, **retry_after(wait))
+            log.warning("a wrong token from %s", request.client.host if request.client else "nowhere")
+            raise Problem(401, headers={"www-authenticate": "Bearer"})
         return team
 
     async def _phase(self, request: Request) -> tuple[Challenge, str]:
@@ -155,64 +194,68 @@ class Service:
         return challenge, phase
 
 
-def _or_404(value: T | None) -> T:
-    if value is None:
-        raise Problem(404)
-    return value
+async def page_file(request: Request) -> Response:
+    package, name, kind = PAGE[request.url.path]
+    data = resources.files(package).joinpath(name).read_bytes()
+    return Response(data, media_type=kind, headers={"cache-control": "no-cache"})
 
 
-def _error(status: int, sentence: str = "", headers: dict[str, str] | None = None) -> Response:
+def published_files(challenge: Challenge) -> dict[str, str]:
+    """Name → path of each published file: regular ones, neither links nor folders, nor hidden ones, half written."""
+    try:
+        with os.scandir(challenge.published) as entries:
+            regular = [entry for entry in entries if entry.is_file(follow_symlinks=False)]
+    except FileNotFoundError:
+        return {}
+    return {entry.name: entry.path for entry in regular if not entry.name.startswith(".")}
+
+
+def public_board(host: Host, phase: str) -> dict[str, Any] | None:
+    """None if the rules hide it until the end."""
+    final = host.challenge.published / f"board-{phase}.json"
+    if final.exists():
+        board = read_part(final, Board, "board")
+    elif host.challenge.phase(phase).visible:
+        board = live_board(host, phase)
+    else:
+        return None
+    teams = [
+        {
+            "rank": row.rank,
+            "team": row.method,
+            "title": row.title,
+            "host": row.baseline,
+            "note": row.note,
+            "mean_q": row.values.get("mean_q"),
+            "submissions": row.values.get("submissions"),
+        }
+        for row in board.rows
+    ]
+    return {"phase": phase, "final": final.exists(), "teams": teams}
+
+
+async def _error(_: Request, error: Exception) -> Response:
+    """Every error as a fixed sentence."""
+    status, sentence, headers = 500, "", None
+    if isinstance(error, Problem):
+        status, sentence, headers = error.status, str(error), error.headers
+    elif isinstance(error, RefusedError):
+        status, sentence = REFUSED.get(error.code, 403), str(error)
+    elif isinstance(error, SlowError):
+        status = 408
+    elif isinstance(error, CutError):
+        status = 400  # nobody is there to read it
+    elif isinstance(error, HTTPException):
+        status = error.status_code if error.status_code in SENTENCES else 400
+    elif isinstance(error, OSError | sqlite3.OperationalError):
+        # A full disk, or a journal that is locked for long: it may pass.
+        log.error("not stored: %s", error)
+        status, headers = 503, {"retry-after": "30"}
     return JSONResponse({"error": sentence or SENTENCES[status]}, status, headers)
 
 
-async def _problem(_: Request, error: Any) -> Response:
-    return _error(error.status, str(error), error.headers)
-
-
-async def _refused(_: Request, error: Any) -> Response:
-    return _error(REFUSED.get(error.code, 403), str(error))
-
-
-async def _full(_: Request, error: Any) -> Response:
-    return _error(429 if error.of_team else 503, headers=retry_after(2))
-
-
-async def _slow(_: Request, error: Any) -> Response:
-    return _error(408)
-
-
-async def _cut(_: Request, error: Any) -> Response:
-    return _error(400)  # nobody is there to read it
-
-
-async def _http(_: Request, error: Any) -> Response:
-    return _error(error.status_code if error.status_code in SENTENCES else 400)
-
-
-async def _trouble(_: Request, error: Any) -> Response:
-    """A full disk, or a journal that is locked for long: it may pass."""
-    log.error("not stored: %s", error)
-    return _error(503, headers=retry_after(30))
-
-
-async def _fault(_: Request, error: Any) -> Response:
-    return _error(500)
-
-
-HANDLERS: dict[Any, Any] = {
-    Problem: _problem,
-    RefusedError: _refused,
-    FullError: _full,
-    SlowError: _slow,
-    CutError: _cut,
-    HTTPException: _http,
-    OSError: _trouble,
-    sqlite3.OperationalError: _trouble,
-    Exception: _fault,
-}
-
-
-def make_app(hosts: Hosts, pace: Pace) -> Starlette:
-    app = Starlette(routes=Service(hosts, pace).routes(), exception_handlers=HANDLERS)
+def make_app(hosts: HostPool, limits: ServerLimits) -> Starlette:
+    kinds = (Problem, RefusedError, SlowError, CutError, HTTPException, OSError, sqlite3.OperationalError, Exception)
+    app = Starlette(routes=Service(hosts, limits).routes(), exception_handlers=dict.fromkeys(kinds, _error))
     app.router.redirect_slashes = False
     return app

@@ -1,15 +1,15 @@
-"""What stands before the routes: limits for each address, headers of each answer, and the end of unread bodies."""
+"""What stands before the routes: headers of each answer, the end of unread bodies, of slow and of odd clients."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-import math
-from collections.abc import Callable, Sized
+from contextlib import suppress
+from typing import Any
 
+import h11
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-from neuco_extensions.challenge.web.pace import Buckets, Pace, address_key
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # Only the server's own files may run, style or be asked for.
 POLICY = (
@@ -33,7 +33,7 @@ SENTENCES = {
     405: "This method is not allowed here.",
     408: "The upload was too slow.",
     413: "The file is larger than the challenge allows.",
-    429: "Too many requests. Try again later.",
+    429: "Your team has too many uploads at once. Try again later.",
     431: "The headers are too large.",
     500: "Something went wrong. The hosts can see what.",
     503: "The server is busy. Try again later.",
@@ -42,6 +42,7 @@ SENTENCES = {
 # and not a connection that was reset.
 LINGER_BYTES, LINGER_SECONDS = 4_000_000, 5.0
 LARGEST_HEADERS = 16_384  # bytes
+UNREAD_LOOKS = 60  # at which one and the same answer may be under way
 RawHeaders = list[tuple[bytes, bytes]]
 
 
@@ -53,24 +54,22 @@ def raw(headers: dict[str, str]) -> RawHeaders:
     return [(name.encode(), value.encode()) for name, value in headers.items()]
 
 
-def retry_after(seconds: float) -> dict[str, str]:
-    return {"retry-after": str(max(1, math.ceil(seconds)))}
-
-
 class Guard:
-    """Wraps the routes. ``connections`` gives those that are open now."""
+    """Wraps the routes."""
 
-    def __init__(self, app: ASGIApp, pace: Pace, connections: Callable[[], Sized]) -> None:
-        self._app, self._pace, self._connections = app, pace, connections
-        self._asked = Buckets(pace.requests)
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         exchange = Exchange(scope, receive, send)
-        if refused := self._refused(scope):
-            await exchange.error(*refused)
+        names = [name for name, _ in scope["headers"]]
+        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
+            await exchange.error(431)
+        elif b"transfer-encoding" in names and b"content-length" in names:
+            await exchange.error(400)  # two lengths of one body are how a second request is smuggled past a proxy
         else:
             # Parts of files are not for asking: in some versions of starlette one such header keeps the server busy.
             headers = [(name, value) for name, value in scope["headers"] if name != b"range"]
@@ -78,17 +77,6 @@ class Guard:
                 await self._app({**scope, "headers": headers}, exchange.receive, exchange.send)
             except asyncio.CancelledError:  # the server stops, and has waited for a while
                 await exchange.stop()
-
-    def _refused(self, scope: Scope) -> tuple[int, dict[str, str]] | None:
-        if len(self._connections()) > self._pace.connections:
-            return 503, retry_after(5)
-        if wait := self._asked.take(address_key((scope.get("client") or ("",))[0])):
-            return 429, retry_after(wait)
-        if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEADERS:
-            return 431, {}
-        names = [name for name, _ in scope["headers"]]
-        # Two lengths of one body are how a second request is smuggled past a proxy.
-        return (400, {}) if b"transfer-encoding" in names and b"content-length" in names else None
 
 
 class Exchange:
@@ -111,8 +99,8 @@ class Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._begun = True
-            own = {name for name, _ in message["headers"]}
-            added = [pair for pair in raw(HEADERS) if pair[0] not in own]
+            present = {name for name, _ in message["headers"]}
+            added = [pair for pair in raw(HEADERS) if pair[0] not in present]
             closing = [(b"connection", b"close")] if self._unread else []
             await self._send({**message, "headers": [*message["headers"], *added, *closing]})
         elif self._unread and not self._asks and not message.get("more_body", False):
@@ -122,9 +110,9 @@ class Exchange:
         else:
             await self._send(message)
 
-    async def error(self, status: int, headers: dict[str, str]) -> None:
+    async def error(self, status: int, headers: dict[str, str] | None = None) -> None:
         body = error_body(status)
-        plain = {"content-type": "application/json", "content-length": str(len(body)), **headers}
+        plain = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
         await self.send({"type": "http.response.start", "status": status, "headers": raw(plain)})
         await self.send({"type": "http.response.body", "body": body})
 
@@ -132,13 +120,52 @@ class Exchange:
         """Say that the request was not dealt with, unless an answer is on its way, and wait for nothing."""
         self._asks = True
         if not self._begun:
-            await self.error(503, retry_after(30))
+            await self.error(503, {"retry-after": "30"})
 
     async def _linger(self) -> None:
         dropped = 0
-        try:
+        with suppress(TimeoutError):
             async with asyncio.timeout(LINGER_SECONDS):
                 while self._unread and dropped < LINGER_BYTES:
                     dropped += len((await self.receive()).get("body", b""))
-        except TimeoutError:
-            pass
+
+
+def timed_protocol(seconds: float) -> type[H11Protocol]:
+    """HTTP as uvicorn has it, which closes connections that have brought no request for one to two times as long.
+
+    An answer that nobody has read after 60 times as long is given up. uvicorn itself waits for ever for the headers of
+    the first request, and for a client that does not read.
+    """
+
+    class Timed(H11Protocol):
+        _seen: Any = ()  # the request, and whether it was answered, at the last look
+        _looks = 0  # at which this was the same
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._timer = self.loop.call_later(seconds, self._look)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._timer.cancel()
+            super().connection_lost(exc)
+
+        def _look(self) -> None:
+            cycle = self.cycle
+            idle = cycle is None or cycle.response_complete
+            self._looks = self._looks + 1 if self._seen == (cycle, idle) else 0
+            self._seen = (cycle, idle)
+            if (idle and self._looks) or (not idle and cycle.response_started and self._looks >= UNREAD_LOOKS):
+                self.transport.abort()
+                return
+            self._timer = self.loop.call_later(seconds, self._look)
+
+        def send_400_response(self, msg: str) -> None:
+            body = error_body(400)
+            plain = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
+            start = h11.Response(status_code=400, headers=raw({**HEADERS, **plain}), reason=b"Bad Request")
+            with suppress(h11.LocalProtocolError):  # an answer is on its way already
+                for event in (start, h11.Data(data=body), h11.EndOfMessage()):
+                    self.transport.write(self.conn.send(event) or b"")
+            self.transport.close()
+
+    return Timed

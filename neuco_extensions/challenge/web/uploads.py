@@ -1,23 +1,50 @@
-"""A file as it comes in over the network: only a part of it is ever in memory, and it is kept only if it is whole."""
+"""Files as they come in over the network, and the threads that wait for disk and journal, so that the event loop never
+does. Only a part of a file is ever in memory, and it is kept only if it is whole.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import queue
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypeVar
 
 from starlette.types import Receive
 
+from neuco_core.errors import NeucoError
 from neuco_extensions.challenge.files import Upload
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import RefusedError, Submission, stamp
-from neuco_extensions.challenge.web.pace import Pace
-from neuco_extensions.challenge.web.threads import Hosts
+from neuco_extensions.challenge.journal import JournalEntry, RefusedError, stamp
+from neuco_extensions.challenge.rules import RULES, Challenge
 
 T = TypeVar("T")
+THREADS = 6
 PART = 262_144  # bytes that are collected before a thread writes them
+log = logging.getLogger("neuco.challenge")
+
+
+@dataclass(frozen=True)
+class ServerLimits:
+    """How much the server takes at once, and how slow a client may be. How often somebody may ask, a proxy says.
+
+    An upload may pause for ``stall`` seconds. After ``grace`` seconds it must have come with ``slowest`` bytes a second
+    on average, and after ``deadline`` seconds it must be over. A connection has ``headers`` seconds for each request.
+    """
+
+    uploads: int = 32
+    uploads_of_team: int = 4
+    connections: int = 1000
+    stall: float = 30.0
+    grace: float = 30.0
+    slowest: float = 50_000.0
+    deadline: float = 10_800.0
+    headers: float = 10.0
 
 
 class CutError(Exception):
@@ -28,11 +55,72 @@ class SlowError(Exception):
     """The client is slower than allowed."""
 
 
-class Incoming:
+class HostPool:
+    """The challenge in a folder, for an event loop. Teams that are added to the rules are known at the next request."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._changed = self._rules_stat()
+        self._idle: queue.SimpleQueue[Host] = queue.SimpleQueue()
+        # All are opened now, journal and all: a fault is met at the start, and rules that are bad later stop no thread.
+        for _ in range(THREADS):
+            host = Host(folder)
+            host.journal.submissions(team="")
+            self._idle.put(host)
+            self.challenge: Challenge = host.challenge
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="challenge")
+
+    def _rules_stat(self) -> tuple[int, int, int] | None:
+        try:
+            stat = (self._folder / RULES).stat()
+        except OSError:
+            return None
+        return stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+    async def refresh(self) -> Challenge:
+        """The rules as they are now. If they cannot be read, or break the seal, the last good ones hold."""
+        changed = self._rules_stat()
+        if changed != self._changed:
+            self._changed = changed
+            try:
+                self.challenge = await self.run(lambda _: self._load())
+            except (NeucoError, OSError) as error:
+                log.warning("the new rules are not used: %s", error)
+        return self.challenge
+
+    def _load(self) -> Challenge:
+        with Host(self._folder) as host:
+            return host.challenge
+
+    def begin(self, work: Callable[[Host], T]) -> asyncio.Future[T]:
+        """Have a thread do something with a host that nobody else uses meanwhile."""
+
+        def call() -> T:
+            host = self._idle.get()
+            try:
+                host.challenge = self.challenge
+                return work(host)
+            finally:
+                self._idle.put(host)
+
+        return asyncio.get_running_loop().run_in_executor(self._threads, call)
+
+    async def run(self, work: Callable[[Host], T]) -> T:
+        """The same, and wait. What began is done to its end, also if nobody waits for it any more."""
+        return await asyncio.shield(self.begin(work))
+
+    def close(self) -> None:
+        """Wait for what began."""
+        self._threads.shutdown()
+        for _ in range(THREADS):
+            self._idle.get().close()
+
+
+class IncomingUpload:
     """An upload, used as ``async with``: ``read`` takes the body, ``enter`` makes it a submission."""
 
-    def __init__(self, hosts: Hosts, pace: Pace) -> None:
-        self._hosts, self._pace = hosts, pace
+    def __init__(self, hosts: HostPool, limits: ServerLimits) -> None:
+        self._hosts, self._limits = hosts, limits
         self._most = hosts.challenge.limits.bytes
         self._parts: list[bytes] = []
         self._held = 0
@@ -42,42 +130,33 @@ class Incoming:
 
     async def read(self, receive: Receive) -> None:
         """Take the whole body, or raise ``RefusedError``, ``CutError`` or ``SlowError``."""
-        begun, more = time.monotonic(), True
+        limits, begun, more = self._limits, time.monotonic(), True
         while more:
+            passed = time.monotonic() - begun
+            earned = limits.grace + self.size / limits.slowest
+            patience = min(limits.stall, earned - passed, limits.deadline - passed)
             try:
-                async with asyncio.timeout(self._patience(time.monotonic() - begun)):
+                async with asyncio.timeout(patience):
                     message = await receive()
             except TimeoutError as error:
                 raise SlowError from error
             if message["type"] == "http.disconnect":
                 raise CutError
             more = message.get("more_body", False)
-            await self._take(message.get("body", b""))
+            data = message.get("body", b"")
+            self.size += len(data)
+            if self.size > self._most:
+                raise RefusedError("size")
+            self._parts.append(data)
+            self._held += len(data)
+            if self._held >= PART:
+                await self._do(self._write)
 
-    def _patience(self, passed: float) -> float:
-        """The seconds that the next bytes may take."""
-        pace = self._pace
-        earned = pace.grace + self.size / pace.slowest
-        return min(pace.stall, earned - passed, pace.deadline - passed)
-
-    async def _take(self, data: bytes) -> None:
-        self.size += len(data)
-        if self.size > self._most:
-            raise RefusedError("size")
-        self._parts.append(data)
-        self._held += len(data)
-        if self._held >= PART:
-            await self._do(self._write)
-
-    async def enter(self, team: str, phase: str, *, public: bool) -> tuple[Submission, bool]:
+    async def enter(self, team: str, phase: str, *, public: bool) -> tuple[JournalEntry, bool]:
         """The submission, on disk and in the journal, and whether it is new. Only for a body that came whole."""
         now = datetime.now(UTC)
-
-        def enter(host: Host) -> Submission:
-            return host.enter(team, phase, self._write(host), public=public, now=now)
-
-        own = await self._do(enter)
-        return own, own.received == stamp(now)
+        entry = await self._do(lambda host: host.enter(team, phase, self._write(host), public=public, now=now))
+        return entry, entry.received == stamp(now)
 
     def _write(self, host: Host) -> Upload:
         if self._upload is None:
@@ -91,7 +170,7 @@ class Incoming:
         self._work = self._hosts.begin(work)
         return await asyncio.shield(self._work)
 
-    async def __aenter__(self) -> Incoming:
+    async def __aenter__(self) -> IncomingUpload:
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,0 +1,175 @@
+"""What plugins declare, as data: each is asked in a sandbox of its own, and ``registry/catalog.json`` keeps it.
+
+``reconcile`` writes that file. Whoever judges a pull request takes it from main, so only what the pull request touches
+is asked; an entry whose code is not main's is not used. A tree in which every plugin is data (``write_tree``) is where
+labels and embeddings meet: code that runs there imports no plugin of anybody.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+
+from ci.changed import TREES
+from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_code
+from ci.stub_tree import NOUNS, own_sources, read_rows, spec_of, write_stub
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.files import read_limited
+from neuco_core.jsonio import dump
+from neuco_core.plugins.discovery import inside
+
+CATALOG = "registry/catalog.json"
+LARGEST = 50_000_000  # bytes of the catalogue
+MOST_SPECS = 200  # of one plugin
+MENTIONED = re.compile(rf"\b({'|'.join(TREES)})[./]([A-Za-z0-9_-]+)")
+# What scoring needs of a registry; its records are as many as they are large.
+REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
+
+
+class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a plugin declares, and the key of the code that said so."""
+
+    key: str
+    rows: list[dict[str, Any]]
+
+
+class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """All plugins of main by their folders."""
+
+    plugins: dict[str, Entry]
+    schema: Literal[1] = 1
+
+
+def describe(boxes: PluginSandbox, plugin: PluginData) -> None:
+    """Ask a plugin what it registers. The answer is checked: it may speak only for itself."""
+    try:
+        out = boxes.inside(plugin, "describe", "describe", plugin.touched.tree, plugin.touched.name)
+        _declare(plugin, read_rows(out / "describe.json"))
+    except Exception as error:  # what comes out of a sandbox may be broken in any way
+        plugin.problem = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+        cure = "Repair the plugin; `neuco check` shows the same on your machine"
+        plugin.say("import", "failed", plugin.problem, cure)
+        return
+    if plugin.rows:
+        names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in plugin.rows)
+        plugin.say("import", "ok", f"registers {names}")
+    else:
+        plugin.say("import", "failed", "it registers nothing", "Yield at least one task or method from its hook")
+
+
+def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
+    tree, name = plugin.touched.tree, plugin.touched.name
+    if len(rows) > MOST_SPECS:
+        raise DataError("it registers too much", expected=f"at most {MOST_SPECS} specs", got=len(rows))
+    for row in rows:
+        if row["noun"] not in NOUNS:
+            text = f"the plugin registers a {row['noun']}, which is code that takes part in scoring"
+            raise DataError(text, hint="Propose it as a change to neuco_core, for a maintainer to review")
+        spec = spec_of(row)
+        if not inside(spec.id, name):
+            raise DataError(f"{spec.id!r} is outside the plugin {name!r}")
+        list(own_sources(tree, name, spec))
+    plugin.declare(rows)
+
+
+def describe_all(boxes: PluginSandbox) -> list[PluginData]:
+    """All plugins of ``boxes.base``, which is main; one that cannot be described has a ``problem``."""
+    entries, keys = _read_catalog(boxes.base), plugin_keys(boxes.base)
+    plugins = [boxes.plugin(tree, name) for tree in TREES for name in boxes.folders[tree]]
+    for plugin in plugins:
+        entry = entries.get(plugin.touched.folder)
+        if entry is not None and entry.key == keys[plugin.touched.folder] and _knows_its_cubes(entry):
+            try:
+                _declare(plugin, entry.rows)
+                continue
+            except Exception:  # noqa: S110 - a damaged entry is made anew
+                pass
+        describe(boxes, plugin)
+        boxes.clear(plugin)
+    return plugins
+
+
+def _read_catalog(base: Path) -> dict[str, Entry]:
+    """The entries of a tree's catalogue; none if it cannot be read, for then all of it is made anew."""
+    try:
+        return msgspec.json.decode(read_limited(base / CATALOG, LARGEST), type=CatalogFile).plugins
+    except (OSError, ValueError, NeucoError):
+        return {}
+
+
+def _knows_its_cubes(entry: Entry) -> bool:
+    """Where a dataset was not there, it may be here."""
+    return not any((row.get("cubes") or {}).get("error") for row in entry.rows)
+
+
+def catalog_bytes(plugins: Iterable[PluginData], base: Path) -> bytes:
+    """The catalogue of what could be described."""
+    keys = plugin_keys(base)
+    entries = {
+        plugin.touched.folder: Entry(keys[plugin.touched.folder], plugin.rows)
+        for plugin in plugins
+        if not plugin.problem
+    }
+    return dump(msgspec.to_builtins(CatalogFile(entries)))
+
+
+def plugin_keys(base: Path) -> dict[str, str]:
+    """By folder, a digest of what decides what a plugin declares: its files, those of plugins that it names, the core.
+
+    A plugin that hides the name of another one from this hides a change only of what it declares itself.
+    """
+    core = _digest([base / name for name in (*CODE, PINS)], base)
+    folders = {f"{tree}/{path.name}": path for tree in TREES for path in (base / tree).glob("*/")}
+    digests = {name: _digest([folder], base) for name, folder in folders.items()}
+    mentioned = {name: _mentioned(folder) & folders.keys() for name, folder in folders.items()}
+    keys = {}
+    for name in folders:
+        needed, waiting = {name}, [name]
+        while waiting:
+            new = mentioned[waiting.pop()] - needed
+            needed |= new
+            waiting += new
+        parts = [core, name, *(digests[other] for other in sorted(needed))]
+        keys[name] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    return keys
+
+
+def _files(root: Path) -> list[Path]:
+    paths = root.rglob("*") if root.is_dir() else [root]
+    return sorted(p for p in paths if p.is_file() and "__pycache__" not in p.parts)
+
+
+def _digest(roots: Iterable[Path], base: Path) -> str:
+    digest = hashlib.sha256()
+    for path in (path for root in roots for path in _files(root)):
+        digest.update(f"{path.relative_to(base)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return digest.hexdigest()
+
+
+def _mentioned(folder: Path) -> set[str]:
+    """The folders of plugins that the code of one names."""
+    texts = [path.read_text(encoding="utf-8", errors="replace") for path in _files(folder) if path.suffix == ".py"]
+    return {"/".join(match) for text in texts for match in MENTIONED.findall(text)}
+
+
+def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], parts: Sequence[str] = REGISTRY) -> None:
+    """The code of ``base``, these parts of its registry, and a stub for each plugin that could be described."""
+    copy_code(base, target)
+    for name in parts:
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        if (base / name).is_dir():
+            shutil.copytree(base / name, target / name)
+        elif (base / name).is_file():
+            shutil.copyfile(base / name, target / name)
+    for package in TREES:
+        (target / package).mkdir()
+        (target / package / "__init__.py").touch()
+    for plugin in plugins:
+        if not plugin.problem:
+            write_stub(target / plugin.touched.folder, plugin.folder, plugin.rows, plugin.made)

@@ -1,0 +1,287 @@
+"""One sandbox for each plugin and step: what it sees, what it is asked, and what it may not see."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import platform
+import shutil
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from ci import sandbox
+from ci.changed import TREES, Touched
+from ci.environments import INSTALLING, PACKAGES, install, with_packages
+from ci.report import PluginReport, cut
+from ci.sandbox import OUT, TREE, WARM, Limits
+from ci.stub_tree import read_json, spec_of
+from neuco_core.contract.contract import Finding, Status
+from neuco_core.encode.lock import FILE
+from neuco_core.errors import DataError
+from neuco_core.fetch.cache import cache_dir
+from neuco_core.fetch.pins import find_pin
+from neuco_core.specs import Dataset, Method, Task
+
+CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset
+CODE = ("neuco_core", "neuco_extensions", "ci")  # main's own, which no plugin replaces
+IN_EARNEST = ("encode", "tests")  # a description needs no packages: whoever lists methods has none of them either
+OVER = "the time for the whole pull request is over (--deadline)"
+PINS = "registry/pins.json"
+KEPT = "kept"  # a plugin that the pull request does not touch
+KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
+COMPILED = (*KERNELS, "neuco_core/plugins/compiled.py")  # with what says how
+
+
+@dataclass
+class PluginData:
+    """A plugin on its way from code to data. ``rows`` are what it declared, ``made`` is where its results go."""
+
+    touched: Touched
+    folder: Path
+    made: Path
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    fetched: dict[str, Path] = field(default_factory=dict)
+    problem: str = ""
+    datasets: list[Dataset] = field(default_factory=list)
+    tasks: list[Task] = field(default_factory=list)
+    methods: list[Method] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.declare(self.rows)
+
+    def declare(self, rows: list[dict[str, Any]]) -> None:
+        """Take what the plugin registers; a row that is no spec is an error."""
+        specs = [spec_of(row) for row in rows]
+        self.rows = rows
+        self.datasets = [spec for spec in specs if isinstance(spec, Dataset)]
+        self.tasks = [spec for spec in specs if isinstance(spec, Task)]
+        self.methods = [spec for spec in specs if isinstance(spec, Method)]
+
+    @property
+    def kept(self) -> bool:
+        return self.touched.how == KEPT
+
+    def ids(self, noun: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(row["spec"]["id"] for row in self.rows if row["noun"] == noun))
+
+    def weights(self) -> dict[str, Path]:
+        """Fetched weights of encoders by sha256: all that a method's sandbox sees of what was fetched."""
+        pins = [find_pin(remote) for method in self.methods for remote in method.weights.values()]
+        hashes = {pin.sha256 for pin in pins if pin}
+        return {sha: path for sha, path in self.fetched.items() if sha in hashes}
+
+    def say(self, check: str, status: Status, detail: str, cure: str = "") -> None:
+        self.findings.append(Finding(check, self.touched.name, status, detail, cure))
+
+    def report(self) -> PluginReport:
+        tree, name, how = self.touched.tree, self.touched.name, self.touched.how
+        # Whoever reads the report checks the words, also these two.
+        return PluginReport(tree, name, how, self.ids("task"), self.ids("method"), cut(self.findings))  # type: ignore[arg-type]
+
+
+class PluginSandbox:
+    """Runs parts of plugins with the code of ``base``, each in a sandbox of its own.
+
+    ``folders`` are those of all plugins, by tree and name; ``tell`` is given a line when something begins that may
+    take long.
+    """
+
+    def __init__(
+        self,
+        base: Path,
+        scratch: Path,
+        limits: Limits,
+        kind: str,
+        deadline: float = math.inf,
+        tell: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
+        self.tell = tell
+        self._copies: dict[tuple[Path, bool], Path] = {}
+        self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
+
+    def plugin(self, tree: str, name: str, how: str = KEPT) -> PluginData:
+        made = self.scratch / "made" / how / tree / name
+        return PluginData(Touched(tree, name, how), self.folders[tree][name], made)
+
+    def _tree(self, plugin: PluginData) -> Path:
+        """What the sandbox may see: main's core, the plugin, and for a task the code (not the data) of the others.
+
+        A method sees no task and no other method, so no labels and nobody else's results.
+        """
+        touched = plugin.touched
+        tree = self.scratch / "trees" / touched.how / touched.folder
+        if tree.exists():
+            return tree
+        _link_tree(self._core(), tree)
+        others = {touched.name: plugin.folder}
+        if touched.tree == "neuco_tasks":
+            others = {**self.folders[touched.tree], **others}
+            for name, folder in self.folders["neuco_methods"].items():
+                _link_tree(self._copied(folder), tree / "neuco_methods" / name)
+        for name, folder in others.items():
+            _link_tree(self._copied(folder, code_only=name != touched.name), tree / touched.tree / name)
+        return tree
+
+    def clear(self, plugin: PluginData) -> None:
+        """Remove a tree; it is made again when it is needed. Those of all tasks at once are a folder for each pair."""
+        shutil.rmtree(self.scratch / "trees" / plugin.touched.how / plugin.touched.folder, ignore_errors=True)
+
+    def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
+        """A copy of a plugin, made once: every task's tree has all others, so copies in each would be too many."""
+        if (folder, code_only) not in self._copies:
+            copy = self.scratch / "copies" / str(len(self._copies))
+            _copy(folder, copy, code_only=code_only)
+            self._copies[folder, code_only] = copy
+        return self._copies[folder, code_only]
+
+    def within(self, limits: Limits) -> Limits:
+        """The limits of a step that begins now: none goes on beyond the deadline of the whole."""
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise DataError(OVER, hint="Make several pull requests, or make the plugin faster")
+        return replace(limits, seconds=min(limits.seconds, left))
+
+    def _core(self) -> Path:
+        """Main's code and suites, copied once: each plugin's tree then consists of links to these files."""
+        core = self.scratch / "core"
+        if not core.exists():
+            copy_code(self.base, core)
+            _copy(self.base / "registry/suites", core / "registry/suites")
+            if (self.base / PINS).is_file():
+                (core / PINS).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(self.base / PINS, core / PINS)
+            for package in TREES:
+                (core / package).mkdir()
+                (core / package / "__init__.py").touch()
+        return core
+
+    def warm(self) -> dict[str, Path]:
+        """The compiled kernels, for a step that may need them. They fit the sandbox's paths, so only that has them."""
+        return {WARM: warm_folder(self._core(), self.tell)} if self.kind == "bubblewrap" else {}
+
+    def warm_for(self, tree: Path) -> dict[str, Path]:
+        """The same for another checkout, if all that is compiled is as it is on main: main's own code compiled it."""
+        pairs = [(tree / name, self.base / name) for name in COMPILED]
+        if not all(theirs.is_file() and theirs.read_bytes() == mains.read_bytes() for theirs, mains in pairs):
+            return {}
+        forget_times(tree)
+        return self.warm()
+
+    def run(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> tuple[sandbox.Ran, Path]:
+        """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
+        out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
+        self.tell(f"{plugin.touched.folder}: {step}")
+        places = {TREE: self._tree(plugin), **{f"/{place}": path for place, path in read.items()}}
+        is_method = plugin.touched.tree == "neuco_methods"
+        places |= in_cache(plugin.weights() if is_method else plugin.fetched)
+        lock = plugin.folder / FILE
+        if is_method and step.startswith(IN_EARNEST) and lock.is_file():
+            self.tell(f"{plugin.touched.folder}: packages")
+            places[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
+            arguments = with_packages(arguments)
+        if not is_method and not plugin.kept and step != "describe":
+            places |= self.warm()
+        limits = self.within(self.limits)
+        ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=is_method)
+        return ran, out
+
+    def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
+        """Run a command of ``ci.inside``; if it fails, the error says how."""
+        ran, out = self.run(plugin, step, "-m", "ci.inside", OUT, *arguments, **read)
+        if ran.ok:
+            return out
+        if ran.status != "failed":
+            self.within(self.limits)
+            raise DataError(f"{arguments[0]}: stopped at the limit of {ran.status}", expected=limit(ran, self.limits))
+        try:
+            reason = str(read_json(out / "error.json")["error"])
+        except (DataError, KeyError, TypeError):
+            reason = f"ended with code {ran.code}: {' '.join(ran.output.split())[-300:]}"
+        raise DataError(reason)
+
+
+def limit(ran: sandbox.Ran, limits: Limits) -> str:
+    """The limit that a run was stopped at, in words."""
+    words = {
+        "timeout": f"{limits.seconds:g} s",
+        "memory": f"{limits.memory >> 20} MB",
+        "processes": f"{limits.processes} processes",
+        "files": f"{limits.files} files and {limits.written >> 20} MB",
+    }
+    return f"at most {words[ran.status]}"
+
+
+def in_cache(files: Mapping[str, Path]) -> dict[str, Path]:
+    """Files that were fetched and verified outside, by sha256, in the place where the sandbox looks for them."""
+    return {f"/tmp/cache/sha256/{sha[:2]}/{sha}": path.parent for sha, path in files.items()}  # noqa: S108
+
+
+def plugin_folders(tree: Path) -> dict[str, Path]:
+    """The plugins of a tree by name."""
+    paths = sorted(tree.iterdir()) if tree.is_dir() else []
+    return {path.name: path for path in paths if (path / "__init__.py").is_file() and not path.is_symlink()}
+
+
+def _copy(source: Path, target: Path, *, code_only: bool = False) -> None:
+    """Copy a folder; links stay links, so that none leads out of it."""
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        files = [name for name in names if not name.endswith(".py") and not (Path(folder) / name).is_dir()]
+        return ["__pycache__", *(files if code_only else ())]
+
+    if source.is_dir():
+        shutil.copytree(source, target, symlinks=True, ignore=ignored)
+
+
+def _link_tree(source: Path, target: Path) -> None:
+    """A copy that takes no room; nothing writes to either."""
+    shutil.copytree(source, target, symlinks=True, copy_function=os.link)
+
+
+def copy_code(base: Path, target: Path) -> None:
+    """Copy main's code for sandboxes, which cannot write: with what Python has compiled of it."""
+    for name in CODE:
+        if (base / name).is_dir():
+            shutil.copytree(base / name, target / name, symlinks=True, ignore=shutil.ignore_patterns("*.nb[ic]"))
+    forget_times(target)
+
+
+def forget_times(tree: Path) -> None:
+    """The compiler of the kernels goes by the time of their files, and every checkout gives them another.
+
+    Without, what was compiled once serves every checkout with the same text.
+    """
+    for name in KERNELS:
+        if (tree / name).is_file():
+            os.utime(tree / name, (0, 0))
+
+
+def warm_folder(core: Path, tell: Callable[[str], None]) -> Path:
+    """The compiled kernels of scorer and reader, made once: in each sandbox it would take ten seconds again.
+
+    They are compiled in a sandbox that holds main's core and nothing else: no contributed code has a hand in it.
+    """
+    sources = [(core / name).read_bytes() for name in KERNELS]
+    facts = (*sources, metadata.version("numba"), sys.version, platform.processor())
+    key = hashlib.sha256(repr(facts).encode()).hexdigest()[:32]
+    folder = cache_dir() / "kernel" / key
+    if not folder.is_dir():
+        tell("compiling main's code")
+        out = folder.with_name(f"{key}-{os.getpid()}")
+        arguments, limits = ("-m", "ci.inside", OUT, "warm"), Limits(seconds=300)
+        ran = sandbox.run(arguments, read={TREE: core}, out=out, limits=limits, kind="bubblewrap")
+        if not ran.ok:
+            raise DataError(f"the kernel cannot be compiled: {ran.status}: {ran.output[-300:]}")
+        try:
+            out.rename(folder)
+        except OSError:  # somebody else was faster
+            shutil.rmtree(out)
+    return folder

@@ -1,0 +1,287 @@
+"""Bring the registry of main in line with main: score what has no record that holds, make the boards, write it down.
+
+Nothing that a pull request's workflow made is used: only the code of main and its registry count, so it does not
+matter what was merged, when, or whether an earlier run was killed. What each plugin declares is asked in a sandbox of
+its own (``describe``), cells are scored and boards are made where all plugins are data (``evaluate``), and only what
+parses is taken out of a sandbox. Each batch of records is written when it is scored; a second run finds nothing to do.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from ci import sandbox
+from ci.changed import frozen_suites
+from ci.describe import CATALOG, catalog_bytes, describe_all, write_tree
+from ci.embeddings import Store, read_index
+from ci.git import git
+from ci.plugin_sandbox import PluginData, PluginSandbox
+from ci.sandbox import OUT, TREE, Limits
+from ci.score import Material, evaluate, find_cells
+from ci.stub_tree import NOUNS, read_json
+from neuco_core.boards.store import board_path, read_board
+from neuco_core.contract.contract import Finding, Status
+from neuco_core.errors import DataError
+from neuco_core.files import write_atomic
+from neuco_core.plugins.discovery import alike, inside
+from neuco_core.records.model import Key, Record
+from neuco_core.records.store import read_all, write_records
+from neuco_core.runs.verify import compare
+from neuco_core.specs import Suite
+from neuco_core.text import counted, join_names
+
+MESSAGE = "Update the registry: records, boards, catalogue"
+BATCH = 100  # cells whose records are written together: as many are lost at most if a run is killed
+BOARDS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
+NO_SPREADS: Mapping[str, float] = MappingProxyType({})
+
+
+@dataclass
+class Update:
+    """What reconciling changes in a registry; ``lines`` say it, and ``loud`` is what nobody must overlook."""
+
+    records: list[Record] = field(default_factory=list)
+    withdrawn: list[Record] = field(default_factory=list)
+    files: dict[str, bytes] = field(default_factory=dict)  # by path in the registry
+    lines: list[str] = field(default_factory=list)
+    loud: list[str] = field(default_factory=list)
+
+    def write(self, registry: Path) -> None:
+        """Do all of it to a registry that is as this one was."""
+        if self.records:
+            write_records(registry, self.records)
+        self.write_rest(registry)
+
+    def write_rest(self, registry: Path) -> None:
+        """All but the new records. Withdrawn ones are kept beside the registry's own."""
+        if self.withdrawn:
+            write_records(registry / "withdrawn", self.withdrawn)
+            write_records(registry, [], [record.key for record in self.withdrawn])
+        for name, content in self.files.items():
+            path = registry / name
+            if not path.is_file() or path.read_bytes() != content:
+                write_atomic(path, content)
+
+
+class Lost(NamedTuple):
+    """A record whose method or task nobody registers; ``why`` if a plugin that could not be asked may do so."""
+
+    record: Record
+    noun: str
+    name: str
+    why: str = ""
+
+
+class Reconciling:
+    """One run on a checkout of main."""
+
+    def __init__(self, boxes: PluginSandbox, withdraw: Collection[str] = ()) -> None:
+        self.boxes, self.withdraw = boxes, withdraw
+        self.base, self.registry = boxes.base, boxes.base / "registry"
+        self.update = Update()
+
+    def run(
+        self, suites: Sequence[str] = (), most: int = 2000, *, retry: bool = False, site: Path | None = None
+    ) -> Update:
+        """Bring the checkout's registry up to date; what changed is also an update for any other checkout of main."""
+        update = self.update
+        plugins = describe_all(self.boxes)
+        silent = {plugin.touched.folder: plugin.problem for plugin in plugins if plugin.problem}
+        update.loud += [
+            f"{folder} cannot say what it registers, and its records stay: {why}" for folder, why in silent.items()
+        ]
+        update.files[Path(CATALOG).name] = catalog_bytes(plugins, self.base)
+        lost = list(lost_records(read_all(self.registry), registered(plugins), silent))
+        update.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
+        update.loud += refused
+        planned = self._ask("plan", plugins, *(["--retry"] if retry else []), *suites)
+        self._score(plugins, planned, most)
+        aside = {item.record.key for item in lost if item.noun == "task"}
+        self._boards(plugins, aside | {record.key for record in update.withdrawn}, site)
+        update.write_rest(self.registry)
+        gone = f", {counted(len(update.withdrawn), 'record')} withdrawn" if update.withdrawn else ""
+        update.lines.append(f"{counted(len(update.records), 'record')} written{gone}")
+        return update
+
+    def _ask(
+        self,
+        command: str,
+        plugins: Sequence[PluginData],
+        *options: str,
+        aside: Collection[Key] = (),
+        site: bool = False,
+    ) -> dict[str, Any]:
+        """Run a command of ``ci.evaluate`` on the registry as it is now."""
+        tree, out = self.boxes.scratch / command, self.boxes.scratch / "out" / command
+        write_tree(tree, self.base, plugins, ("registry",))
+        if aside:
+            write_records(tree / "registry", [], aside)
+        limits = self.boxes.within(BOARDS)
+        arguments = ("-m", "ci.evaluate", OUT, command, *options)
+        ran = sandbox.run(arguments, read={TREE: tree}, out=out, limits=limits, kind=self.boxes.kind)
+        if not ran.ok:
+            raise DataError(f"{command} failed: {' '.join(ran.output.split())[-500:] or ran.status}")
+        result: dict[str, Any] = read_json(out / "result.json", 1 << 30)
+        if "error" in result:
+            raise DataError(f"{command} failed: {result['error']}")
+        return result
+
+    def _score(self, plugins: Sequence[PluginData], planned: Mapping[str, Any], most: int) -> None:
+        update = self.update
+        states = Counter(state for *_, state in planned["cells"])
+        words = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
+        left = len(planned["cells"]) - most
+        update.lines.append(f"plan: {words}" + (f"; {left} are left for the next run" if left > 0 else ""))
+        reasons = Counter(planned["skipped"])
+        material = Material(self.boxes, plugins, merged=True, store=Store(read_index(self.registry)))
+        commit = git(self.base, "rev-parse", "HEAD").strip()
+        before = {record.key: record for record in read_all(self.registry)}
+        cells = find_cells(plugins, [label for *label, _ in planned["cells"][:most]])
+        for start in range(0, len(cells), BATCH):
+            if time.monotonic() > self.boxes.deadline - 60:
+                update.lines.append("the time is over: the next run goes on")
+                break
+            scorable = material.gather(cells[start : start + BATCH])
+            made = evaluate(self.boxes, plugins, scorable, commit=commit).records if scorable else []
+            # What was skipped says nothing; a failure that comes again is no news.
+            records = [r for r in made if r.ok or (r.status == "failed" and not _same_failure(before.get(r.key), r))]
+            write_records(self.registry, records)
+            update.records += records
+            for record in (record for record in made if not record.ok):
+                update.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")
+        reasons.update(material.missing.values())
+        update.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
+
+    def _boards(self, plugins: Sequence[PluginData], aside: Collection[Key], site: Path | None) -> None:
+        """The boards that came out of a sandbox; one that would lose a method stays as it is.
+
+        When a new version of the scorer makes every record outdated, the old board is true of what it names, and an
+        empty one says nothing. Where boards are made, a record of an unknown task is an error: it is set ``aside``.
+        """
+        update = self.update
+        update.lines += self._ask("boards", plugins, *(["--site"] if site else []), aside=aside)["lines"]
+        out = self.boxes.scratch / "out" / "boards"
+        for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
+            lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
+            if lost:
+                words = f"it would lose {join_names(lost)}; score them again, or withdraw them"
+                update.lines.append(f"board {path.stem} stays as it was: {words}")
+            else:
+                update.files[f"leaderboards/{path.name}"] = path.read_bytes()
+        if site is not None:
+            shutil.copytree(out / "site", site, dirs_exist_ok=True)
+
+
+def registered(plugins: Iterable[PluginData]) -> dict[str, set[str]]:
+    """The ids that plugins register, by noun; two plugins with one id are refused.
+
+    Ids are spelled as ``alike`` has them: the catalogue takes ``a-b`` and ``a_b`` for one id, and then has neither.
+    """
+    homes: dict[tuple[str, str], str] = {}
+    for plugin in plugins:
+        for row in plugin.rows:
+            noun, name = row["noun"], row["spec"]["id"]
+            first = homes.setdefault((noun, alike(name)), plugin.touched.folder)
+            if first != plugin.touched.folder:
+                what = f"two plugins register the {noun} {name!r}: {first} and {plugin.touched.folder}"
+                raise DataError(what, hint="Remove one of them; until then nothing is written")
+    return {noun: {name for kind, name in homes if kind == noun} for noun in NOUNS}
+
+
+def lost_records(
+    records: Iterable[Record], ids: Mapping[str, Collection[str]], silent: Mapping[str, str]
+) -> Iterable[Lost]:
+    """Records of methods and tasks that nobody registers; ``silent`` are plugins that could not be asked, and why."""
+    for record in records:
+        if not record.registered:
+            continue
+        for noun, name in (("method", record.method), ("task", record.task)):
+            if alike(name) not in ids[noun]:
+                tree = f"neuco_{noun}s/"
+                homes = (f for f in silent if f.startswith(tree) and inside(name, f.removeprefix(tree)))
+                yield Lost(record, noun, name, next((f"{home}: {silent[home]}" for home in homes), ""))
+
+
+def withdrawable(
+    lost: Sequence[Lost], suites: Sequence[Suite], allowed: Collection[str]
+) -> tuple[list[Record], list[str]]:
+    """The records that go, and what is said of those that stay until a maintainer speaks.
+
+    A frozen suite must not lose a method or a task by accident, nor by a rival's doing. A plugin that could not be
+    asked loses nothing.
+    """
+    kept = {item.record.key for item in lost if item.why}
+    refused: dict[str, None] = {}
+    for item in (item for item in lost if item.name not in allowed and item.record.key not in kept):
+        for suite in suites:
+            if item.record.task in suite.tasks and item.record.protocol == suite.protocol:
+                kept.add(item.record.key)
+                hint = f"bring it back, or run `python -m ci reconcile --push --withdraw {item.name}`"
+                words = f"suite {suite.id!r} compares records of {item.noun} {item.name!r}, which no plugin registers"
+                refused[f"{words}: {hint}"] = None
+    gone = {item.record.key: item.record for item in lost if item.record.key not in kept}
+    return list(gone.values()), list(refused)
+
+
+def lost_methods(made: Path, registry: Path, suite: str, allowed: Collection[str] = ()) -> list[str]:
+    """The methods that a suite's board would lose if the one in ``made`` took its place."""
+    board = read_board(board_path(made, suite))
+    if board.about.id != suite:
+        raise DataError(f"what was made for suite {suite!r} is the board of {board.about.id!r}")
+    if not board_path(registry, suite).is_file():
+        return []
+    kept = {row.method for row in board.rows if row.rank or row.same_as}  # a copy is shown with its method
+    return sorted(set(read_board(board_path(registry, suite)).ranks) - kept - set(allowed))
+
+
+def _same_failure(old: Record | None, new: Record) -> bool:
+    return old is not None and (old.failure, old.fingerprint) == (new.failure, new.fingerprint)
+
+
+def verify(boxes: PluginSandbox, count: int, seed: str = "") -> list[Finding]:
+    """Score ``count`` records again and compare; they are chosen by lot, another lot for another commit of main."""
+    registry = boxes.base / "registry"
+    commit = git(boxes.base, "rev-parse", "HEAD").strip()
+    records = [record for record in read_all(registry) if record.ok and record.registered]
+    chosen = random.Random(seed or commit).sample(records, min(count, len(records)))  # noqa: S311 - no secret
+    if not chosen:
+        raise DataError("there is no record to verify", where=registry, hint="Run `python -m ci reconcile` first")
+    plugins = describe_all(boxes)
+    material = Material(boxes, plugins, merged=True)
+    cells = material.gather(find_cells(plugins, [(record.protocol, *record.key[:2]) for record in chosen]))
+    made = evaluate(boxes, plugins, cells, commit=commit).records if cells else []
+    spreads = {method.label: method.machine_spread for plugin in plugins for method in plugin.methods}
+    return compared(chosen, made, spreads)
+
+
+def compared(
+    before: Iterable[Record], made: Iterable[Record], spreads: Mapping[str, float] = NO_SPREADS
+) -> list[Finding]:
+    """One finding for each record: the same, different, or not scored again. Nothing compared is no evidence.
+
+    ``spreads`` are those that methods declare, by label: what depends on the machine shows neither.
+    """
+    now = {record.key: record for record in made}
+    findings = []
+    for record in before:
+        method, task, protocol = record.key
+        name = f"{method} on {task} under {protocol}"
+        if record.key not in now:
+            findings.append(Finding("verify", name, "skipped", "it could not be scored again here"))
+            continue
+        check = compare(record, now[record.key], spread=spreads.get(method, 0.0))
+        status: Status = "skipped" if check.confirmed is None else "ok" if check.confirmed else "failed"
+        cure = "Find out why: `neuco explain` and `neuco verify`; the record stays until somebody has"
+        words = f"{check.verdict}: {check.reason or 'no split differs'}"
+        findings.append(Finding("verify", name, status, words, cure if status == "failed" else ""))
+    if not any(finding.status in ("ok", "failed") for finding in findings):
+        findings.append(Finding("verify", "sample", "failed", "no record of the sample could be scored again"))
+    return findings

@@ -1,0 +1,306 @@
+"""Rules for a pull request as a whole: what it touches, which ids it takes or loses, pins, suites, submissions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.metadata import EntryPoints
+from itertools import islice
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from ci.changed import Changes, Touched, suite_files
+from ci.plugin_sandbox import PINS, PluginData
+from ci.report import WAITING
+from neuco_core.boards.published import Published
+from neuco_core.contract.contract import Finding, Status, run_check
+from neuco_core.contract.scaffold import CAVEATS
+from neuco_core.errors import NeucoError
+from neuco_core.fetch.fetch import fetch, is_local
+from neuco_core.fetch.pins import Pin, read_pins
+from neuco_core.fetch.transfer import TransientError
+from neuco_core.plugins.catalog import Catalog, read_suite
+from neuco_core.plugins.discovery import alike
+from neuco_core.plugins.loading import Plugins
+from neuco_core.records.model import Record
+from neuco_core.specs import Check, PublishedSource, Remote, Suite, Task, resolve
+from neuco_core.text import counted, join_names
+
+SHOWN = 20  # of each kind; nobody reads more
+MOST_PLUGINS = 100  # of one pull request; each is run in several sandboxes
+# By noun and id in any spelling: the ids as they are written, each with the folder of its plugin.
+Ids = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
+FROZEN = "A suite is frozen: raise its version, or make a new suite"
+
+
+def general(changes: Changes) -> Iterator[Finding]:
+    """Findings that need no more than the list of what is touched."""
+    refused = [
+        (path, "name", "the directory's name is not an id", "Use a-z, 0-9, _ and -") for path in changes.bad_names
+    ]
+    refused += [(path, "protected", "only main writes records and boards", "Remove it") for path in changes.protected]
+    plain = "Add the files themselves, as plain source or as data"
+    refused += [(path, "unreadable", reason, plain) for path, reason in changes.unreadable]
+    for path, check, detail, cure in refused[:SHOWN]:
+        yield Finding(check, path, "failed", detail, cure)
+    if len(refused) > SHOWN:
+        yield Finding(refused[SHOWN][1], f"{len(refused) - SHOWN} more", "failed", "refused for reasons like these")
+    if len(changes.plugins) > MOST_PLUGINS:
+        words = f"{len(changes.plugins)} plugins are touched, at most {MOST_PLUGINS} are judged at once: none was run"
+        yield Finding("plugins", "pull request", "failed", words, "Make several pull requests")
+    names = ", ".join(changes.core[:5]) + (" …" if len(changes.core) > 5 else "")
+    if changes.core and changes.plugins:
+        words = f"{len(changes.core)} core files beside plugins: {names}"
+        yield Finding(
+            "core", "core", "failed", words, "Make two pull requests: code that scores is reviewed on its own"
+        )
+    elif changes.only_data:
+        words = f"{names}: no code changes; a maintainer decides what is compared"
+        yield Finding("core", "registry", "ok", words)
+    elif changes.core:
+        words = f"{len(changes.core)} core files ({names}): the tests of all plugins are run with them here, "
+        yield Finding("core", "core", "ok", words + "all others by `make test`; a maintainer reads every line")
+    elif not (changes.plugins or changes.submissions or changes.bad_names or changes.protected):
+        words = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
+        status: Status = "ok" if changes.other else "failed"
+        yield Finding("nothing", "pull request", status, words, "" if changes.other else "Add something")
+
+
+def compare_ids(before: Sequence[PluginData], after: Sequence[PluginData]) -> Iterator[Finding]:
+    """Ids that are registered twice, or by nobody any more, or by somebody else: records hang on them."""
+    old, new = _by_id(before), _by_id(after)
+    # One that cannot be imported has a finding of its own.
+    described = {plugin.touched.folder for plugin in after if not plugin.problem}
+    for (noun, _), homes in new.items():
+        if len(homes) > 1:
+            name, home = homes[0]
+            more = (f" and {'' if other == name else f'as {other!r} '}by {folder}" for other, folder in homes[1:])
+            words = f"{noun} {name!r} is registered by {home}{''.join(more)}"
+            yield Finding("ids", name, "failed", words, "Choose another id; - and _ make no difference")
+    for (noun, key), homes in old.items():
+        (name, home), now = homes[0], new.get((noun, key), ())
+        if (name, home) in now:
+            continue
+        if now and home not in [folder for _, folder in now]:
+            words = f"{noun} {name!r} moves from {home} to {now[0][1]}"
+            yield Finding("ids", name, "failed", words, "An id stays where it is: its records belong to that plugin")
+        elif home in described:
+            fate = f"is {now[0][0]!r} now" if now else "is registered by nobody now"
+            words = f"{noun} {name!r} was registered by {home} and {fate}"
+            yield Finding("ids", name, "failed", words, "Keep it; only a whole plugin can be removed")
+
+
+def _by_id(plugins: Sequence[PluginData]) -> Ids:
+    homes: dict[tuple[str, str], dict[tuple[str, str], None]] = {}
+    for plugin in plugins:
+        for row in plugin.rows:
+            name = row["spec"]["id"]
+            # Several versions of an id may stand side by side.
+            homes.setdefault((row["noun"], alike(name)), {})[name, plugin.touched.folder] = None
+    return {key: list(own) for key, own in homes.items()}
+
+
+def removed(
+    touched: Touched, plugins: Sequence[PluginData], suites: Sequence[Suite], records: Sequence[Record]
+) -> Iterator[Finding]:
+    """A plugin may go, unless a frozen suite, a task of another plugin or its baseline needs what it registers.
+
+    Whose it is git cannot tell for certain, so what is lost is said aloud, and what a suite compares waits for a
+    maintainer.
+    """
+    gone = next((plugin for plugin in plugins if plugin.touched.folder == touched.folder), None)
+    if gone is None:
+        yield Finding("removed", touched.name, "warning", "it registers nothing on main, so nothing is lost")
+        return
+    others = [plugin for plugin in plugins if plugin is not gone]
+    for reason in islice(_needed(gone, others, suites), SHOWN):
+        yield Finding("removed", touched.name, "failed", reason, "Change what needs it first")
+    tasks, methods = gone.ids("task"), gone.ids("method")
+    lost = [record for record in records if record.method in methods or record.task in tasks]
+    partners = sorted({record.task if record.method in methods else record.method for record in lost})
+    names = [f"{row['noun']} {row['spec']['id']!r}" for row in gone.rows]
+    fate = f", and {counted(len(lost), 'record')} ({join_names(partners)}) with it" if lost else "; it has no records"
+    words = f"{join_names(names)} {'goes' if len(names) == 1 else 'go'}{fate}"
+    yield Finding("removed", touched.name, "warning", words, "If it is not yours, ask whose it is")
+    for suite in suites:
+        compared = [item for item in lost if item.task in suite.tasks and item.protocol == suite.protocol]
+        withdraw = sorted({record.method for record in compared if record.method in methods})
+        if withdraw:
+            words = f"suite {suite.id!r} compares {counted(len(compared), 'record')} of it: a maintainer withdraws them"
+            order = f"after the merge, with `python -m ci reconcile --push --withdraw {' '.join(withdraw)}`"
+            yield Finding(WAITING, touched.name, "skipped", f"{words} {order}")
+
+
+def unwritten(plugin: PluginData) -> Iterator[Finding]:
+    """Sentences of the card that `neuco new` wrote and nobody replaced: a card that says nothing is none."""
+    path = plugin.folder / "README.md"
+    text = path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    for asked in CAVEATS.values():
+        if asked in text:
+            cure = f"Write it into {plugin.touched.folder}/README.md, also if there is little to beware of"
+            yield Finding("card", plugin.touched.name, "failed", f"the card still asks: {asked}", cure)
+
+
+def _needed(gone: PluginData, others: Sequence[PluginData], suites: Sequence[Suite]) -> Iterator[str]:
+    tasks, methods, datasets = (gone.ids(noun) for noun in ("task", "method", "dataset"))
+    for suite in suites:
+        yield from (f"suite {suite.id!r} compares its task {task!r}" for task in suite.tasks if task in tasks)
+    for task in (task for plugin in others for task in plugin.tasks):
+        if task.dataset in datasets:
+            yield f"task {task.id!r} has labels of its dataset {task.dataset!r}"
+        if task.baseline and task.baseline.method in methods:
+            yield f"the baseline of task {task.id!r} is its method {task.baseline.method!r}"
+
+
+def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
+    """Suites of the pull request: each must be readable and name tasks that are there, in their version."""
+    versions: dict[str, set[int]] = {}
+    for own in (task for plugin in plugins for task in plugin.tasks):
+        versions.setdefault(own.id, set()).add(own.version)
+    for path in suite_files(registry):
+        try:
+            suite = read_suite(path)
+        except NeucoError as error:
+            yield Finding("suites", path.stem, "failed", str(error), "Repair the file")
+            continue
+        for task, version in suite.tasks.items():
+            if version not in versions.get(task, ()):
+                there = (
+                    f"version {join_names(sorted(map(str, versions[task])))}" if task in versions else "no such task"
+                )
+                words = f"it compares version {version} of task {task!r}; there is {there}"
+                cure = "Keep the version registered beside the new one; a suite is frozen, so make a new suite for that"
+                yield Finding("suites", path.stem, "failed", words, cure)
+
+
+def check_pins(base: Path, head: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
+    """Each new pin must belong to a task of main's ``plugins``, and be that of the file at its address."""
+    try:
+        old, new = read_pins(base / PINS), read_pins(head / PINS)
+    except NeucoError as error:
+        yield Finding("pins", "pins.json", "failed", str(error).replace(str(head), "."), "Use `neuco data pin TASK`")
+        return
+    # Only what is on the network: reading a file of a package would import that package, here, outside any sandbox.
+    tasks = [task for plugin in plugins for task in plugin.tasks if not is_local(task.source.url)]
+    for url in sorted(old.keys() | new.keys()):
+        before, after = (pins[url].sha256 if url in pins else "" for pins in (old, new))
+        if before != after:
+            yield from _pin(url, old.get(url), new.get(url), [task for task in tasks if url == task.source.url])
+
+
+def _pin(url: str, old: Pin | None, new: Pin | None, tasks: Sequence[Task]) -> Iterator[Finding]:
+    if not tasks:
+        words = f"{url}: no task has this source"
+        yield Finding("pins", "pins.json", "warning" if new is None else "failed", words, "Use `neuco data pin TASK`")
+        return
+    names = ", ".join(task.id for task in tasks)
+    if new is None:
+        words = f"{names}: loses its pin; after the merge its labels cannot be read, and nothing is scored on it"
+        yield Finding("pins", names, "warning", words)
+        return
+    try:
+        fetch(Remote(url, sha256=new.sha256, size=new.size))
+    except TransientError as error:
+        yield Finding(WAITING, names, "skipped", f"the pin of {names} could not be verified: {error}", "Run this again")
+    except NeucoError as error:
+        yield Finding("pins", names, "failed", f"{names}: {error}", "Use `neuco data pin TASK`")
+    else:
+        verified = f"{names}: verified, sha256 {new.sha256}"
+        if old is None:
+            yield Finding("pins", names, "ok", f"{verified}; after the merge it can and will be scored")
+        else:
+            words = f"{verified}; it replaces {old.sha256}, so after the merge every record of {names} is outdated"
+            yield Finding("pins", names, "warning", words, "If the labels changed, raise the task's version")
+
+
+def changed_suites(base: Path, head: Path, paths: Sequence[str], plugins: Sequence[PluginData]) -> Iterator[Finding]:
+    """What boards will compare that they did not, and the other way round."""
+    methods = len({method.id for plugin in plugins for method in plugin.methods})
+    for path in paths:
+        before, after = _suite(base / path), _suite(head / path)
+        if after is not None:
+            yield from _changes(before, after, methods)
+        elif before is not None and not (head / path).exists():
+            words = f"suite {before.id!r} goes: its board is made no more, and its records are compared by nobody"
+            yield Finding("suites", before.id, "warning", words)
+
+
+def _suite(path: Path) -> Suite | None:
+    try:
+        return read_suite(path) if path.is_file() else None
+    except NeucoError:
+        return None  # `check_suites` says what is wrong with it
+
+
+def _changes(before: Suite | None, after: Suite, methods: int) -> Iterator[Finding]:
+    tasks = dict(before.tasks) if before else {}
+    gone = sorted(tasks.keys() - after.tasks.keys())
+    came = [task for task, version in after.tasks.items() if tasks.get(task) != version]
+    changes = [f"{', '.join(map(repr, gone))} {'is' if len(gone) == 1 else 'are'} compared no more"] if gone else []
+    for field in ("protocol", "kind", "options"):
+        if before and getattr(before, field) != getattr(after, field):
+            values = (getattr(suite, field) for suite in (before, after))
+            old, new = (value if isinstance(value, str) else dict(value) for value in values)
+            changes.append(f"{field} {old!r} becomes {new!r}")
+            came = list(after.tasks)
+    if came:
+        cells = counted(methods * len(came), "cell")
+        changes.append(f"{counted(len(came), 'task')} by {counted(methods, 'method')} are to be scored: {cells}")
+    if not changes:
+        yield Finding("suites", after.id, "ok", "only words about the suite change")
+    elif before and before.version == after.version:
+        yield Finding("suites", after.id, "failed", f"it changes under its old version: {'; '.join(changes)}", FROZEN)
+    else:
+        words = f"after the merge: {'; '.join(changes)}; until then its board stays as it is"
+        yield Finding("suites", after.id, "warning", words)
+
+
+def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[Finding]:
+    """Findings on each folder of numbers that an extension keeps in the registry, and where its rows would stand.
+
+    They are data, so they are read here: by the checks of main's extensions, and no plugin of anybody is imported.
+    """
+    if not names:
+        return
+    extensions = Catalog(Plugins(("neuco_extensions",), entry_points=EntryPoints(())))
+    checks = list(extensions.all(Check).values())
+    failed = False
+    for name in names:
+        folder = head / "registry" / name
+        if not folder.is_dir():
+            cure = "Say in the pull request why"
+            yield Finding("submission-removed", folder.name, "warning", "it goes: its rows leave the board", cure)
+            continue
+        subjects = (resolve(item.find)(str(folder)) for item in checks if item.find is not None)
+        subject = next((subject for subject in subjects if subject is not None), None)
+        if subject is None:
+            words = f"no check of an extension knows registry/{name}: a maintainer reads it"
+            yield Finding(WAITING, folder.name, "skipped", words)
+            continue
+        for finding in (run_check(item, subject) for item in checks if item.noun == subject.noun):
+            failed = failed or finding.status == "failed"
+            yield replace(finding, detail=finding.detail.replace(str(head), "."))
+    if not failed:
+        sources = [resolve(source.boards) for source in extensions.all(PublishedSource).values()]
+        yield from _standing(
+            *([item for boards in sources for item in boards(tree / "registry")] for tree in (base, head))
+        )
+
+
+def _standing(before: Sequence[Published], after: Sequence[Published]) -> Iterator[Finding]:
+    """The rows of published boards that are new or other than they were, each with its rank."""
+    old = {(item.id, row.method): row for item in before for row in item.rows}
+    for published in after:
+        rows = [row.method for row in published.rows if old.get((published.id, row.method)) != row]
+        if not rows:
+            continue
+        try:
+            board = published.board()
+        except NeucoError as error:
+            yield Finding("submission-place", published.id, "failed", str(error))
+            continue
+        for row in (row for row in board.rows if row.method in rows):
+            lacks = join_names(list(row.lacks))
+            place = f"rank {row.rank} of {len(board.ranked)}" if row.rank else f"not ranked, lacks {lacks}"
+            words = f"{row.method}: {place}; nothing here was run: the numbers are the submitter's"
+            yield Finding("submission-place", published.id, "ok", words)

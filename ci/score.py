@@ -1,0 +1,275 @@
+"""Cells of a pull request or of main: which are asked for, the data that they need, and what their scores say."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import msgspec
+
+from ci import sandbox
+from ci.describe import REGISTRY, write_tree
+from ci.embeddings import Store
+from ci.extract import Encoding, applies, fetch_sources, make_cubes, make_embeddings, make_labels
+from ci.plugin_sandbox import PluginData, PluginSandbox, in_cache, limit
+from ci.report import LARGEST, WAITING
+from ci.sandbox import OUT, TREE
+from ci.stub_tree import read_json
+from neuco_core.contract.contract import FAILED, Finding
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.fetch.transfer import TransientError
+from neuco_core.protocol import DEFAULT_PROTOCOL
+from neuco_core.records.model import Record
+from neuco_core.records.store import parse_record
+from neuco_core.specs import Dataset, Method, Suite, Task, versioned_id
+from neuco_core.text import counted
+
+AFTER_MERGE = "both are new: contributed encoders see only main's datasets, so it is scored after the merge"
+CURES = {
+    "encode": "Repair the encoder; if it needs what is not here, as a package or a network, contribute its embeddings "
+    "as a file: `neuco new method NAME --embeddings FILE`",
+}
+NEXT = "Nothing for the contributor to do: a maintainer reads the reason, provides what is missing, and runs this again"
+HOURS = 2  # more than any evaluation needs
+Pair = tuple[str, str]  # labels of a method and a task
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one task under a protocol, with the plugins that they come from."""
+
+    protocol: str
+    method: Method
+    task: Task
+    methods: PluginData
+    tasks: PluginData
+
+    @property
+    def pair(self) -> Pair:
+        return self.method.label, self.task.label
+
+
+def choose(plugins: Sequence[PluginData], suites: Iterable[Suite]) -> Iterator[Cell]:
+    """The touched rows and columns under the protocol of each suite; of a task that is in none, under its dataset's."""
+    tasks = [(task, plugin) for plugin in plugins for task in plugin.tasks]
+    methods = [(method, plugin) for plugin in plugins for method in plugin.methods]
+    newest = {method.id: method.version for method, _ in sorted(methods, key=lambda item: item[0].version)}
+    members: dict[str, set[str]] = {}
+    for suite in suites:
+        members.setdefault(suite.protocol, set()).update(versioned_id(*item) for item in suite.tasks.items())
+    compared = set().union(*members.values()) if members else set()
+    protocols = {dataset.id: dataset.protocol for plugin in plugins for dataset in plugin.datasets}
+    for task, _ in tasks:
+        if task.label not in compared and not task.control:
+            members.setdefault(protocols.get(task.dataset) or DEFAULT_PROTOCOL, set()).add(task.label)
+    for protocol, names in members.items():
+        for task, home in tasks:
+            for method, plugin in methods:
+                replaced = plugin.kept and method.version < newest[method.id]
+                if task.label in names and not (home.kept and plugin.kept) and not replaced:
+                    yield Cell(protocol, method, task, plugin, home)
+
+
+def find_cells(plugins: Sequence[PluginData], wanted: Iterable[Sequence[str]]) -> list[Cell]:
+    """The cells of main by protocol, method and task; those that no plugin registers are left out."""
+    methods = {method.label: (method, plugin) for plugin in plugins for method in plugin.methods}
+    tasks = {task.label: (task, plugin) for plugin in plugins for task in plugin.tasks}
+    cells = []
+    for protocol, method_label, task_label in wanted:
+        if method_label in methods and task_label in tasks:
+            (method, owner), (task, home) = methods[method_label], tasks[task_label]
+            cells.append(Cell(protocol, method, task, owner, home))
+    return cells
+
+
+@dataclass
+class Material:
+    """The data of cells; ``missing`` says why a cell cannot be scored here, and whose fault that is.
+
+    If the plugins are ``merged``, somebody has read them, and new encoders are run on new datasets too.
+    """
+
+    boxes: PluginSandbox
+    plugins: Sequence[PluginData]
+    merged: bool = False
+    store: Store = field(default_factory=lambda: Store({}))
+    missing: dict[Pair, str] = field(default_factory=dict)
+    _failed: dict[tuple[str, ...], str] = field(default_factory=dict)
+
+    def gather(self, cells: Iterable[Cell]) -> list[Cell]:
+        """Make labels, cubes and embeddings for the cells; gives those that can be scored."""
+        scored = []
+        for cell in cells:
+            reason = self._why_not(cell)
+            if reason:
+                self.missing[cell.pair] = reason
+            else:
+                scored.append(cell)
+        return scored
+
+    def _why_not(self, cell: Cell) -> str:
+        def labels() -> None:
+            fetch_sources(cell.tasks, [cell.task])
+            make_labels(self.boxes, cell.tasks)
+
+        method, methods = cell.method, cell.methods
+        reason = self._once(cell.tasks, "labels", labels, cell.task.label)
+        if reason:
+            return reason
+        if method.files:
+            return self._once(methods, "files", lambda: fetch_sources(methods, [method]), method.label)
+        owner, dataset = self._dataset(cell.task.dataset)
+        if owner is None or dataset is None or dataset.cubes is None:
+            return ""
+        if not (self.merged or owner.kept or methods.kept):
+            return AFTER_MERGE
+        if not applies(method, dataset):
+            return ""  # the scorer says so, in a record
+        if self.store.supply(methods, method, owner, dataset):
+            return ""  # no pixel is needed
+        reason = self._once(owner, "cubes", lambda: make_cubes(self.boxes, owner, dataset), dataset.id)
+        if reason:
+            return reason
+        job = Encoding(methods, method, dataset, owner.made / "cubes" / dataset.id)
+        return self._once(methods, "encode", lambda: make_embeddings(self.boxes, job), method.label, dataset.id)
+
+    def _dataset(self, name: str) -> tuple[PluginData | None, Dataset | None]:
+        for plugin in self.plugins:
+            for dataset in plugin.datasets:
+                if dataset.id == name:
+                    return plugin, dataset
+        return None, None
+
+    def _once(self, plugin: PluginData, step: str, make: Callable[[], object], *names: str) -> str:
+        """Why a step failed, "" if it did not. A failure of a contributed plugin is a finding, once.
+
+        Not if a server did not answer: that is nobody's fault, and another run may be luckier.
+        """
+        key = (step, *names)
+        if key not in self._failed:
+            try:
+                make()
+                self._failed[key] = ""
+            except Exception as error:  # results of a stranger's code may be broken in any way
+                words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+                self._failed[key] = f"{' on '.join(names)}: {words}"
+                if not (plugin.kept or isinstance(error, TransientError)):
+                    plugin.say(step, "failed", self._failed[key], CURES.get(step, ""))
+        return self._failed[key]
+
+
+class Evaluated(NamedTuple):
+    """What ``ci.evaluate`` says of touched plugins and of cells; ``texts`` are the records as they were written."""
+
+    findings: list[Finding]
+    problems: list[dict[str, Any]]
+    texts: list[str]
+    records: list[Record]
+    unscored: list[dict[str, str]]
+    foreign: set[Pair]
+
+
+def evaluate(
+    boxes: PluginSandbox,
+    plugins: Sequence[PluginData],
+    cells: Sequence[Cell],
+    *,
+    commit: str,
+    touched: Sequence[PluginData] = (),
+    cards: Collection[str] = (),
+) -> Evaluated:
+    """Check what is ``touched`` and score cells, where all plugins are data and what reads strangers' files has limits.
+
+    ``cards`` are folders of plugins of which nothing but the card or the tests changed.
+    """
+    boxes.tell(f"checking the contract of {counted(len(touched), 'plugin')} and scoring {counted(len(cells), 'cell')}")
+    number = sum(1 for _ in boxes.scratch.glob("evaluate*"))
+    tree, out = boxes.scratch / f"evaluate{number}", boxes.scratch / "out" / f"evaluate{number}"
+    write_tree(tree, boxes.base, plugins, REGISTRY)
+    by_protocol: dict[str, list[Pair]] = {}
+    for cell in cells:
+        by_protocol.setdefault(cell.protocol, []).append(cell.pair)
+    of_cards = [plugin for plugin in touched if plugin.touched.folder in cards]
+    job = {
+        "tasks": [task.label for plugin in touched for task in plugin.tasks],
+        "methods": [method.label for plugin in touched for method in plugin.methods],
+        "datasets": [dataset.id for plugin in touched if only_datasets(plugin) for dataset in plugin.datasets],
+        "cells": by_protocol,
+        "touched": [plugin.touched.folder.replace("/", ".") for plugin in touched],
+        # A contributor brings labels that are pinned; those that main has are a maintainer's to pin.
+        "unpinned": [task.label for plugin in touched for task in plugin.tasks if plugin.touched.how == "changed"],
+        "cards": [spec.label for plugin in of_cards for spec in (*plugin.tasks, *plugin.methods)],
+        "commit": commit,
+        "seconds": boxes.limits.seconds,
+    }
+    (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    read = {TREE: tree, **in_cache({sha: path for plugin in plugins for sha, path in plugin.fetched.items()})}
+    if cells or any(plugin.tasks for plugin in touched):
+        read |= boxes.warm()
+    limits = boxes.within(replace(boxes.limits, seconds=HOURS * 3600))
+    ran = sandbox.run(
+        ("-m", "ci.evaluate", OUT, "score", f"{TREE}/job.json"), read=read, out=out, limits=limits, kind=boxes.kind
+    )
+    if ran.status not in ("ok", "failed"):
+        what = f"the evaluation was stopped at the limit of {ran.status}"
+        raise DataError(what, expected=limit(ran, limits))
+    if not ran.ok:
+        raise DataError(f"the evaluation failed: {' '.join(ran.output.split())[-500:]}")
+    result: dict[str, Any] = read_json(out / "result.json", 2 * LARGEST)
+    if "error" in result:
+        raise DataError(f"the evaluation failed: {result['error']}")
+    return Evaluated(
+        msgspec.convert(result["findings"], list[Finding]),
+        result["problems"],
+        result["records"],
+        [parse_record(text.encode(), "a new record") for text in result["records"]],
+        result["unscored"],
+        {(method, task) for method, task in result["foreign"]},
+    )
+
+
+def only_datasets(plugin: PluginData) -> bool:
+    return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
+
+
+def judge_cells(plugin: PluginData, result: Evaluated, missing: Mapping[Pair, str]) -> None:
+    """Say what became of a plugin's cells; without any score it is waiting, or has failed if nothing could fit it.
+
+    An untouched method that cannot be scored on a task, where another can, has only itself to blame: the task's labels
+    were checked by themselves. But if none can, the task is such that nobody fits it.
+    """
+    labels = {spec.label for spec in (*plugin.tasks, *plugin.methods)}
+    records = [record for record in result.records if labels & set(record.key[:2])]
+    skipped = Counter(reason for pair, reason in missing.items() if labels & set(pair))
+    unfit: set[str] = set()
+    for cell in result.unscored:
+        if labels & {cell["method"], cell["task"]}:
+            if cell["state"] == "skipped":
+                skipped[cell["reason"]] += 1
+            else:
+                unfit.add(cell["reason"])
+    fitting = {record.key[1] for record in records if record.ok} & {task.label for task in plugin.tasks}
+    for record in records:
+        method, task, _ = record.key
+        if record.status == "failed":
+            words = f"{record.method} on {record.task}: {record.failure}: {record.reason}"
+            if (method, task) in result.foreign or task in fitting:
+                skipped[words] += 1
+            else:
+                plugin.say("score", "failed", words)
+        elif record.status == "skipped":  # while it was run: a full disk, for example
+            skipped[record.reason] += 1
+    for reason, count in skipped.items():
+        plugin.say("score", "skipped", f"{counted(count, 'cell')} not scored here: {reason}")
+    scored = sum(record.ok for record in records)
+    if scored:
+        plugin.say("score", "ok", f"{scored} cells scored")
+    elif not any(finding.status == FAILED for finding in plugin.findings):
+        if skipped:
+            plugin.say(WAITING, "skipped", f"nothing could be scored here: {'; '.join(skipped)}", NEXT)
+        else:
+            reasons = "; ".join(sorted(unfit)) or "no method or task fits"
+            plugin.say("score", "failed", f"nothing was scored: {reasons}")

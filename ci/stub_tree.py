@@ -1,0 +1,280 @@
+"""Plugins as data. What a stranger's plugin declared is checked and written down as JSON, beside what its code made:
+labels, ids of samples, embeddings. The plugin that is imported in its place is ours and only reads these files. So
+labels and embeddings meet in a process that has imported no contributed code.
+"""
+
+from __future__ import annotations
+
+import importlib.machinery
+import json
+import math
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.plugins.code_key import StandIn
+from neuco_core.specs import Baseline, Dataset, Method, Remote, Task, versioned_id
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from neuco_core.cubes.cubes import CubeBatch
+
+LARGEST = 5_000_000
+LARGEST_IDS = 20_000_000
+DESCRIPTION = "_describe.json"
+OWN_PACKAGES = ("pkg://sklearn/",)
+MADE = "_made"  # labels/TASK.csv, cubes/DATASET/cubes.json, embeddings/METHOD/DATASET.npy
+NOUNS = ("dataset", "task", "method")
+FUNCTIONS = ("cubes", "encoder", "loader")
+STUB = '''"""Written by continuous integration: what this plugin declared, and none of its code."""
+
+from ci.stub_tree import specs
+from neuco_core import hookimpl
+
+
+@hookimpl
+def neuco_datasets():
+    yield from specs(__file__, "dataset")
+
+
+@hookimpl
+def neuco_tasks():
+    yield from specs(__file__, "task")
+
+
+@hookimpl
+def neuco_methods():
+    yield from specs(__file__, "method")
+'''
+
+
+class CubeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a dataset's cubes are, or the ``error`` why they cannot be opened."""
+
+    error: str = ""
+    version: str = ""
+    bands: tuple[str, ...] = ()
+    seasons: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if bool(self.error) == bool(self.version):
+            raise ValueError("cubes have either a version or an error")
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One spec of a description; ``rebuild`` checks the fields of the spec itself."""
+
+    noun: str
+    spec: dict[str, Any]
+    code: str = ""
+    cubes: CubeWords | None = None
+
+    def __post_init__(self) -> None:
+        if self.noun == "dataset" and bool(self.spec.get("cubes")) != (self.cubes is not None):
+            raise ValueError("a dataset that has cubes says what they are, and no other")
+
+
+class FileCubes:
+    """A CubeSource over exported cubes: ``cubes.json`` and, where pixels are needed, ``cubes.npy``."""
+
+    def __init__(self, folder: Path) -> None:
+        words = read_json(folder / "cubes.json", LARGEST_IDS)
+        self.dataset = folder.name
+        self._path = folder / "cubes.npy"
+        self._place = {name: row for row, name in enumerate(words["ids"])}
+        self.bands: tuple[str, ...] = tuple(words["bands"])
+        self.seasons: tuple[str, ...] = tuple(words["seasons"])
+        self.version: str = words["version"]
+
+    def ids(self) -> tuple[str, ...]:
+        return tuple(self._place)
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        import numpy as np
+
+        from neuco_core.cubes.cubes import CubeBatch
+
+        array = np.load(self._path, mmap_mode="r", allow_pickle=False)
+        values = np.stack([array[self._place[name]] for name in ids])
+        return CubeBatch(tuple(ids), values, self.bands, self.seasons)
+
+
+@dataclass(frozen=True)
+class DescribedCubes:
+    """Cubes of which only the description is here, enough to name them in a record."""
+
+    version: str
+    bands: tuple[str, ...]
+    seasons: tuple[str, ...]
+
+    def ids(self) -> tuple[str, ...]:
+        raise DataError("the cubes are described here, and not there")
+
+    def read(self, ids: Sequence[str]) -> CubeBatch:
+        raise DataError("the cubes are described here, and not there")
+
+
+class StoredEmbeddings:
+    """An encoder that gives what the true one made in its sandbox: a row for each id of the dataset, in their order."""
+
+    needs_cubes = False
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._rows: dict[str, np.ndarray] = {}
+
+    def fit(self, source: FileCubes) -> None:
+        """Takes no pixels, only the dataset's name and ids."""
+        import numpy as np
+
+        path = self.folder / f"{source.dataset}.npy"
+        if not path.is_file():
+            raise DataError(f"{self.folder.name} was not run on {source.dataset}")
+        self._rows = dict(zip(source.ids(), np.load(path, allow_pickle=False), strict=True))
+
+    def encode(self, batch: CubeBatch) -> np.ndarray:
+        import numpy as np
+
+        return np.stack([self._rows[name] for name in batch.ids])
+
+
+def read_json(path: Path, largest: int = LARGEST) -> Any:
+    """JSON that came out of a sandbox."""
+    try:
+        if path.stat().st_size > largest:
+            raise DataError("the file is too large", where=path.name, expected=f"at most {largest} bytes")
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant, parse_float=_finite)
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"cannot be read: {error}", where=path.name) from error
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+def read_rows(path: Path) -> list[dict[str, Any]]:
+    """The rows of a description that came out of a sandbox, with no other fields than are checked."""
+    try:
+        rows = msgspec.convert(read_json(path), list[Row])
+        # Also tells text that nobody could write down again: a lone surrogate.
+        plain: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(rows))
+    except (msgspec.ValidationError, ValueError) as error:
+        raise DataError(f"not a description: {error}", where=path.name) from error
+    for row in plain:
+        fields = row["spec"]
+        row["spec"] = {key: bool(fields[key]) if key in FUNCTIONS else fields[key] for key in fields if key != "origin"}
+    return plain
+
+
+def rebuild(noun: str, fields: Mapping[str, Any], **functions: Any) -> Dataset | Task | Method:
+    """A spec from its JSON, checked as if it were new; in the place of its functions stand those given."""
+    try:
+        plain = {key: value for key, value in fields.items() if key != "origin" and key not in FUNCTIONS} | functions
+        if noun == "task":
+            plain["source"] = Remote(**plain["source"])
+            plain["baseline"] = Baseline(**plain["baseline"]) if plain["baseline"] else None
+            return Task(**plain)
+        if noun == "method":
+            for name in ("files", "weights"):
+                plain[name] = {key: Remote(**value) for key, value in plain[name].items()}
+            return Method(**plain)
+        plain["archives"] = tuple(Remote(**item) for item in plain.get("archives", ()))
+        return Dataset(**plain)
+    except NeucoError:
+        raise
+    except Exception as error:
+        raise DataError(f"not a {noun}: {error}") from error
+
+
+def spec_of(row: Mapping[str, Any], folder: Path = Path()) -> Dataset | Task | Method:
+    """The spec of one row of a description; what its functions would make is in the plugin's ``folder``."""
+    noun, fields, made = row["noun"], row["spec"], folder / MADE
+    label = versioned_id(str(fields["id"]), fields["version"])
+    if noun == "dataset" and fields["cubes"]:
+        cubes = made / "cubes" / str(fields["id"])
+        return rebuild(noun, fields, cubes=StandIn(row["code"], lambda: _open_cubes(cubes, row["cubes"])))
+    if noun == "task" and fields["loader"]:
+        return rebuild(
+            noun, fields, loader=StandIn(row["code"], lambda _: _read_labels(made / "labels" / f"{label}.csv"))
+        )
+    if noun == "method" and fields["encoder"]:
+        embeddings = made / "embeddings" / label
+        return rebuild(noun, fields, encoder=StandIn(row["code"], lambda **_: StoredEmbeddings(embeddings)))
+    return rebuild(noun, fields)
+
+
+def _open_cubes(folder: Path, words: Mapping[str, Any]) -> FileCubes | DescribedCubes:
+    if (folder / "cubes.json").is_file():
+        return FileCubes(folder)
+    if words["error"]:
+        raise DataError(words["error"])
+    return DescribedCubes(words["version"], tuple(words["bands"]), tuple(words["seasons"]))
+
+
+def _read_labels(path: Path) -> Any:
+    """The labels that a loader made. As text: the reader of labels then treats them as those of any file."""
+    import pandas as pd
+
+    if not path.is_file():
+        raise DataError("the loader was not run")
+    return pd.read_csv(path, dtype=str, keep_default_na=False)
+
+
+def specs(file: str, noun: str) -> Iterator[Any]:
+    """What a stub registers: ``file`` is its ``__init__.py``."""
+    folder = Path(file).parent
+    for row in read_json(folder / DESCRIPTION):
+        if row["noun"] == noun:
+            yield spec_of(row, folder)
+
+
+def own_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterator[Remote]:
+    """The files that a plugin declares. Each must be on the network or in the plugin's own folder.
+
+    ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here;
+    except a package that neuco itself imports.
+    """
+    # Labels that come with scikit-learn are a task's affair: a method has no business with them.
+    packages = OWN_PACKAGES if isinstance(spec, Task) else ()
+    remotes = [spec.source] if isinstance(spec, Task) else []
+    remotes += spec.archives if isinstance(spec, Dataset) else ()
+    remotes += [*spec.files.values(), *spec.weights.values()] if isinstance(spec, Method) else []
+    for remote in remotes:
+        for url in remote.urls:
+            if not url.startswith(("https://", "hf://", "s3://", f"pkg://{tree}.{plugin}/", *packages)):
+                wanted = f"https://, hf://, s3:// or pkg://{tree}.{plugin}/"
+                raise DataError(f"{spec.id} uses a file from elsewhere", expected=wanted, got=url)
+        yield remote
+
+
+def write_stub(target: Path, plugin: Path, rows: Sequence[Mapping[str, Any]], made: Path) -> None:
+    """The plugin as data: its declarations, its files other than code, its card and test, and what its code made."""
+    target.mkdir(parents=True)
+    code = tuple(importlib.machinery.all_suffixes())
+    for path in sorted(plugin.rglob("*")):
+        inside = path.relative_to(plugin)
+        if path.is_symlink() or not path.is_file() or path.name.startswith("__init__."):
+            continue
+        if inside.parts[0] in (MADE, DESCRIPTION) or (path.name.endswith(code) and path != plugin / "test.py"):
+            continue
+        (target / inside).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, target / inside)
+    # Written last, so that nothing of the plugin's takes their place.
+    (target / "__init__.py").write_text(STUB, encoding="utf-8")
+    (target / DESCRIPTION).write_text(json.dumps(list(rows), allow_nan=False, sort_keys=True), encoding="utf-8")
+    if made.is_dir():
+        # Pixels stay behind: nobody needs them any more.
+        shutil.copytree(made, target / MADE, ignore=shutil.ignore_patterns("cubes.npy"))

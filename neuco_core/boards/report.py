@@ -1,0 +1,313 @@
+"""A board as text: cells and sentences for a terminal, Markdown and LaTeX for documents, CSV for machines."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from neuco_core.boards.formatting import (
+    LOWER,
+    MARK,
+    RANK,
+    higher_is_better,
+    in_cell,
+    in_row,
+    nobody,
+    show,
+    why_unranked,
+    with_values,
+)
+from neuco_core.boards.model import Board, BoardRow, Column, Section, Value
+from neuco_core.errors import UsageError
+from neuco_core.text import FORMULA, common_prefix, counted, join_names, one_line
+
+ARROW = "↓"
+LONGEST = 100_000  # a note is never cut in practice; it may name every task of a large suite
+OVERLAP = "overlap"
+TEXT = ("text", "method", "task", "moves")
+WITH_DETAILS = "--details says why"
+HOW_MADE = "--details says how they were made"
+GROUPED = "Methods in a group are statistically indistinguishable"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Headers, rows of text, and what must be said below them. ``plain`` is the same board for machines.
+
+    For a terminal: ``brief`` are the notes without what is long, ``drop`` the columns that it does without if it is
+    narrow, the first one first, and ``best`` the cells (row, column) with the best value of a task.
+    """
+
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    notes: tuple[str, ...]
+    plain: tuple[tuple[str, ...], ...] = ()
+    brief: tuple[str, ...] = ()
+    drop: tuple[int, ...] = ()
+    best: tuple[tuple[int, int], ...] = ()
+
+
+def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
+    """A board as cells; ``values`` is the key of the column that stands under each task, by default the first.
+
+    ``more`` is said last.
+    """
+    keys = {column.key: column for column in board.cell_columns}
+    if values and values not in keys:
+        raise UsageError(f"the board has no {values!r} under its tasks", expected=f"one of {', '.join(keys)}")
+    under = keys[values] if values else next(iter(keys.values()), None)
+    columns = with_values(board.columns, board.shown)
+    tasks = [task.id + f" {ARROW}" * (not task.greater_is_better) for task in board.tasks]
+    headers = (RANK.label, "Method", *(column.label for column in columns), *tasks)
+    shown = [row for row in board.shown if not row.same_as]
+    rows = tuple(
+        (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
+        for row in shown
+    )
+    long_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
+    short_notes = tuple(one_line(note, LONGEST) for note in (*brief(board, under), *more))
+    best = tuple(_best(board, shown, under, 2 + len(columns))) if under else ()
+    return Grid(headers, rows, long_notes, _plain(board, under), short_notes, _dispensable(columns, board), best)
+
+
+def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> Iterable[tuple[int, int]]:
+    """The cells with the best value under each task; ``first`` is the place of the first task."""
+    for t, task in enumerate(board.tasks):
+        values = {
+            r: row.cells[task.id].values.get(under.key)
+            for r, row in enumerate(rows)
+            if row.rank and task.id in row.cells
+        }
+        known = {r: value for r, value in values.items() if value is not None}
+        top = (max if higher_is_better(under, task) else min)(known.values(), default=None)
+        yield from ((r, first + t) for r, value in known.items() if value == top)
+
+
+def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
+    """The columns of a grid that a narrow terminal does without, the first one first.
+
+    Those of the kind from its last to its second, but for those with an interval; the tasks from the last; the others.
+    """
+    places = range(2, 2 + len(columns))
+    kept = {
+        i for i, c in zip(places, columns, strict=True) if i == 2 or any(c.key in row.intervals for row in board.rows)
+    }
+    tasks = range(2 + len(columns), 2 + len(columns) + len(board.tasks))
+    return (*(i for i in reversed(places) if i not in kept), *reversed(tasks), *sorted(kept, reverse=True))
+
+
+def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
+    """Rank, name and columns of a row."""
+    interval = row.intervals.get(RANK.key)
+    rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
+    name = (row.title or row.method) + " (baseline)" * row.baseline + f" ({OVERLAP})" * bool(row.overlaps)
+    return rank, name, *(in_row(column, row) for column in columns)
+
+
+def brief(board: Board, under: Column | None = None) -> Iterable[str]:
+    """What is said below a table in a terminal; ``details`` have the rest."""
+    yield from _opening(board, under, common_prefix([task.id for task in board.tasks]))
+    if board.uncertainty:
+        yield f"Intervals: {board.uncertainty.level:.0%}; {HOW_MADE}."
+    yield from _marked(board)
+    if any(overlaps(board)):
+        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
+    yield from copies(board)
+    left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
+    if left:
+        names, whys = join_names([*left], 2), {*left.values()}
+        yield f"Not ranked: {names}: {whys.pop()}" if len(whys) == 1 else f"Not ranked: {names}; {WITH_DETAILS}."
+
+
+def notes(board: Board, under: Column | None = None) -> Iterable[str]:
+    """The rule, what the kind has to say, and who is not ranked with the reason."""
+    yield from _opening(board, under)
+    if board.uncertainty:
+        yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
+    yield from _marked(board)
+    yield from overlaps(board)
+    yield from copies(board)
+    for row in board.unranked:
+        if not row.same_as:
+            yield f"Not ranked: {row.method}: {why_unranked(row)}"
+
+
+def _opening(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
+    """What is said first, at any length: the source, the rule, the tasks, and what the kind has to say."""
+    if board.published:
+        yield f"{board.published.description} Source: {board.published.source}"
+    yield f"Ranking: {board.rule}."
+    if not board.ranked and board.suite:
+        yield nobody(board.suite.id)
+    yield from _of_tasks(board, under, prefix)
+    yield from board.notes
+
+
+def _of_tasks(board: Board, under: Column | None, prefix: str) -> Iterable[str]:
+    """What stands beside the names of tasks, and under them; ``prefix`` is taken off the names."""
+    names, told = {task.id: task.id.removeprefix(prefix) for task in board.tasks}, f" ({prefix}…)" if prefix else ""
+    for column in board.task_columns[:1] if board.ranked else ():
+        known = ", ".join(f"{names[task.id]} {show(column, task.values.get(column.key))}" for task in board.tasks)
+        yield f"{column.label}{told}: {known}."
+    if under and board.tasks and board.ranked:
+        yield f"Values under the tasks: {under.label}."
+    if lower := [task.id for task in board.tasks if not task.greater_is_better]:
+        yield f"{ARROW} {LOWER}: {', '.join(lower)}."
+
+
+def _marked(board: Board) -> Iterable[str]:
+    found = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
+    if found:
+        yield f"{MARK} marks values that do not count: {', '.join(sorted(found))}."
+
+
+def copies(board: Board) -> Iterable[str]:
+    """Methods that are one on this data, as variants by season are where there is one: one of each is ranked."""
+    alike: dict[str, list[str]] = {}
+    for row in board.rows:
+        if row.same_as:
+            alike.setdefault(row.same_as, []).append(row.method)
+    if alike:
+        told = "; ".join(" = ".join([first, *others]) for first, others in alike.items())
+        count = counted(sum(map(len, alike.values())), "method")
+        yield f"{count} with the same embeddings as another, not ranked: {told}."
+
+
+def overlaps(board: Board) -> Iterable[str]:
+    """What is said of overlaps, each once, with the methods and the datasets of which it is said."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in board.shown:
+        for dataset, words in row.overlaps.items():
+            found.setdefault(words, {}).setdefault(row.method, []).append(dataset)
+    for words, own in found.items():
+        rows = "; ".join(f"{name} ({', '.join(sets)})" for name, sets in own.items())
+        yield f"{OVERLAP.capitalize()} of training data and samples: {rows}: {words}."
+
+
+def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
+    """The header and a row for each method, ranked or not; a column with intervals has its two ends beside it."""
+    columns = [(c.key, any(c.key in row.intervals for row in board.rows)) for c in board.columns]
+    ends = [name for key, wide in columns for name in (key, *((f"{key}_low", f"{key}_high") if wide else ()))]
+    facts = [column.key for column in board.fact_columns]
+    about = (*facts, OVERLAP) if facts else ()
+    first = ("method", "baseline", "rank", "rank_low", "rank_high")
+    header = (*first, *ends, *about, "reason", *(t.id for t in board.tasks))
+    lines = [header]
+    for row in board.rows:
+        cells: list[object] = [row.method, row.baseline, row.rank, *_ends(row, RANK.key)]
+        for key, wide in columns:
+            cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
+        if facts:
+            said = [f"{dataset}: {words}" for dataset, words in row.overlaps.items()]
+            cells += [*(row.facts.get(key) for key in facts), "; ".join(said)]
+        cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
+        scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
+        cells += [values.get(under.key) if under else None for values in scores]
+        lines.append(tuple(map(_bare, cells)))
+    return tuple(lines)
+
+
+def _ends(row: BoardRow, key: str) -> tuple[object, object]:
+    interval = row.intervals.get(key)
+    return (interval.low, interval.high) if interval else (None, None)
+
+
+def _bare(value: object) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, str) and value.startswith(FORMULA):
+        return f"'{value}"  # a spreadsheet would run it
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def details(board: Board) -> list[Section]:
+    """All that there is to tell of a board, for a terminal; matrices are for the page."""
+    joined = tuple((", ".join(group),) for group in board.groups or ())
+    groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), joined)
+    sections = [s for s in board.sections if not s.matrix]
+    abouts = ("ranking", "robustness", "column", "tasks")
+    of = {about: [s for s in sections if s.about == about] for about in abouts}
+    tasks = [*([diagnostics(board)] if board.ranked else []), *of["tasks"]]
+    short_notes = {*brief(board)}
+    left_out = tuple((note,) for note in notes(board) if note not in short_notes)
+    remarks = Section("Remarks", (Column("remark", "", format="text"),), left_out)
+    every = [_methods(board), groups, *of["ranking"], *of["robustness"], *of["column"], *tasks, remarks]
+    return [section for section in every if section.rows or section.empty]
+
+
+def _methods(board: Board) -> Section:
+    """What is known of the methods besides their scores; one of which nothing is known is left out."""
+    overlap = Column("overlap", OVERLAP.capitalize(), format="text")
+    rows = [
+        # Of several datasets the words are mostly the same.
+        (row.method, *(row.facts.get(c.key) for c in board.fact_columns), "; ".join(sorted({*row.overlaps.values()})))
+        for row in board.shown
+        if row.facts
+    ]
+    return Section("Methods", (Column("method", "Method", format="method"), *board.fact_columns, overlap), tuple(rows))
+
+
+def diagnostics(board: Board) -> Section:
+    """The tasks with the columns that the kind has for them."""
+    known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
+    columns = (Column("task", "Task", format="task"), Column("metric", "Metric", format="text"), *known)
+    rows = tuple(
+        (
+            task.id,
+            (task.metric or "–") + ("" if task.greater_is_better else f", {LOWER}"),
+            *(task.values.get(column.key) for column in known),
+        )
+        for task in board.tasks
+    )
+    return Section("Task diagnostics", columns, rows)
+
+
+def marked(board: Board, row: tuple[Value, ...], column: Column, value: Value) -> bool:
+    """Whether a rank in a section is not the board's."""
+    return column.format == "rank" and value != board.ranks.get(str(row[0]))
+
+
+def lines(board: Board, section: Section) -> list[list[str]]:
+    """The rows of a section as text; a * marks a rank that is not the board's."""
+    return [
+        [show(c, value) + "*" * marked(board, row, c, value) for c, value in zip(section.columns, row, strict=True)]
+        for row in section.rows
+    ]
+
+
+def to_csv(grid: Grid) -> str:
+    """Comma-separated values: plain numbers, nothing where nothing is known; the notes are not data and stay out."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(grid.plain)
+    return text.getvalue()
+
+
+def to_markdown(grid: Grid) -> str:
+    lines = ["| " + " | ".join(map(_markdown, row)) + " |" for row in (grid.headers, *grid.rows)]
+    lines.insert(1, "|" + "|".join("---" if i == 1 else "---:" for i in range(len(grid.headers))) + "|")
+    return "\n".join([*lines, "", *(f"- {_markdown(note)}" for note in grid.notes)]) + "\n"
+
+
+def to_latex(grid: Grid) -> str:
+    """A tabular for the booktabs package; the notes are comments above it."""
+    columns = "rl" + "r" * (len(grid.headers) - 2)
+    lines = [" & ".join(map(_latex, row)) + r" \\" for row in (grid.headers, *grid.rows)]
+    notes = [f"% {' '.join(note.split())}" for note in grid.notes]
+    body = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
+    return "\n".join([*notes, *body, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """Names are strangers' words: no markup, no second line, no cell of their own."""
+    return re.sub(r"([\\`*_{}\[\]<>#|~&$!])", r"\\\1", " ".join(text.split()))
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--"}
+_LATEX |= {"λ": r"$\lambda$", "↓": r"$\downarrow$"}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(char, f"\\{char}" if char in "&%$#_{}" else char) for char in " ".join(text.split()))

@@ -1,1 +1,0 @@
-"""Views of a board: text, figures, the web site."""

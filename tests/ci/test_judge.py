@@ -1,0 +1,205 @@
+"""Pull requests on real git and with the real sandbox: each gets the verdict and the comment that it deserves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ci.comment import render
+from ci.report import Report, parse
+from neuco_core.records.model import Record
+from tests.ci.helpers import ROOT, Upstream, ci, git
+from tests.ci.prs import Change, both, change_file, edit, method, remove, task, with_encode, write_file
+from tests.ci.test_sandbox import need_bubblewrap
+
+LABELS = dict(line.split(",")[:2] for line in (ROOT / "neuco_tasks/digits/labels.csv").read_text().split("\n")[1:-1])
+
+
+def judge(upstream: Upstream, change: Change, out: Path, *options: str) -> tuple[Report, list[Record]]:
+    """The report, which is always there, and the records in it; the judge's checkout stays as it was."""
+    need_bubblewrap()
+    path = out / "report.json"
+    fork = upstream.pull_request(out.name, change)
+    limits = ("--seconds", "120", "--memory", "2500")
+    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), *limits, *options)
+    report, records = parse(path.read_bytes())
+    assert (done.returncode == 0) == report.green, done.stdout + done.stderr
+    assert report.sandbox == ("trust" if "--trust" in options else "bubblewrap")
+    comment = render(report, records, upstream.base / "registry")
+    sign = "## ⚠️" if report.core else "## ✅"
+    assert comment.splitlines()[2].startswith(sign if report.green else "## ❌"), comment
+    assert git(upstream.base, "status", "--porcelain") == ""
+    return report, records
+
+
+def said(report: Report, check: str) -> str:
+    return " | ".join(f"{f.status} {f.detail}" for f in report.findings if f.check == check)
+
+
+def test_a_good_task(upstream: Upstream, tmp_path: Path) -> None:
+    report, records = judge(upstream, task, tmp_path)
+    assert (report.green, said(report, "score")) == (True, "ok 3 cells scored")
+    assert "averaging reaches" in said(report, "task-baseline")
+    assert {record.method for record in records} == {"averaging", "averaging_notebook", "random"}
+
+
+def test_a_good_method_with_an_encoder(upstream: Upstream, tmp_path: Path) -> None:
+    report, (record,) = judge(upstream, method, tmp_path)
+    assert (report.green, record.method, record.task) == (True, "plain", "digits_class")
+    assert record.provenance["commit"] == report.head
+
+
+def test_changed_labels_under_their_old_hash(upstream: Upstream, tmp_path: Path) -> None:
+    change = both(task, change_file("neuco_tasks/good/labels.csv", "s001", "s0O1"))
+    report, records = judge(upstream, change, tmp_path)
+    assert (report.green, "sha256" in said(report, "task-source")) == (False, True)
+    assert not any(record.ok for record in records)
+
+
+def memorise(fork: Path) -> None:
+    """The public labels, by the names of their samples."""
+    look_up = "[[float(TABLE.get(name, -1)), 1.0] for name in batch.ids]"
+    lines = (
+        "import numpy",
+        "from neuco_methods.plain.table import TABLE",
+        f"return numpy.array({look_up}, dtype='f4')",
+    )
+    with_encode("\n".join(lines))(fork)
+    rows = "".join(f"    {name!r}: {value},\n" for name, value in LABELS.items())
+    (fork / "neuco_methods/plain/table.py").write_text(f"TABLE = {{\n{rows}}}\n")
+
+
+def test_labels_memorised_by_the_names_of_samples_are_worth_nothing(upstream: Upstream, tmp_path: Path) -> None:
+    _, (record,) = judge(upstream, memorise, tmp_path)
+    assert record.task == "digits_class"
+    assert record.mean is not None
+    assert record.mean < 0.2
+
+
+PLACE = """
+class Flat:
+    def fit(self, cubes):
+        from neuco_methods.plain.table import TABLE
+        self.rows = dict(zip(sorted(cubes.ids()), [TABLE[name] for name in sorted(TABLE)]))
+
+    def encode(self, batch):
+        import numpy
+        known = [self.rows.get(name, 0) for name in batch.ids]
+        return numpy.eye(10, dtype="f4")[known] + numpy.float32(0.1)
+"""
+
+
+def by_place(fork: Path) -> None:
+    """The public labels in the order of their samples, learned under whatever names these have."""
+    memorise(fork)
+    init = fork / "neuco_methods/plain/__init__.py"
+    text = init.read_text()
+    init.write_text(text[: text.index("class Flat:")] + PLACE.lstrip() + "\n\n" + text[text.index("@hookimpl") :])
+
+
+@pytest.mark.slow
+def test_labels_memorised_by_the_place_of_samples_are_worth_nothing(upstream: Upstream, tmp_path: Path) -> None:
+    _, records = judge(upstream, by_place, tmp_path)
+    assert all(record.mean is None or record.mean < 0.2 for record in records)
+
+
+# Reads whatever cubes the sandbox holds, and if any carries one value per sample of digits, that is the embedding.
+GREEDY = """
+import glob, numpy
+for path in glob.glob("/cubes/**/*.npy", recursive=True):
+    array = numpy.load(path, mmap_mode="r")
+    if len(array) == 1797 and array[0].size == 1:
+        return array[:, 0, 0, 0].astype("float32")[:len(batch.ids)]
+"""
+SMUGGLER = """
+class Cubes:
+    version, bands, seasons = "1", ("grey/0",), ("scene",)
+    def ids(self):
+        return tuple(f"s{i:04d}" for i in range(1797))
+    def read(self, ids):
+        import csv, pathlib
+        import numpy as np
+        from neuco_core.cubes.cubes import CubeBatch
+        try:
+            import neuco_tasks.digits
+            rows = list(csv.DictReader((pathlib.Path(neuco_tasks.digits.__file__).parent / "labels.csv").open()))
+        except OSError as error:
+            raise RuntimeError(f"NO LABELS HERE: {error}") from error
+        values = np.array([float(rows[int(name[1:])]["label"]) for name in ids], dtype="float32")
+        return CubeBatch(tuple(ids), values.reshape(-1, 1, 1, 1, 1), self.bands, self.seasons)
+"""
+
+
+@pytest.mark.slow
+def test_labels_do_not_travel_in_the_cubes_of_a_task_beside_the_method(upstream: Upstream, tmp_path: Path) -> None:
+    change = both(task, write_file("neuco_tasks/good/cubes.py", SMUGGLER), with_encode(GREEDY))
+    report, records = judge(upstream, change, tmp_path)
+    assert "NO LABELS HERE" in said(report, "cubes"), said(report, "cubes")
+    assert all(record.mean is None or record.mean < 0.98 for record in records if record.method == "plain")
+
+
+@pytest.mark.slow
+def test_a_method_does_not_see_the_cubes_of_a_task_beside_it(upstream: Upstream, tmp_path: Path) -> None:
+    """Even labels that a task has of its own stay out of reach of a method in the same pull request."""
+    change = both(
+        task,
+        with_encode("import os\nraise RuntimeError(str(sorted(os.listdir('/cubes'))))"),
+        change_file("neuco_methods/plain/__init__.py", "encoder=Flat", "encoder=Flat, uses_ids=True"),
+    )
+    report, _ = judge(upstream, change, tmp_path)
+    assert "['cubes.json', 'cubes.npy']" in said(report, "encode")
+    assert "both are new" in said(report, "score")
+    assert said(report, "uses-ids").startswith("warning method 'plain' declares uses_ids=True")
+
+
+def rename(fork: Path) -> None:
+    folder = (fork / "neuco_methods" / "random").rename(fork / "neuco_methods" / "noise")
+    edit(folder / "__init__.py", 'id="random"', 'id="noise"')
+    for path in folder.glob("*.py"):
+        path.write_text(path.read_text().replace("neuco_methods.random", "neuco_methods.noise"))
+    (folder / "README.md").write_text((folder / "README.md").read_text() + "\nnoise\n")
+
+
+# name → (what it changes, whether it is green, a check and words of its finding)
+SLOW: dict[str, tuple[Change, bool, str, str]] = {
+    "both at once": (both(task, method), True, "score", "cells scored"),
+    "a baseline that is not met": (
+        both(task, change_file("neuco_tasks/good/__init__.py", "score=0.84", "score=0.1")),
+        False, "task-baseline", "the baseline is not met",
+    ),
+    "a rename": (rename, True, "removed", "no records"),
+    "a folder without an init": (
+        write_file("neuco_methods/plain/encoder.py", "x = 1\n"), False, "import", "there is no __init__.py"
+    ),
+    "an edit of the core": (write_file("neuco_core/new.py", ""), True, "everything", "with the changed core: "),
+    "an edit that breaks plugins": (
+        write_file("neuco_core/__init__.py", "raise RuntimeError('cheese')"),
+        False, "everything", "RuntimeError: cheese",
+    ),
+    "files made beforehand": (
+        both(with_encode("1 / 0"), write_file("neuco_methods/plain/_made/embeddings/plain/digits.npy", "x")),
+        False, "encode", "ZeroDivisionError",
+    ),
+    "a removal of what a suite compares": (
+        remove("neuco_tasks/digits"), False, "removed", "suite 'small' compares its task"
+    ),
+    "a second version in place of the first": (
+        change_file("neuco_tasks/digits/__init__.py", 'id="digits_class",', 'id="digits_class",\n        version=2,'),
+        False, "suites", "it compares version 1 of task 'digits_class'; there is version 2",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SLOW)
+def test_the_verdict_and_its_reason(name: str, upstream: Upstream, tmp_path: Path) -> None:
+    change, green, check, words = SLOW[name]
+    report, _ = judge(upstream, change, tmp_path)
+    assert (report.green, words in said(report, check)) == (green, True), report.findings
+
+
+@pytest.mark.slow
+def test_without_a_sandbox_the_same_comes_out_and_says_so(upstream: Upstream, tmp_path: Path) -> None:
+    report, (record,) = judge(upstream, method, tmp_path, "--trust")
+    assert (report.green, record.method) == (True, "plain")

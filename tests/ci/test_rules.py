@@ -1,0 +1,278 @@
+"""Rules for a pull request as a whole: ids, removals, pins and suites are compared with what is true."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from ci.changed import Changes, Touched
+from ci.plugin_sandbox import PluginData
+from ci.report import MOST_FINDINGS, PluginReport, Report, cut
+from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed
+from ci.stub_tree import FUNCTIONS
+from neuco_core.contract.contract import Finding, Status
+from neuco_core.plugins.catalog import load_method, load_task
+from neuco_core.records.store import read_all
+from neuco_core.specs import Dataset, Method, Suite, Task, to_json
+from tests.ci.helpers import ROOT
+from tests.ci.hugging_face import HuggingFace
+from tests.ci.prs import write_file
+from tests.ci.real_case import HOME, LABELS, REPOSITORY, SUITE, files_of_the_hub, sha256
+from tests.fetch.helpers import own_settings
+
+HUB = files_of_the_hub()
+SUITE_PATH = "registry/suites/real.toml"
+
+
+def plugin(*specs: Dataset | Task | Method) -> PluginData:
+    rows = []
+    for spec in specs:
+        fields = {key: bool(value) if key in FUNCTIONS else value for key, value in to_json(spec).items()}
+        rows.append({"noun": type(spec).__name__.lower(), "spec": fields, "code": "x"})
+    return PluginData(Touched("neuco_tasks", "main", "kept"), Path(), Path(), rows=rows)
+
+
+MAIN = [plugin(*map(load_task, LABELS)), plugin(load_method("averaging"), load_method("random"))]
+
+
+@pytest.fixture
+def trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, Path]]:
+    """Main and a pull request, and the hub that both look at."""
+    own_settings(tmp_path, monkeypatch)
+    trees = tmp_path / "base", tmp_path / "head"
+    for tree in trees:
+        (tree / SUITE_PATH).parent.mkdir(parents=True)
+        (tree / SUITE_PATH).write_text(SUITE)
+        pin(tree, biomass_mean=sha256(HUB["labels/biomass_mean__regr.csv"]))
+    with HuggingFace(REPOSITORY, dict(HUB)) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.hub.address)
+        yield trees
+
+
+def pin(tree: Path, **pins: str) -> None:
+    urls = {HOME + f"labels/{LABELS.get(name, name)}": digest for name, digest in pins.items()}
+    sizes = {url: len(HUB.get(url.removeprefix(HOME), b"")) for url in urls}
+    values = {url: {"sha256": digest, "size": sizes[url]} for url, digest in urls.items()}
+    (tree / "registry" / "pins.json").write_text(json.dumps({"pins": values, "schema": 1}))
+
+
+TRUE = {task: sha256(HUB[f"labels/{file}"]) for task, file in LABELS.items()}
+
+
+@pytest.mark.parametrize(
+    ("pins", "status", "words"),
+    [
+        ({"biomass_mean": TRUE["biomass_mean"], "crops": TRUE["crops"]}, "ok", "crops: verified, sha256"),
+        ({"biomass_mean": TRUE["biomass_mean"], "crops": "1" * 64}, "failed", "not the declared file"),
+        ({"biomass_mean": TRUE["biomass_mean"], "other.csv": "1" * 64}, "failed", "no task has this source"),
+        ({}, "warning", "biomass_mean: loses its pin"),
+        ({"biomass_mean": "bad"}, "failed", "bad pin of hf://"),
+    ],
+)
+def test_a_pin_is_compared_with_the_file(
+    pins: dict[str, str], status: str, words: str, trees: tuple[Path, Path]
+) -> None:
+    pin(trees[1], **pins)
+    (finding,) = check_pins(*trees, MAIN)
+    assert (finding.check, finding.status) == ("pins", status)
+    assert words in finding.detail
+    assert str(trees[1]) not in finding.detail
+
+
+def test_a_pin_of_a_file_in_a_package_is_not_read(trees: tuple[Path, Path]) -> None:
+    task = load_task("digits_class")
+    pins = {task.source.url: {"sha256": task.source.sha256, "size": task.source.size}}
+    (trees[1] / "registry" / "pins.json").write_text(json.dumps({"pins": pins, "schema": 1}))
+    details = {finding.status: finding.detail for finding in check_pins(*trees, [*MAIN, plugin(task)])}
+    assert "no task has this source" in details["failed"]
+
+
+def test_a_pin_that_is_replaced_outdates_records(trees: tuple[Path, Path]) -> None:
+    pin(trees[0], biomass_mean="1" * 64)
+    (finding,) = check_pins(*trees, MAIN)
+    assert finding.status == "warning"
+    assert "every record of biomass_mean is outdated" in finding.detail
+
+
+def test_a_pin_that_nobody_can_verify_now_waits(trees: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    pin(trees[1], biomass_mean=TRUE["biomass_mean"], crops=TRUE["crops"])
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    (finding,) = check_pins(*trees, MAIN)
+    assert (finding.check, finding.status) == ("waiting", "skipped")
+    assert "the server cannot be reached" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "status", "words"),
+    [
+        ('title = "Real"', 'title = "True"', "ok", "only words"),
+        ("crops = 1\n", "", "failed", "it changes under its old version: 'crops' is compared no more"),
+        ("crops = 1\n", "mini = 1\n", "failed", "1 task by 2 methods are to be scored: 2 cells"),
+        ('title = "Real"', 'title = "Real"\nversion = 2\nkind = "iqm"', "warning", "kind 'neuco' becomes 'iqm'"),
+    ],
+)
+def test_a_suite_says_what_it_will_compare(
+    old: str, new: str, status: str, words: str, trees: tuple[Path, Path]
+) -> None:
+    path = trees[1] / SUITE_PATH
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    (finding,) = changed_suites(*trees, [SUITE_PATH], MAIN)
+    assert finding.status == status
+    assert words in finding.detail
+
+
+def test_a_suite_that_goes_is_named(trees: tuple[Path, Path]) -> None:
+    (trees[1] / SUITE_PATH).unlink()
+    (finding,) = changed_suites(*trees, [SUITE_PATH], MAIN)
+    assert finding.status == "warning"
+    assert "suite 'real' goes" in finding.detail
+
+
+def datasets(name: str, *ids: str, how: str = "kept") -> PluginData:
+    made = plugin(*(Dataset(id=spec) for spec in ids))
+    return PluginData(Touched("neuco_tasks", name, how), Path(), Path(), rows=made.rows)
+
+
+LAND = datasets("land", "land_cover")
+
+
+@pytest.mark.parametrize(
+    ("after", "words"),
+    [
+        (
+            [LAND, datasets("land-cover", "land-cover", how="added")],
+            "dataset 'land_cover' is registered by neuco_tasks/land and as 'land-cover' by neuco_tasks/land-cover",
+        ),
+        (
+            [datasets("land", "land_cover", "land-cover", how="changed")],
+            "dataset 'land_cover' is registered by neuco_tasks/land and as 'land-cover' by neuco_tasks/land",
+        ),
+        (
+            [datasets("land", "land-cover", how="changed")],
+            "dataset 'land_cover' was registered by neuco_tasks/land and is 'land-cover' now",
+        ),
+        (
+            [datasets("land", how="changed"), datasets("land-cover", "land-cover", how="added")],
+            "dataset 'land_cover' moves from neuco_tasks/land to neuco_tasks/land-cover",
+        ),
+        ([datasets("land", "land_cover", how="changed")], ""),
+    ],
+)
+def test_a_dataset_is_not_taken_by_another_spelling(after: list[PluginData], words: str) -> None:
+    assert [f.detail for f in compare_ids([LAND], after)] == ([words] if words else [])
+
+
+def test_more_plugins_than_anybody_reads_are_refused() -> None:
+    many = tuple(Touched("neuco_methods", f"m{i}", "added") for i in range(MOST_PLUGINS + 1))
+    assert list(general(Changes("a", "b", many[1:]))) == []
+    (finding,) = general(Changes("a", "b", many))
+    assert (finding.check, finding.status) == ("plugins", "failed")
+
+
+def test_findings_beyond_what_a_report_holds_are_counted_and_fail() -> None:
+    many = [Finding("a", "b", "ok", "c")] * (MOST_FINDINGS + 5)
+    shown = cut(many)
+    assert (len(shown), shown[-1].status) == (MOST_FINDINGS, "failed")
+    assert "6 more" in shown[-1].detail
+    assert cut(many[:3]) == tuple(many[:3])
+
+
+@pytest.mark.parametrize(
+    ("check", "status", "green"),
+    [("tests", "ok", False), ("method-card", "skipped", False), ("method-card", "ok", True), ("score", "ok", True)],
+)
+def test_what_a_plugin_says_of_itself_is_no_evidence(check: str, status: Status, green: bool) -> None:
+    findings = (Finding("import", "m", "ok", "registers method m"), Finding(check, "m", status, "words"))
+    made = PluginReport("neuco_methods", "m", "added", (), ("m",), findings)
+    assert Report("0" * 40, "1" * 40, "bubblewrap", (made,), (), (), (), 1.0, 1).green is green
+
+
+BRINGS = """
+from neuco_core import Dataset, hookimpl
+
+@hookimpl
+def neuco_datasets():
+    yield Dataset(id="{name}", bands=("grey/0",), seasons=("scene",), license="MIT")
+"""
+
+
+def test_whatever_is_wrong_only_with_a_touched_plugin_is_its_problem(tmp_path: Path) -> None:
+    """Also if the problem bears another's name, as the first of two spellings does; one of main alone is not its."""
+    for name, text in (("zz_ours", BRINGS), ("zz-ours", BRINGS), ("zz_broken", "1 / 0")):
+        write_file(f"neuco_tasks/{name}/__init__.py", text.format(name=name))(tmp_path)
+    code = "from ci.evaluate import problems; print(*(p.error for p in problems(['neuco_tasks.zz-ours'])), sep='\\n')"
+    path = f"{ROOT}{os.pathsep}{tmp_path}"
+    environment = {**os.environ, "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    (problem,) = done.stdout.splitlines()
+    assert "datasets 'zz-ours' and 'zz_ours' differ only in - and _" in problem
+
+
+def files(**paths: tuple[str, ...]) -> Changes:
+    return Changes("a", "b", **paths)  # type: ignore[arg-type]
+
+
+PLUGINS = (Touched("neuco_methods", "plain", "added"),)
+
+
+@pytest.mark.parametrize(
+    ("changes", "check", "status", "words"),
+    [
+        (files(plugins=PLUGINS, core=("neuco_core/errors.py",)), "core", "failed", "1 core files beside plugins"),
+        (files(core=("scripts/neuco_tasks/x/evil.py",)), "core", "ok", "the tests of all plugins are run"),
+        (files(core=("registry/pins.json",)), "core", "ok", "no code changes"),
+        (files(other=("docs/new.md",)), "nothing", "ok", "no plugin is touched, 1 other files are"),
+        (files(), "nothing", "failed", "no plugin is touched, 0 other files are"),
+        (files(unreadable=(("neuco_tasks/evil", "a link"),)), "unreadable", "failed", "a link"),
+        (files(protected=("registry/catalog.json",)), "protected", "failed", "only main writes"),
+        (files(bad_names=("neuco_tasks/Böse Task",)), "name", "failed", "is not an id"),
+    ],
+)
+def test_what_is_touched_decides_before_anything_is_run(changes: Changes, check: str, status: str, words: str) -> None:
+    (finding, *_) = general(changes)
+    assert (finding.check, finding.status, words in finding.detail) == (check, status, True), finding
+
+
+def test_of_what_is_refused_only_the_first_are_shown() -> None:
+    findings = list(general(files(protected=tuple(f"registry/records/{i}" for i in range(30)))))
+    assert (len(findings), findings[-1].subject) == (21, "10 more")
+    assert {finding.status for finding in findings} == {"failed"}
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("biomass_mean = 7", "version 7 of task 'biomass_mean'; there is version 1"),
+        ("biomass_men = 1", "there is no such task"),
+        ("biomass_mean = ", "not a suite"),
+        ("biomass_mean = 1", ""),
+    ],
+)
+def test_a_suite_compares_tasks_that_are_there(line: str, words: str, tmp_path: Path) -> None:
+    text = f'id = "other"\ntitle = "O"\nprotocol = "ridge"\n\n[tasks]\n{line}\n'
+    write_file("suites/other.toml", text)(tmp_path)
+    details = [finding.detail for finding in check_suites(tmp_path, MAIN)]
+    assert (len(details), words in "".join(details)) == (1 if words else 0, True), details
+
+
+def test_a_removal_says_what_is_lost_and_a_suite_holds_it_up() -> None:
+    records = [r for r in read_all(ROOT / "registry") if r.method == "averaging" and r.task == "digits_class"]
+    gone = Touched("neuco_tasks", "main", "removed")
+    averaging = plugin(load_method("averaging"))
+    suite = Suite(id="real", protocol="ridge", tasks={"digits_class": 1})
+    said = {(f.check, f.status): f.detail for f in removed(gone, [averaging], [suite], records)}
+    assert "method 'averaging' goes, and 1 record (digits_class) with it" in said["removed", "warning"]
+    assert "reconcile --push --withdraw averaging" in said["waiting", "skipped"]
+    said = {(f.check, f.status): f.detail for f in removed(gone, [plugin(load_task("digits_class"))], [suite], [])}
+    assert said["removed", "failed"] == "suite 'real' compares its task 'digits_class'"
+    (finding,) = removed(Touched("neuco_tasks", "other", "removed"), [averaging], [suite], records)
+    assert "nothing is lost" in finding.detail

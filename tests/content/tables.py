@@ -1,0 +1,131 @@
+"""Tables of what this repository registers, for the documentation: `python -m tests.content.tables docs`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TypeVar
+
+from neuco_core.plugins.catalog import list_datasets, list_methods, list_suites, list_tasks
+from neuco_core.specs import Dataset, Method, Spec, Suite, Task
+
+S = TypeVar("S", bound=Spec)
+
+HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\n"
+
+
+def task_page() -> str:
+    """Datasets, tasks and suites, each with a link to its card."""
+    datasets = [_dataset_row(item) for item in in_tree(list_datasets())]
+    tasks = [_task_row(item) for item in in_tree(list_tasks())]
+    suites = [_suite_row(item) for item in list_suites() if not item.living]
+    return "\n".join(
+        [
+            HEAD + "# Datasets, tasks and suites",
+            "",
+            "What ships with neuco. Each id links to its card, which tells the source, the caveats and the citation.",
+            "",
+            "## Datasets",
+            "",
+            markdown(("dataset", "what", "bands", "seasons", "data", "licence"), datasets),
+            "",
+            "## Tasks",
+            "",
+            "*Baseline* is the mean score that the named method is expected to reach, with its tolerance and protocol.",
+            "Scores of `neuco-2025+k=50,lr=0.0001` are the paper's; their tolerance is neuco's own, 0.1 + 0.25·|R²|.",
+            "",
+            markdown(("task", "what", "kind", "metric", "unit", "labels", "baseline", "licence"), tasks),
+            "",
+            "## Suites",
+            "",
+            "A suite is a frozen list of task versions that are ranked together, under one protocol.",
+            "",
+            markdown(("suite", "what", "protocol", "tasks"), suites),
+            "",
+        ]
+    )
+
+
+def method_page() -> str:
+    """Methods, each with a link to its card."""
+    rows = [_method_row(item) for item in in_tree(list_methods())]
+    return "\n".join(
+        [
+            HEAD + "# Methods",
+            "",
+            "What ships with neuco. Each id links to its card. *Needs* are packages beyond a plain installation.",
+            "",
+            markdown(("method", "what", "numbers", "kind", "needs", "licence"), rows),
+            "",
+        ]
+    )
+
+
+PAGES = {"tasks.md": task_page, "methods.md": method_page}
+
+
+def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(
+        "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in line) + " |" for line in lines
+    )
+
+
+def in_tree(specs: Iterable[S]) -> list[S]:
+    """Those of this repository: a stranger's package on this machine is no part of its documentation."""
+    return [spec for spec in specs if spec.origin is not None and not spec.origin.distribution]
+
+
+def card(spec: Spec) -> str:
+    """The id as a link from a page in docs/ to the README beside the plugin."""
+    package = "neuco_methods" if isinstance(spec, Method) else "neuco_tasks"
+    plugin = spec.origin.plugin if spec.origin else spec.id
+    return f"[`{spec.id}`](../{package}/{plugin}/README.md)"
+
+
+def _dataset_row(item: Dataset) -> list[str]:
+    kind = "synthetic" if item.synthetic else "real"
+    return [card(item), item.description, str(len(item.bands)), ", ".join(item.seasons), kind, item.license]
+
+
+def _task_row(item: Task) -> list[str]:
+    state = "embedded" if item.source.url.startswith("pkg://") else ("unpinned", "pinned")[item.source.pinned]
+    title = f"**control**: {item.title}" if item.control else item.title
+    return [card(item), title, item.kind, item.metric, item.unit or "–", state, _baseline(item), item.license]
+
+
+def _baseline(task: Task) -> str:
+    if task.baseline is None:
+        return "–"
+    expected = task.baseline
+    return f"{expected.score:.3f} ± {expected.tolerance:.3f} ({expected.method}, `{expected.protocol}`)"
+
+
+def _suite_row(suite: Suite) -> list[str]:
+    return [
+        f"`{suite.id}` v{suite.version}",
+        suite.title,
+        f"`{suite.protocol}`",
+        ", ".join(f"`{t}`" for t in suite.tasks),
+    ]
+
+
+def _method_row(item: Method) -> list[str]:
+    kind = ("files" if item.files else "encoder") + (", baseline" if item.baseline else "")
+    kind += ", depends on the machine" if item.machine_spread else ""
+    needs = ", ".join(f"`{name}`" for name in item.requires) or "–"
+    return [card(item), item.description or item.title, str(item.dim or "varies"), kind, needs, item.license or "–"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    for name, page in PAGES.items():
+        (folder / name).write_text(page(), encoding="utf-8")
+        print(folder / name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""A board for the tests of the page: made-up scores, and names that try to break out of their place."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from msgspec import structs
+
+from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.facts import COLUMNS
+from neuco_core.boards.model import Number
+from neuco_core.boards.published import list_published
+from neuco_core.records.model import summary
+from neuco_core.site.page_data import About, Histogram, PageData, from_published
+from tests.boards.helpers import board_of, cells_of, simulate
+
+IMAGE = "<img src=x onerror=alert(1)>"
+MARKUP = "__#bold|[e]"
+LONG = "Averylongnamewithoutanyspace" * 8
+CARD = f"""# m000
+
+A card with **bold**, `code` and a [link](https://example.org/x), and {IMAGE}.
+
+| a | b |
+|---|---|
+| 1 | <script>alert(2)</script> |
+
+- first
+- second "quoted"
+"""
+
+
+def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicates: int = 200) -> PageData:
+    """Methods m000 (a hostile title and card), m001 (another), …; the last lacks a task and is not ranked."""
+    _, scores = simulate(np.random.default_rng(11), methods, tasks)
+    whole = cells_of(scores, baselines=(2,))
+    lacking = (whole.methods[-1].id, whole.tasks[0].id)
+    failed = Cell(status="failed", reason=f"memory: needed more than {IMAGE}")
+    cells = Cells(whole.tasks, whole.methods, {**whole.cells, lacking: failed})
+    words = {"m000": About(title=IMAGE, card=CARD, citation=IMAGE, tags=("first-tag",)), "m001": About(title=MARKUP)}
+    labels = {
+        "t00": Histogram((1, 4, 2), (0.0, 1.0, 2.0, 3.0), "m", 7),
+        "t01": Histogram((3, 1), (), "", 4, ("cat", IMAGE)),
+    }
+    return PageData(
+        id=name,
+        title="A made-up suite",
+        description="Simulated scores, to try the page.",
+        board=board_of(cells, name, replicates=replicates),
+        cells=cells,
+        methods=words,
+        tasks={"t00": About(title=f"First task {IMAGE}", facts=(("Metric", "r2"),))},
+        labels=labels,
+    )
+
+
+def without_scores(source: PageData, reason: str = "no memory") -> PageData:
+    """The same board if every score had failed: nobody is ranked, and nobody has a score."""
+    assert source.cells is not None
+    cells = replace(source.cells, cells={key: Cell(status="failed", reason=reason) for key in source.cells.cells})
+    return replace(source, cells=cells, board=board_of(cells, source.id))
+
+
+def all_sources(root: Path) -> list[PageData]:
+    return [made_source(), *(from_published(item) for item in list_published(root / "registry"))]
+
+
+def odd_source(name: str, tasks: int) -> PageData:
+    """A method called "constructor", long names, and a last task where less is better and classes are told apart."""
+    _, scores = simulate(np.random.default_rng(5), 4, tasks, splits=8)
+    made = cells_of(scores)
+    last = structs.replace(made.tasks[-1], kind="classification", greater_is_better=False)
+    cells = {}
+    for (method, task), cell in made.cells.items():
+        q = summary(list(cell.splits), False)[2] if task == last.id else cell.q  # type: ignore[index]
+        cells["constructor" if method == "m003" else method, task] = replace(cell, q=q)
+    whole = Cells((*made.tasks[:-1], last), (*made.methods[:-1], BoardMethod("constructor", dim=8)), cells)
+    board = board_of(whole, name, replicates=50)
+    words = About(title=LONG, description=LONG, tags=(LONG,), citation=LONG)
+    return PageData(
+        id=name, title=LONG, board=board, cells=whole, methods={"m001": words}, tasks={"t00": About(title=LONG)}
+    )
+
+
+def facts_source() -> PageData:
+    """Four methods with facts: m000 overlaps, m001 says what no page may run, of m003 nothing is known."""
+    source = made_source(4, 2, "facts", 20)
+    facts: dict[str, dict[str, str | Number]] = {
+        "m000": {"pretraining": "ImageNet", "n_parameters": 5_000_000, "confirmed": "yes"},
+        "m001": {"pretraining": IMAGE, "n_parameters": 7, "confirmed": "no", "encode_ms": 1.25},
+        "m002": {"pretraining": "nothing", "n_parameters": 0},
+    }
+    rows = tuple(
+        structs.replace(
+            row, facts=facts.get(row.method, {}), overlaps={"made": f"seen {IMAGE}"} if row.method == "m000" else {}
+        )
+        for row in source.board.rows
+    )
+    columns = tuple(column for column in COLUMNS if any(column.key in own for own in facts.values()))
+    return replace(source, board=structs.replace(source.board, rows=rows, fact_columns=columns))

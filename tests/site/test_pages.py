@@ -1,0 +1,398 @@
+"""What the pages show, and that it is true: scales, colours, words, links, and files left over from an earlier site."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from hashlib import sha256
+from html.parser import HTMLParser
+from itertools import combinations, pairwise
+from pathlib import Path
+
+import pytest
+from msgspec import structs
+
+from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Interval, Section
+from neuco_core.boards.published import list_published
+from neuco_core.boards.replay import Snapshot, read_past
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import load_task
+from neuco_core.site.board_page import board_page, view_data
+from neuco_core.site.board_table import heat, shades, short_names
+from neuco_core.site.cell_details import details_script, record_facts, verify_command
+from neuco_core.site.figures import Scale, scale, strip, text
+from neuco_core.site.item_pages import method_page, scales, task_page
+from neuco_core.site.output_folder import LIST, read_list
+from neuco_core.site.page_data import PageData, from_published, gather, label_histogram
+from neuco_core.site.write import write_site
+from tests.site.made_pages import all_sources, made_source, without_scores
+
+
+@pytest.fixture
+def registry() -> Path:
+    return registry_dir()
+
+
+class Elements(HTMLParser):
+    """The elements of a page with their attributes."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(source)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def some_sites(root: Path) -> list[PageData]:
+    alone = made_source(methods=2, tasks=1, name="alone")
+    nobody = made_source(methods=1, tasks=2, name="nobody")
+    return [*all_sources(root), alone, nobody, without_scores(made_source(methods=3, tasks=2, name="failed"))]
+
+
+def turned(source: PageData, task: int) -> PageData:
+    """The board if less were better on a task: Q is then negative for everybody, and the number says nothing."""
+    tasks = [structs.replace(t, greater_is_better=i != task) for i, t in enumerate(source.board.tasks)]
+    return dataclasses.replace(source, board=structs.replace(source.board, tasks=tuple(tasks)))
+
+
+def test_what_lies_beyond_a_strip_is_an_arrow_with_its_value() -> None:
+    drawn = strip((0.5, 7.0, 9.0), 5.5, Interval(5.0, 6.0), Scale(0.0, 1.0), "x")
+    assert drawn.count("h0") == 1
+    assert 'class="dot"' not in drawn
+    assert 'class="bar"' not in drawn
+    assert drawn.count('class="beyond"') == 2
+    assert "<title>2 splits beyond the axis: 7.000 to 9.000</title>▸" in drawn
+    assert "<title>mean beyond the axis: 5.500</title>▸" in drawn
+    assert "2 of 3 splits beyond the axis" in drawn
+    below = strip((), 0.1, Interval(-2.0, 0.2), Scale(0.0, 1.0), "x")
+    assert "<title>interval beyond the axis, to −2.000</title>◂" in below
+    assert 'class="dot"' in below
+    assert "beyond" not in strip((0.0, 1.0), 0.5, Interval(0.4, 0.6), Scale(0.0, 1.0), "x")
+    source = made_source(methods=4, tasks=2)
+    assert "an arrow at its edge" in task_page(source, source.board.tasks[0], scales(source))
+
+
+def test_only_the_bad_end_of_a_scale_is_cut() -> None:
+    values = [1.0, 1.5, 2.0, 2.5, 3.0, 1e6]
+    assert scale(values, greater_is_better=False).high < 4
+    assert scale(values, greater_is_better=True).high > 1e6
+    assert scale([-value for value in values], greater_is_better=True).low > -4
+    assert scale([-value for value in values], greater_is_better=False).low < -1e6
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (-40712.3, 12345.678, ("−4.07e4", "1.23e4")),
+        (12345.1, 12346.9, ("12345", "12347")),
+        (0.12345, 0.98765, ("0.123", "0.988")),
+        (-1.5e-7, 2e-7, ("−1.5e−7", "2e−7")),
+    ],
+)
+def test_the_ends_of_an_axis_are_short_and_differ(low: float, high: float, words: tuple[str, str]) -> None:
+    drawn = strip((), low, None, Scale(low, high), "x")
+    assert tuple(re.findall(r'class="axis(?: end)?">([^<]+)<', drawn)) == words
+
+
+def heat_of(means: list[float], greater_is_better: bool = True) -> Callable[[float], int] | None:
+    task = BoardTask("t", greater_is_better=greater_is_better)
+    rows = [BoardRow(f"m{i}", 1, cells={"t": BoardCell({"score": mean})}) for i, mean in enumerate(means)]
+    board = Board(kind="made", columns=(), rows=tuple(rows), rule="", tasks=(task,))
+    return heat(board, board.cell_columns[0], task)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("count", [3, 5, 8, 40])
+def test_heat_is_not_bleached_and_only_the_best_is_bold(sign: int, count: int) -> None:
+    means = [-sign * 1e6, *(sign * i / count for i in range(1, count))]
+    level = heat_of(means, greater_is_better=sign > 0)
+    assert level is not None
+    levels = [level(mean) for mean in means]
+    assert levels == sorted(levels)
+    assert levels[0] == levels[1] == 0
+    assert [level == 10 for level in levels] == [False] * (count - 1) + [True]
+    assert len(set(levels)) >= min(count - 1, 9)
+
+
+@pytest.mark.parametrize("means", [[], [0.5], [0.5, 0.5, 0.5]])
+def test_there_is_no_heat_where_nothing_differs(means: list[float]) -> None:
+    assert heat_of(means) is None
+    page = board_page(made_source(methods=1, tasks=2))
+    assert not re.search(r'class="cell h\d', page)
+
+
+def test_tasks_where_less_is_better_say_so() -> None:
+    source = turned(made_source(methods=4, tasks=2), 1)
+    page = board_page(source)
+    assert page.count('title="t01 (lower is better)"') == 1
+    assert short_names(source.board.tasks) == {"t00": "t00", "t01": "t01"}
+    assert page.count("<small>lower is better</small>") == 1
+    assert "None" not in page
+    on = scales(source)
+    assert "<dd>lower is better</dd>" not in task_page(source, source.board.tasks[0], on)
+    assert "<dd>lower is better</dd>" in task_page(source, source.board.tasks[1], on)
+    assert method_page(source, source.board.rows[0], on).count("lower is better") == 1
+
+
+def test_what_the_scripts_rely_on() -> None:
+    source = turned(made_source(methods=4, tasks=2), 1)
+    data = view_data(source, shades(source))
+    assert [task["greater_is_better"] for task in data["tasks"]] == [True, False]
+    interval = source.board.rows[0].intervals["rank"]
+    assert data["rows"][0]["intervals"]["rank"] == [interval.low, interval.high]
+    assert data["rows"][-1]["intervals"] == {}
+    assert {column["key"] for column in data["columns"]} == {"rank", *(column.key for column in source.board.columns)}
+    page = board_page(source)
+    assert f'<b>1</b><small class="range">{interval.low}–{interval.high}</small>' in page
+    found = Elements(page).found
+    needs = [(name, attributes) for name, attributes in found if "data-needs-script" in attributes]
+    assert [name for name, _ in needs] == ["button"]
+    assert all("hidden" in attributes for _, attributes in needs)
+    assert [attributes["role"] for _, attributes in found if attributes.get("id") == "chips"] == ["group"]
+
+
+def test_boxes_that_scroll_can_be_reached_and_have_names_of_their_own(tmp_path: Path, root: Path) -> None:
+    write_site(some_sites(root), tmp_path)
+    for path in sorted(tmp_path.rglob("*.html")):
+        found = Elements(path.read_text(encoding="utf-8")).found
+        boxes = [a for name, a in found if name == "pre" or "scroll" in (a.get("class") or "").split()]
+        assert all(box.get("tabindex") == "0" and box.get("role") == "region" for box in boxes), path
+        labels = [box.get("aria-label") for box in boxes]
+        assert all(labels), path
+        assert len(set(labels)) == len(labels), path
+
+
+def test_every_page_can_be_reached(tmp_path: Path, root: Path) -> None:
+    pages = write_site(some_sites(root), tmp_path)
+    waiting, seen = [(tmp_path / "index.html").resolve()], set()
+    while waiting:
+        path = waiting.pop()
+        if path in seen:
+            continue
+        seen.add(path)
+        links = [a.get("href") or "" for name, a in Elements(path.read_text(encoding="utf-8")).found if name == "a"]
+        waiting += [(path.parent / link).resolve() for link in links if link.endswith(".html")]
+    assert seen == {path.resolve() for path in tmp_path.rglob("*.html")}
+    assert len(seen) == pages
+
+
+def test_a_task_on_which_nobody_is_ranked_says_so() -> None:
+    source = without_scores(made_source(methods=3, tasks=2))
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert "No method has been scored on this suite yet" in page
+    assert "Dots are" not in page
+    assert "<table" not in page
+    assert "Dots are" not in method_page(source, source.board.unranked[0], scales(source))
+
+
+def test_classes_have_a_bar_and_a_name_each() -> None:
+    found = label_histogram(load_task("digits_class"))
+    assert found is not None
+    assert found.classes == tuple("0123456789")
+    assert len(found.counts) == 10
+    source = dataclasses.replace(made_source(methods=4, tasks=2), labels={"t00": found})
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert "1797 labels, 10 classes" in page
+    assert re.findall(r'class="axis middle">(\d)<', page) == list("0123456789")
+    assert page.count('class="count"') == 10
+
+
+def test_one_method_alone() -> None:
+    page = board_page(made_source(methods=2, tasks=1))
+    assert "1 ranked method, 1 task" in page
+    assert "Only one method is ranked" in page
+    for words in ("separated from", "changes no order", "1 methods", "P(first) 1"):
+        assert words not in page
+
+
+def test_words_about_chance() -> None:
+    source = made_source(methods=6, tasks=3)
+    page = board_page(source)
+    assert "Splits cannot show what would change if an encoder were trained again" in page
+    assert "How often the method is first if splits are resampled" in page
+    assert "<dt>P(first)</dt>" in method_page(source, source.board.rows[0], scales(source))
+    assert "of replicates" not in page
+
+
+def test_published_means_are_not_called_a_distribution(root: Path) -> None:
+    source = next(source for source in all_sources(root) if source.id == "neuco-paper-table-4")
+    page = method_page(source, source.board.rows[0], scales(source))
+    assert "Distribution" not in page
+    assert "Mean on the scale of the task" in page
+
+
+def test_the_command_of_a_task_can_be_copied() -> None:
+    source = made_source(methods=4, tasks=2)
+    first = source.board.rows[0].method
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert f"neuco score --method {first} --task t00 --protocol neuco-2025" in page
+
+
+def test_the_csv_of_the_site_is_for_machines(tmp_path: Path) -> None:
+    source = made_source(methods=5, tasks=2)
+    write_site([source], tmp_path)
+    with (tmp_path / "boards/made/board.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    first, last = rows[0], rows[-1]
+    row = source.board.rows[0]
+    assert Interval(int(first["rank_low"]), int(first["rank_high"])) == row.intervals["rank"]
+    assert Interval(float(first["mean_q_low"]), float(first["mean_q_high"])) == row.intervals["mean_q"]
+    assert float(first["best"]) == row.values["best"]
+    assert float(first["t01"]) == row.cells["t01"].values["score"]
+    assert {row["baseline"] for row in rows} == {"true", "false"}
+    assert last["method"] == "m004"
+    assert last["rank"] == last["rank_low"] == last["best"] == last["t00"] == ""
+    assert last["reason"].startswith("t00: failed, memory")
+    assert "–" not in (tmp_path / "boards/made/board.csv").read_text(encoding="utf-8")
+
+
+def test_a_second_site_leaves_no_pages_of_the_first(tmp_path: Path) -> None:
+    write_site([made_source(methods=5, tasks=2), made_source(methods=3, tasks=2, name="other")], tmp_path)
+    own, changed = tmp_path / "boards/made/method/mine.html", tmp_path / "boards/made/method/m004.html"
+    own.write_text("mine", encoding="utf-8")
+    changed.write_text("changed by somebody", encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], tmp_path)
+    names = {path.name for path in (tmp_path / "boards/made/method").iterdir()}
+    assert names == {"m000.html", "m001.html", "m002.html", "mine.html", "m004.html", "m000.js", "m001.js"}
+    assert not (tmp_path / "boards/other").exists()
+    assert not (tmp_path / "boards/made/task/t01.html").exists()
+
+
+@pytest.mark.parametrize("name", ["../outside.txt", "link/outside.txt"])
+def test_a_list_that_was_edited_removes_nothing_outside(tmp_path: Path, name: str) -> None:
+    out, outside = tmp_path / "site", tmp_path / "outside.txt"
+    outside.write_text("", encoding="utf-8")
+    out.mkdir()
+    (out / "link").symlink_to(tmp_path)
+    empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    (out / ".neuco-site.json").write_text(f'{{"{name}": "{empty}", "a": 5}}', encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], out)
+    assert outside.exists()
+    (out / ".neuco-site.json").write_text("[", encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], out)
+
+
+@pytest.mark.parametrize(
+    "name", [".git/HEAD", "boards/made/notes.html", "assets/x/y.css", "boards/../.git/HEAD", "x" * 300, "index.html\n"]
+)
+def test_a_list_that_was_edited_removes_nothing_that_no_site_writes(tmp_path: Path, name: str) -> None:
+    content = b"ref: refs/heads/main\n"
+    path = tmp_path / name
+    if len(name) < 256:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "boards").mkdir(exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / LIST).write_text(json.dumps({name: sha256(content).hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1, name="other")], tmp_path)
+    assert len(name) > 255 or path.read_bytes() == content
+
+
+def test_a_list_that_names_a_whole_path_removes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "site" / "mine.txt"
+    mine.parent.mkdir()
+    mine.write_bytes(b"mine")
+    (tmp_path / "site" / LIST).write_text(json.dumps({str(mine): sha256(b"mine").hexdigest()}), encoding="utf-8")
+    write_site([made_source(methods=3, tasks=1)], Path("site"))
+    assert mine.exists()
+
+
+def test_the_list_knows_every_file_of_a_site(tmp_path: Path, root: Path) -> None:
+    write_site(some_sites(root), tmp_path)
+    files = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*") if path.is_file()}
+    assert read_list(tmp_path / LIST).keys() == files - {LIST}
+
+
+def test_names_of_tasks_lose_what_they_share() -> None:
+    def names(*ids: str) -> list[str]:
+        return list(short_names([BoardTask(name) for name in ids]).values())
+
+    assert names("mini_biomass_mean", "mini_clouds") == ["biomass mean", "clouds"]
+    assert names("a_x", "a_x_y") == ["x", "x y"]
+    assert names("alone_task") == ["alone task"]
+    assert names("biomass", "biota") == ["biomass", "biota"]
+
+
+def test_colours_follow_each_value() -> None:
+    """The lowest standard deviation is the best one, whoever has the highest score."""
+    source = made_source(methods=6, tasks=2)
+    board, found = source.board, shades(source)
+    for place, (column, best) in enumerate(zip(board.cell_columns, (max, min, max, min), strict=True)):
+        values = {row.method: row.cells["t01"].values[column.key] for row in board.ranked}
+        marked = {method for method in values if found[method][place][1] == "a"}
+        assert marked == {method for method, value in values.items() if value == best(values.values())}, column.key
+
+
+def test_a_copy_is_named_beside_the_method_that_it_is() -> None:
+    source = made_source(methods=5, tasks=2)
+    first, second, *rest = source.board.rows
+    twin = structs.replace(second, rank=None, same_as=first.method, intervals={})
+    copied = dataclasses.replace(source, board=structs.replace(source.board, rows=(first, *rest, twin), groups=()))
+    page = board_page(copied)
+    assert f">= {twin.method}</small>" in page
+    assert page.count('<th scope="row" class="name">') == 4
+    assert [row["id"] for row in view_data(copied, shades(copied))["rows"]] == [r.method for r in (first, *rest)]
+    assert "the same as" in page
+    assert "The same as" in method_page(copied, twin, scales(copied))
+
+
+def test_robustness_is_tinted_by_the_places_moved() -> None:
+    source = made_source(methods=4, tasks=2)
+    columns = (
+        Column("method", "Method", format="method"),
+        Column("a", "A", format="rank"),
+        Column("b", "B", format="range"),
+    )
+    first = source.board.rows[0].method
+    lead = f"{first} is first; nobody moves without task {source.board.tasks[0].id}."
+    part = Section("Other rules", columns, ((first, 1, Interval(1, 3)),), lead=lead, about="robustness")
+    page = board_page(dataclasses.replace(source, board=structs.replace(source.board, sections=(part,))))
+    named = f"{source.method_title(first)} is first; nobody moves without task {source.task_title('t00')}."
+    assert text(named) in page  # people know methods by their titles
+    assert '<td class="number m0">1</td><td class="number m2">1–3</td>' in page
+
+
+def test_the_cells_of_a_method_are_told_with_their_record(registry: Path) -> None:
+    (source,) = gather(registry, ["mini"])
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", source.updated)
+    words = details_script(source, "pca", {"random": [None]})
+    assert words.startswith('neuco.give("pca", {"against":{"random":[null]},"tasks":{"mini_biomass_mean":')
+    facts = dict(record_facts(source, "pca", "mini_clouds"))
+    assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
+    line = verify_command(source, "pca", "mini_clouds")
+    assert line == "neuco verify pca/mini_clouds"
+    assert line in words
+    assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), scales(source))
+    page = task_page(source, source.board.tasks[0], scales(source))
+    assert page.count("<img ") == 4
+    assert "spring · summer · fall · winter" in page
+    assert source.pictures["mini_clouds"][0].png().startswith(b"\x89PNG")
+
+
+def swapped(before: Snapshot, after: Snapshot) -> bool:
+    """Whether two teams swapped places though neither had another number."""
+    was, now = before.teams, after.teams
+    same = [name for name in now if name in was and was[name].value == now[name].value]
+    pairs = combinations(same, 2)
+    return any(((was[a].rank or 0) < (was[b].rank or 0)) != ((now[a].rank or 0) < (now[b].rank or 0)) for a, b in pairs)
+
+
+def test_the_past_of_the_real_challenge_is_replayed(root: Path) -> None:
+    past = read_past(root / "registry", "earthvision-2025-challenge")
+    assert past is not None
+    item = next(item for item in list_published(root / "registry") if item.id == "earthvision-2025-challenge")
+    last = past.phases["test"][-1].teams
+    printed = {row.name: (row.values["rank"], row.values["mean_q"]) for row in item.rows if not row.baseline}
+    assert {name: (own.rank, own.value) for name, own in last.items() if "aseline" not in name} == printed
+    page = board_page(from_published(item, past))
+    versions = past.versions()
+    assert page.count("<polyline") == sum(len({n for v in own for n in v.ranks}) for own in versions.values())
+    assert "caused by others: " in page
+    assert "embed2scale-challenge-supplement" in page
+    assert sum(map(swapped, *zip(*(pair for own in past.phases.values() for pair in pairwise(own)), strict=True))) == 29
+    assert read_past(root / "registry", "geobench-2") is None
