@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import engine_option, ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
@@ -28,7 +28,7 @@ MACHINE = "depends on the machine"
 @click.argument("names", nargs=-1, metavar="[METHOD[/TASK]]...", shell_complete=ids_of("method"))
 @click.option("--cached", is_flag=True, help="Quicker: take embeddings from the cache, if they are there.")
 @click.option("--tolerance", type=float, default=TOLERANCE, help="Of a split's score. [default: 0.0001]")
-@click.option("--engine", default="local", show_default=True, help="local, dask (here) or dask://host:port.")
+@engine_option
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
 @json_option
 def verify(names: Sequence[str], cached: bool, tolerance: float, engine: str, jobs: int | None, as_json: bool) -> None:

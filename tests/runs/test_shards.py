@@ -44,6 +44,7 @@ def neuco_methods():
 BATCHES = 29  # of 64 samples; digits has 1797
 
 
+@pytest.mark.slow
 def test_two_dask_workers_one_killed_and_the_file_is_the_same(world: World) -> None:
     world.write("neuco_methods/slow/__init__.py", SLOW)
     files = {name: world.folder / f"{name}.npz" for name in ("here", "there")}

@@ -1,18 +1,23 @@
-"""``neuco data package``: check labels or images, write them in canonical form, print their declaration."""
+"""``neuco data package`` and ``upload``: put labels or images into canonical form, and publish files."""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from neuco_core.cli.output import echo_json, json_option
-from neuco_core.specs import KINDS
-
-if TYPE_CHECKING:
-    from neuco_core.tables.package import Package
+from neuco_core.contract.new_dataset import bring_images
+from neuco_core.contract.scaffold import ENDINGS, declare, remote_of
+from neuco_core.cubes.archive import pack_images
+from neuco_core.cubes.folder import ImageFolder
+from neuco_core.errors import UsageError
+from neuco_core.fetch.upload import upload as upload_file
+from neuco_core.files import write_new
+from neuco_core.plugins.catalog import list_tasks
+from neuco_core.specs import KINDS, to_json
+from neuco_core.tables.package import package_labels
 
 
 @click.command()
@@ -49,13 +54,9 @@ def package(
     their bands and georeference; nothing but NumPy is needed to read it. IMAGES is a folder, a zip of images, or a
     Parquet file of Hugging Face, also at an address; its other columns are written beside the archive.
     """
-    from neuco_core.contract.scaffold import ENDINGS
-
     if Path(source).is_dir() or source.startswith(ENDINGS) or source.lower().endswith((".parquet", ".zip")):
-        return _images(source, out, leave_out_damaged, force, as_json)
-    from neuco_core.plugins.catalog import list_tasks
-    from neuco_core.tables.package import package_labels
-
+        _package_images(source, out, leave_out_damaged, force, as_json)
+        return
     made = package_labels(
         Path(source),
         out=out,
@@ -70,20 +71,20 @@ def package(
     )
     if as_json:
         echo_json(made.to_json())
+        return
+    rows = f"{made.rows} rows" + "".join(f", {count} dropped: {reason}" for reason, count in made.dropped.items())
+    if made.classes:
+        content = f"classes {', '.join(made.classes)}"
     else:
-        _show(made)
-    return None
+        content = f"labels from {made.lowest:g} to {made.highest:g}"
+    click.echo(f"wrote {made.path}: {rows}, {content}, {made.size} bytes")
+    click.echo(f"kind {made.kind} (from {made.kind_from})" if made.kind_from != "given" else f"kind {made.kind}")
+    unread = f"; {len(made.not_compared)} more are not on this machine" if made.not_compared else ""
+    click.echo(f"no other task has these labels ({len(made.compared)} compared{unread})")
+    click.echo(f"\n{made.declaration}")
 
 
-def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
-    from neuco_core.contract.new_dataset import bring_images
-    from neuco_core.contract.scaffold import declare, remote_of
-    from neuco_core.cubes.archive import pack_images
-    from neuco_core.cubes.folder import ImageFolder
-    from neuco_core.errors import UsageError
-    from neuco_core.files import write_new
-    from neuco_core.specs import to_json
-
+def _package_images(images: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool) -> None:
     path = out or Path(f"{Path(images).resolve().stem}.zip")
     if path.exists() and not force:
         raise UsageError("a file exists there", where=path, hint="Give another name with --out, or --force")
@@ -96,14 +97,16 @@ def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool,
         table = write_new(path.with_suffix(".csv"), text) if text else None
     remote, count = remote_of(path.resolve().as_uri(), path), len(source.files) - len(left_out)
     if as_json:
-        facts: dict[str, object] = {
-            "bands": source.bands,
-            "seasons": source.seasons,
-            "size": source.size,
-            "left_out": left_out,
+        facts = {"bands": source.bands, "seasons": source.seasons, "size": source.size, "left_out": left_out}
+        answer = {
+            **to_json(remote),
+            "path": str(path),
+            "images": count,
+            **facts,
+            "table": str(table) if table else None,
         }
-        facts["table"] = str(table) if table else None
-        return echo_json({**to_json(remote), "path": str(path), "images": count, **facts})
+        echo_json(answer)
+        return
     height, width = source.size
     click.echo(f"wrote {path}: {count} images of {height} × {width} pixels, {remote.size} bytes")
     click.echo(f"bands {', '.join(source.bands)}")
@@ -114,16 +117,28 @@ def _images(images: str, out: Path | None, leave_out_damaged: bool, force: bool,
     click.echo(f"\n{declare(remote, 0)}")
     click.echo(f"\nneuco data upload {path} s3://BUCKET/PREFIX/     # or upload it elsewhere; then")
     click.echo("neuco new dataset NAME --images ADDRESS …")
-    return None
 
 
-def _show(made: Package) -> None:
-    rows = f"{made.rows} rows" + "".join(f", {count} dropped: {reason}" for reason, count in made.dropped.items())
-    content = (
-        f"classes {', '.join(made.classes)}" if made.classes else f"labels from {made.lowest:g} to {made.highest:g}"
-    )
-    click.echo(f"wrote {made.path}: {rows}, {content}, {made.size} bytes")
-    click.echo(f"kind {made.kind} (from {made.kind_from})" if made.kind_from != "given" else f"kind {made.kind}")
-    unread = f"; {len(made.not_compared)} more are not on this machine" if made.not_compared else ""
-    click.echo(f"no other task has these labels ({len(made.compared)} compared{unread})")
-    click.echo(f"\n{made.declaration}")
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("target", metavar="s3://BUCKET/PREFIX/")
+@json_option
+def upload(file: Path, target: str, as_json: bool) -> None:
+    """Put a file into an S3 bucket, verified.
+
+    The server verifies the sha256, and the file is read back anonymously to prove that others can. Credentials and
+    endpoint come from the usual AWS settings. A target that ends with / is a folder. Prints the line for your plugin.
+    """
+    stored = upload_file(file, target)
+    if as_json:
+        remote = to_json(stored.remote)
+        echo_json({**remote, "version": stored.version or None, "checksum_confirmed": stored.confirmed})
+        return
+    click.echo(f"version: {stored.version or 'none: this bucket keeps no versions'}")
+    click.echo(f"the server {'verified' if stored.confirmed else 'did not confirm'} the sha256")
+    click.echo("readable by everyone: yes, read back without credentials")
+    click.echo(stored.declaration)
+    if file.suffix.lower() in (".npz", ".parquet"):
+        click.echo(f"neuco new method NAME --embeddings {stored.remote.url} --dataset DATASET …")
+    if file.suffix.lower() == ".zip":
+        click.echo(f"neuco new dataset NAME --images {stored.remote.url} …")
