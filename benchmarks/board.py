@@ -25,7 +25,7 @@ from neuco_core.boards.cells import from_records
 from neuco_core.boards.model import plain
 from neuco_core.boards.stats.uncertainty import REPLICATES, TaskScores
 from neuco_core.jsonio import dump
-from neuco_core.records.store import read_all, write_record
+from neuco_core.records.store import read_all, write_records
 from neuco_core.site.page_data import PageData
 from neuco_core.site.write import write_site
 from tests.boards.helpers import board_of, cells_of, make_record, make_suite, simulate
@@ -65,9 +65,12 @@ def read_records(scores: Sequence[TaskScores]) -> float:
     """The time to read as many records from disk, each checked strictly, and to sort them into a table."""
     tasks = [f"t{t:02}" for t in range(len(scores))]
     with tempfile.TemporaryDirectory() as folder:
-        for task, found in zip(tasks, scores, strict=True):
-            for m, splits in enumerate(found.splits.tolist()):
-                write_record(make_record(f"m{m:03}", task, splits), Path(folder))
+        records = [
+            make_record(f"m{m:03}", task, splits)
+            for task, found in zip(tasks, scores, strict=True)
+            for m, splits in enumerate(found.splits.tolist())
+        ]
+        write_records(Path(folder), records)
         start = time.perf_counter()
         from_records(read_all(Path(folder)), make_suite(*tasks))
         return round(time.perf_counter() - start, 2)

@@ -189,7 +189,7 @@ def _work(kind: str, source: Any, root: Path, paths: list[Path], ids: Any, modal
 
     from neuco_core.encode.encoder import one_thread
     from neuco_core.encode.encoding import Clock
-    from neuco_core.encode.run import encode_dataset
+    from neuco_core.encode.run import EncodeOptions, encode_dataset
     from neuco_core.plugins.catalog import load_method
     from neuco_core.specs import Dataset, Method
 
@@ -218,7 +218,7 @@ def _work(kind: str, source: Any, root: Path, paths: list[Path], ids: Any, modal
     clock = Clock()
 
     def work() -> float:
-        encode_dataset(method, data, {}, cached=False, progress=False, clock=clock)
+        encode_dataset(method, data, {}, EncodeOptions(cached=False, progress=False, clock=clock))
         return clock.seconds
 
     return work

@@ -17,7 +17,7 @@ import torch
 
 from neuco_core import Method, list_methods, list_tasks, load_protocol, score
 from neuco_core.paths import registry_dir
-from neuco_core.records.store import find_record, read_record
+from neuco_core.records.store import find_record
 
 PROTOCOL = "ridge"
 
@@ -25,10 +25,9 @@ PROTOCOL = "ridge"
 def moved(method: Method) -> None:
     largest = 0.0
     for task in list_tasks("*", tag="embedded"):
-        path = find_record(registry_dir(), method.label, task.label, PROTOCOL)
-        if path is None:
+        then = find_record(registry_dir(), (method.label, task.label, PROTOCOL))
+        if then is None:
             continue
-        then = read_record(path)
         now = score(method.embeddings(task.dataset), task, load_protocol(PROTOCOL))
         pairs = [(a, b) for a, b in zip(now.per_split, then.per_split, strict=True) if b is not None]
         mean, split = abs(now.mean - (then.mean or 0.0)), max(abs(a - b) for a, b in pairs)

@@ -1,4 +1,4 @@
-"""How long a plan over many records takes: ``python benchmarks/matrix.py [RECORDS [FOLDER]]`` (100,000 unless told).
+"""How long a plan over many records takes: ``python benchmarks/matrix.py [RECORDS [FOLDER]]`` (10,000 unless told).
 
 Writes a folder of plugins with one task plugin and enough file methods, a record for every cell, all current, and
 times ``neuco score --all --dry-run`` from the start of the process to its end. A FOLDER is kept and used again.
@@ -17,8 +17,8 @@ from pathlib import Path
 
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity
-from neuco_core.records.model import Record, fingerprint, record_bytes, summary
-from neuco_core.records.store import record_path
+from neuco_core.records.model import Record, fingerprint, summary
+from neuco_core.records.store import write_records
 from neuco_core.specs import Method, Remote, Task
 
 TASKS = 11
@@ -50,7 +50,7 @@ def main(count: int, folder: Path) -> None:
         plugin.parent.mkdir(parents=True)
         plugin.write_text(PLUGIN.format(tasks=TASKS, methods=methods))
         start = time.perf_counter()
-        write_records(folder / "registry", methods)
+        fill(folder / "registry", methods)
         print(f"{methods * TASKS} records of {methods} methods × {TASKS} tasks written in {since(start)}")
     for run in ("first", "second"):
         start, before = time.perf_counter(), children_seconds()
@@ -67,17 +67,14 @@ def since(start: float) -> str:
     return f"{time.perf_counter() - start:.1f} s"
 
 
-def write_records(registry: Path, methods: int) -> None:
+def fill(registry: Path, methods: int) -> None:
     chance = random.Random(1)
     identity = Identity(load_protocol("neuco-2025"))
     remotes = [Remote("file:///t", sha256=f"{i:064x}") for i in range(max(TASKS, methods))]
     tasks = [Task(id=f"many_t{i}", dataset="many", kind="regression", source=remotes[i]) for i in range(TASKS)]
     for i in range(methods):
         method = Method(id=f"many_m{i}", files={"many": remotes[i]})
-        (registry / "results" / method.id).mkdir(parents=True)
-        for task in tasks:
-            path = record_path(registry, method.id, task.id, "neuco-2025")
-            path.write_bytes(record_bytes(record(identity, method, task, chance)))
+        write_records(registry, [record(identity, method, task, chance) for task in tasks])
 
 
 def record(identity: Identity, method: Method, task: Task, chance: random.Random) -> Record:
@@ -126,7 +123,7 @@ def plan(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    number = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    number = int(sys.argv[1]) if len(sys.argv) > 1 else 10_000
     if len(sys.argv) > 2:
         main(number, Path(sys.argv[2]))
     else:

@@ -148,16 +148,12 @@ from benchmarks_matrix import record
 from neuco_core import load_method, load_task
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity
-from neuco_core.records.model import record_bytes
-from neuco_core.records.store import record_path
+from neuco_core.records.store import write_records
 import random
 identity, chance = Identity(load_protocol("neuco-2025")), random.Random(1)
 registry, tasks, methods = Path(sys.argv[1]), sys.argv[2].split(), sys.argv[3].split()
 for method in map(load_method, methods):
-    (registry / "results" / method.id).mkdir(parents=True)
-    for task in map(load_task, tasks):
-        made = record(identity, method, task, chance)
-        record_path(registry, method.id, task.id, "neuco-2025").write_bytes(record_bytes(made))
+    write_records(registry, [record(identity, method, load_task(task), chance) for task in tasks])
 """
 STALE = """
 import os, time

@@ -29,7 +29,7 @@ def profile(frame, event, argument):
     code = frame.f_code
     if event == "call" and code not in seen and code.co_filename.startswith(core):
         seen.add(code)
-        if not code.co_name.startswith("<"):  # a module, a comprehension
+        if code.co_flags & 2 and not code.co_name.startswith("<"):  # no class or module, no comprehension
             os.write(file, f"{{code.co_filename}}\\t{{code.co_qualname}}\\n".encode())  # now: workers are killed
 threading.setprofile(profile)
 sys.setprofile(profile)

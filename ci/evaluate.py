@@ -36,8 +36,8 @@ from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
 from neuco_core.plugins.discovery import BrokenPlugin, Candidate
 from neuco_core.plugins.loading import Plugins
-from neuco_core.records.model import Record, record_bytes
-from neuco_core.records.store import read_heads
+from neuco_core.records.model import Record, record_line
+from neuco_core.records.store import read_all
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, run_plan
@@ -93,7 +93,7 @@ def score(job: Job, registry: Path) -> dict[str, Any]:
     return {
         "findings": msgspec.to_builtins(findings),
         "problems": [asdict(problem) for problem in problems(job["touched"])],
-        "records": [record_bytes(record).decode() for record in records],
+        "records": [record_line(record).decode() for record in records],
         "unscored": unscored,
         "foreign": list(_foreign(records, job)),
     }
@@ -145,7 +145,8 @@ def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]
     """
     suites = Catalog(registry=registry)
     chosen = [suites.suite(name) for name in names] if names else list(suites.suites().values())
-    heads, methods = read_heads(registry), list(catalog().all(Method).values())
+    records = {record.key: record for record in read_all(registry)}
+    methods = list(catalog().all(Method).values())
     wanted: dict[tuple[str, str, str], str] = {}
     skipped = Counter[str]()
     planners: dict[str, Planner] = {}
@@ -153,7 +154,7 @@ def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]
     for suite in chosen:
         try:
             if suite.protocol not in planners:
-                planners[suite.protocol] = Planner(load_protocol(suite.protocol), heads, retry=True)
+                planners[suite.protocol] = Planner(load_protocol(suite.protocol), records, retry=True)
             tasks = catalog().suite_tasks(suite)
         except NeucoError as error:  # a bad suite is no reason to score nothing
             skipped[f"suite {suite.id}: {error}"] += 1
@@ -164,7 +165,7 @@ def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]
                 continue
             seen.add(label)
             cell = planners[suite.protocol].cell(method, task)
-            again = cell.state == "retry" and not (retry and cell.head and cell.head.failure in RETRYABLE)
+            again = cell.state == "retry" and not (retry and cell.record and cell.record.failure in RETRYABLE)
             if cell.to_run and not again:
                 wanted[label] = cell.state
             elif cell.state == "skipped":

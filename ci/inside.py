@@ -90,7 +90,7 @@ def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> N
     """Write the cubes of one dataset as one array and a description, part by part; ``root`` is its local copy."""
     import numpy as np
 
-    from neuco_core.encode.disturb import plain_statistics
+    from neuco_core.contract.perturb import plain_statistics
     from neuco_core.fetch.links import variable
 
     if root:
@@ -128,19 +128,13 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
     import numpy as np
 
     from ci.stub_tree import FileCubes
-    from neuco_core.encode.run import encode_dataset
+    from neuco_core.encode.run import EncodeOptions, encode_dataset
 
     (method,) = [s for _, s in plugin("neuco_methods", name).specs if isinstance(s, Method) and s.label == method_id]
     source = FileCubes(Path(samples))
     spec = Dataset(id=dataset, bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    options = {
-        "batch_size": int(batch),
-        "progress": False,
-        "cached": False,
-        "learn": FileCubes(Path(cubes)),
-        "threads": 1,
-    }
-    embeddings = encode_dataset(method, spec, {}, **options)  # type: ignore[arg-type]
+    options = EncodeOptions(batch_size=int(batch), threads=1, cached=False, progress=False)
+    embeddings = encode_dataset(method, spec, {}, options, learn=FileCubes(Path(cubes)))
     np.save(out / "embeddings.npy", embeddings.values, allow_pickle=False)
 
 

@@ -33,7 +33,7 @@ from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 from neuco_core.plugins.discovery import alike, inside
 from neuco_core.records.model import Key, Record
-from neuco_core.records.store import pack_records, read_all
+from neuco_core.records.store import read_all, write_records
 from neuco_core.runs.verify import compare
 from neuco_core.specs import Suite
 from neuco_core.text import counted, join_names
@@ -57,14 +57,14 @@ class Update:
     def write(self, registry: Path) -> None:
         """Do all of it to a registry that is as this one was."""
         if self.records:
-            pack_records(registry, self.records)
+            write_records(registry, self.records)
         self.write_rest(registry)
 
     def write_rest(self, registry: Path) -> None:
         """All but the new records. Withdrawn ones are kept beside the registry's own."""
         if self.withdrawn:
-            pack_records(registry / "withdrawn", self.withdrawn)
-            pack_records(registry, [], [record.key for record in self.withdrawn])
+            write_records(registry / "withdrawn", self.withdrawn)
+            write_records(registry, [], [record.key for record in self.withdrawn])
         for name, content in self.files.items():
             path = registry / name
             if not path.is_file() or path.read_bytes() != content:
@@ -123,7 +123,7 @@ class Reconciling:
         tree, out = self.boxes.scratch / command, self.boxes.scratch / "out" / command
         write_tree(tree, self.base, plugins, ("registry",))
         if aside:
-            pack_records(tree / "registry", [], aside)
+            write_records(tree / "registry", [], aside)
         limits = self.boxes.within(BOARDS)
         arguments = ("-m", "ci.evaluate", OUT, command, *options)
         ran = sandbox.run(arguments, read={TREE: tree}, out=out, limits=limits, kind=self.boxes.kind)
@@ -153,7 +153,7 @@ class Reconciling:
             made = evaluate(self.boxes, plugins, scorable, commit=commit).records if scorable else []
             # What was skipped says nothing; a failure that comes again is no news.
             records = [r for r in made if r.ok or (r.status == "failed" and not _same_failure(before.get(r.key), r))]
-            pack_records(self.registry, records)
+            write_records(self.registry, records)
             update.records += records
             for record in (record for record in made if not record.ok):
                 update.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")

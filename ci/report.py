@@ -14,7 +14,7 @@ from neuco_core.contract.contract import FAILED, OK, SKIPPED, WARNING, Finding
 from neuco_core.errors import DataError
 from neuco_core.plugins.discovery import inside
 from neuco_core.records.model import Record
-from neuco_core.records.parse import LARGEST_FILE, parse_record
+from neuco_core.records.store import parse_record
 from neuco_core.text import one_line
 
 LARGEST = 20_000_000
@@ -29,7 +29,7 @@ Id = Annotated[str, msgspec.Meta(pattern=rf"\A{ID.pattern}\Z")]
 Ids = Annotated[tuple[Id, ...], msgspec.Meta(max_length=1000)]
 Commit = Annotated[str, msgspec.Meta(pattern=rf"\A{COMMIT.pattern}\Z")]
 Findings = Annotated[tuple[Finding, ...], msgspec.Meta(max_length=MOST_FINDINGS)]
-RecordText = Annotated[str, msgspec.Meta(max_length=LARGEST_FILE)]
+RecordText = Annotated[str, msgspec.Meta(max_length=4_000_000)]
 FilePath = Annotated[str, msgspec.Meta(max_length=4096)]
 
 

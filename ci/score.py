@@ -23,7 +23,7 @@ from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.protocol import DEFAULT_PROTOCOL
 from neuco_core.records.model import Record
-from neuco_core.records.parse import parse_record
+from neuco_core.records.store import parse_record
 from neuco_core.specs import Dataset, Method, Suite, Task, versioned_id
 from neuco_core.text import counted
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 
 from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
 from neuco_core.boards.stats.f1_variance import NOTHING_TOLD, Trained, of_f1
 from neuco_core.errors import DataError, UsageError
-
-if TYPE_CHECKING:
-    from neuco_core.records.model import Record
-    from neuco_core.specs import Suite
+from neuco_core.records.model import Key, Record
+from neuco_core.specs import Suite
 
 COVERAGE = {
     "complete": "only methods with a score on every task of the suite are ranked",
@@ -139,47 +135,48 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     than the suite's never counts. Of several versions of a method the newest takes part that has a score on every task
     on which an older one has: until its successor is there, a version stays.
     """
-    compared = [r for r in records if r.task in suite.tasks and r.protocol == suite.protocol]
-    reasons = {id(r): stale(r) if stale else None for r in compared}
-    counted: dict[str, dict[int, set[str]]] = {}
-    for r in compared:
-        if r.ok and not reasons[id(r)] and r.task_version == suite.tasks[r.task]:
-            counted.setdefault(r.method, {}).setdefault(r.method_version, set()).add(r.task)
-    grouped = groupby(sorted(compared, key=attrgetter("method")), key=attrgetter("method"))
-    methods = {name: _method(name, list(own), counted.get(name, {})) for name, own in grouped}
-    chosen = _one_each(compared, suite, methods)
-    tasks = {task: [r for r in chosen if r.task == task] for task in sorted(suite.tasks)}
-    cells: dict[tuple[str, str], Cell] = {}
-    for record in chosen:
-        reason = _old(record, suite, methods[record.method].version) or reasons[id(record)]
-        cell = record_cell(record)
-        # Where nothing was scored, the reason for that says more than that it is an old one.
-        old = reason is not None and record.status in ("ok", "failed")
-        cells[record.method, record.task] = replace(cell, status="stale", reason=reason or "") if old else cell
-    # Old records may well speak of another metric; they tell what a task is only where there are no others.
-    current = {
-        task: [r for r in own if cells[r.method, r.task].status != "stale"] or own[:1] for task, own in tasks.items()
-    }
-    described = tuple(_task(task, suite.tasks[task], own) for task, own in current.items())
-    return Cells(described, tuple(methods.values()), cells)
-
-
-def _one_each(records: Sequence[Record], suite: Suite, methods: Mapping[str, BoardMethod]) -> list[Record]:
-    """Of each method and task the record that counts, or the newest of those that tell why none does."""
+    by_method: dict[str, list[Record]] = {}
     by_cell: dict[tuple[str, str], list[Record]] = {}
+    reasons: dict[Key, str | None] = {}
+    counted: dict[str, dict[int, set[str]]] = {}  # by method and version, the tasks with a score that counts
     for record in records:
+        if record.task not in suite.tasks or record.protocol != suite.protocol:
+            continue
+        if record.key in reasons:
+            raise UsageError(f"two records of {record.method!r} on {record.task!r}", where=f"suite {suite.id}")
+        by_method.setdefault(record.method, []).append(record)
         by_cell.setdefault((record.method, record.task), []).append(record)
-    chosen = []
+        reasons[record.key] = stale(record) if stale else None
+        if record.ok and not reasons[record.key] and record.task_version == suite.tasks[record.task]:
+            counted.setdefault(record.method, {}).setdefault(record.method_version, set()).add(record.task)
+    methods = {name: _method(name, own, counted.get(name, {})) for name, own in sorted(by_method.items())}
+    cells: dict[tuple[str, str], Cell] = {}
+    of_task: dict[str, list[Record]] = {task: [] for task in sorted(suite.tasks)}
     for (method, task), own in by_cell.items():
-        keys = [record.key for record in own]
-        if len(set(keys)) < len(keys):
-            raise UsageError(f"two records of {method!r} on {task!r}", where=f"suite {suite.id}")
-        wanted = methods[method].version, suite.tasks[task]
-        order = [
-            (r.task_version == wanted[1], r.method_version == wanted[0], r.method_version, r.task_version) for r in own
-        ]
-        chosen.append(own[order.index(max(order))])
-    return chosen
+        record = _chosen(own, methods[method].version, suite.tasks[task])
+        reason = _old(record, suite, methods[method].version) or reasons[record.key]
+        cell = record_cell(record)
+        if reason is not None and record.status in ("ok", "failed"):
+            # Where nothing was scored, the reason for that says more than that it is an old one.
+            cell = replace(cell, status="stale", reason=reason)
+        cells[method, task] = cell
+        of_task[task].append(record)
+    tasks = []
+    for task, own in of_task.items():
+        # Old records may well speak of another metric; they tell what a task is only where there are no others.
+        current = [r for r in own if cells[r.method, task].status != "stale"] or own[:1]
+        tasks.append(_task(task, suite.tasks[task], current))
+    return Cells(tuple(tasks), tuple(methods.values()), cells)
+
+
+def _chosen(records: Iterable[Record], method_version: int, task_version: int) -> Record:
+    """Of one method and task the record that counts, or the newest of those that tell why none does."""
+
+    def order(record: Record) -> tuple[bool, bool, int, int]:
+        versions = (record.method_version, record.task_version)
+        return record.task_version == task_version, record.method_version == method_version, *versions
+
+    return max(records, key=order)
 
 
 def record_cell(record: Record) -> Cell:

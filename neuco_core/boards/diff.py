@@ -8,7 +8,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from neuco_core.boards.formatting import in_cell, in_row, why_unranked, with_values
-from neuco_core.boards.model import Board, BoardCell, Column, Number, Part, plain
+from neuco_core.boards.model import Board, Part, plain
 from neuco_core.text import clean
 
 WORDS = {
@@ -92,7 +92,7 @@ def _moves(
     found += [Change("gone-method", name, before[name], why=why) for name, why in gone.items()]
     found += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
     # With other tasks or another rule every rank is computed anew; who passed whom explains nothing.
-    anew = "; ".join(str(change) for change in causes[:3]) + "; …" * (len(causes) > 3)
+    anew = "; ".join([*map(str, causes[:3]), "…"] if len(causes) > 3 else map(str, causes))
     for name in after:
         if name in before and before[name] != after[name]:
             why = anew or _reason(name, before, after, rescored)
@@ -107,19 +107,20 @@ def _rescored(old: Board, new: Board) -> dict[str, str]:
     found = {}
     for after in new.ranked:
         before = rows.get(after.method)
-        both = sorted(before.cells.keys() & after.cells.keys()) if before else []
-        tasks = [t for t in both if before and _mark(before.cells[t], score) != _mark(after.cells[t], score)]
-        if before and tasks:
-            said = [f"{t} {score.label} {in_cell(score, before, t)} → {in_cell(score, after, t)}" for t in tasks]
-            shown = [(c.label, in_row(c, before), in_row(c, after)) for c in new.columns]
-            said += [f"{label} {was} → {now}" for label, was, now in shown if was != now]
-            found[after.method] = "; ".join(said)
+        if before is None:
+            continue
+        parts = []
+        for task in sorted(before.cells.keys() & after.cells.keys()):
+            was, now = before.cells[task], after.cells[task]
+            # A score is another one by its record, or by the score itself. Ranks and the like depend on others.
+            if (was.fingerprint, was.values.get(score.key)) != (now.fingerprint, now.values.get(score.key)):
+                parts.append(f"{task} {score.label} {in_cell(score, before, task)} → {in_cell(score, after, task)}")
+        if not parts:
+            continue
+        shown = [(c.label, in_row(c, before), in_row(c, after)) for c in new.columns]
+        parts += [f"{label} {old_text} → {text}" for label, old_text, text in shown if old_text != text]
+        found[after.method] = "; ".join(parts)
     return found
-
-
-def _mark(cell: BoardCell, score: Column) -> tuple[str, Number]:
-    """What tells a score from another: its record, and the score itself. Ranks and the like depend on others."""
-    return cell.fingerprint, cell.values.get(score.key)
 
 
 def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], rescored: Mapping[str, str]) -> str:

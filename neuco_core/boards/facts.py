@@ -53,7 +53,7 @@ SELF = "the encoded samples"
 DEPEND = "Mean scores that depend on the machine:"
 
 
-class Encoding(msgspec.Struct, frozen=True):
+class EncodingCost(msgspec.Struct, frozen=True):
     """What making a method's embeddings of a dataset took, as the provenance of a record has it."""
 
     samples: int
@@ -63,45 +63,39 @@ class Encoding(msgspec.Struct, frozen=True):
 
 def with_facts(board: Board, records: Iterable[Record]) -> Board:
     """The board with the facts of its methods, as far as they are registered here, and with overlaps named."""
-    costs: dict[str, list[Encoding]] = {}
+    costs: dict[str, list[EncodingCost]] = {}
     for record in records:
         with suppress(msgspec.ValidationError, KeyError):  # provenance is free text, and anybody's
-            costs.setdefault(record.method, []).append(msgspec.convert(record.provenance["encoding"], Encoding))
-    datasets = {
-        name: found for name in sorted({t.dataset for t in board.tasks}) if (found := or_none(load_dataset, name))
-    }
+            costs.setdefault(record.method, []).append(msgspec.convert(record.provenance["encoding"], EncodingCost))
+    datasets: dict[str, Dataset] = {}
+    for name in sorted({task.dataset for task in board.tasks}):
+        dataset = or_none(load_dataset, name)
+        if dataset is not None:
+            datasets[name] = dataset
     rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
     # A kind of somebody else's may have a column of the same name; then that one is shown.
     known = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
-    notes = tuple(_machine(rows))
-    rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in known}) for row in rows)
-    fact_columns = tuple(column for column in COLUMNS if column.key in known)
-    return replace(board, rows=rows, fact_columns=fact_columns, notes=(*_without(board.notes), *notes))
-
-
-def _machine(rows: Iterable[BoardRow]) -> Iterable[str]:
-    """A footnote for methods whose numbers another machine would not give."""
+    notes = [note for note in board.notes if not note.startswith(DEPEND)]  # facts may be told anew
     spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.known}
     if spreads:
-        said = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
-        yield f"{DEPEND} {said}: trained when it is run, which other processors round differently."
+        methods = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
+        notes.append(f"{DEPEND} {methods}: trained when it is run, which other processors round differently.")
+    rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in known}) for row in rows)
+    fact_columns = tuple(column for column in COLUMNS if column.key in known)
+    return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))
 
 
-def _without(notes: Iterable[str]) -> Iterable[str]:
-    """What the board says besides; facts may be told anew."""
-    return (note for note in notes if not note.startswith(DEPEND))
-
-
-def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[Encoding]) -> BoardRow:
+def _row(row: BoardRow, datasets: Mapping[str, Dataset], costs: Iterable[EncodingCost]) -> BoardRow:
     method: Method | None = or_none(load_method, f"{row.method}@{row.version}")
     facts: dict[str, str | Number] = dict(declared(method)) if method else {}
     measured = [cost for cost in costs if cost.samples > 0]
     if measured:
         facts["encode_ms"] = round(max(1000 * cost.seconds / cost.samples for cost in measured), 3)
-    if memory := [cost.peak_memory for cost in measured if cost.peak_memory]:
+    memory = [cost.peak_memory for cost in measured if cost.peak_memory]
+    if memory:
         facts["encode_mb"] = round(max(memory) / 1e6)
-    overlaps = {name: words for name, dataset in datasets.items() if method and (words := overlap(method, dataset))}
-    return replace(row, facts=facts, overlaps=overlaps)
+    overlaps = {name: overlap(method, dataset) for name, dataset in datasets.items()} if method else {}
+    return replace(row, facts=facts, overlaps={name: meets for name, meets in overlaps.items() if meets})
 
 
 def declared(method: Method) -> Iterable[tuple[str, str | Number]]:

@@ -17,7 +17,7 @@ from neuco_core.boards.model import Board
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.plugins.catalog import Catalog
 from neuco_core.records.model import Key, Record
-from neuco_core.records.store import read_record, record_files
+from neuco_core.records.store import read_all, records_file
 from neuco_core.runs.plan import Present, stale_records
 from neuco_core.specs import Suite, Task
 from neuco_core.text import counted, join_names
@@ -62,15 +62,12 @@ class Current:
 
 
 def _read(registry: Path, tasks: Collection[str]) -> Iterator[Record]:
-    """All records; without their other metrics, which of 500,000 records are 3 GB, where no board reads them.
-
-    Intervals of F1 do (``stats/f1_variance.py``).
-    """
-    for path in record_files(registry):
-        record = read_record(path)
+    """All records; one of a task that is not registered is refused."""
+    for record in read_all(registry):
         if record.task not in tasks:
-            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
-        yield record if record.metric == "f1" else replace(record, metrics={})
+            where = records_file(registry, record.key[0])
+            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
+        yield record
 
 
 def current(registry: Path) -> Current:

@@ -6,34 +6,32 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace as replace_fields
 
 from neuco_core.boards.formatting import RANK, show
-from neuco_core.boards.from_registry import Current, current
+from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, BoardRow
 from neuco_core.env import available_cores
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import Catalog, load_protocol
 from neuco_core.records.model import Record
-from neuco_core.records.store import read_keys
+from neuco_core.records.store import read_all
 from neuco_core.runs.engine import open_engine
 from neuco_core.runs.plan import Plan, Planner
 from neuco_core.runs.run import default_limits, make_record, run_plan, shared_folder
 from neuco_core.runs.sources import EmbeddingsFile, free_names, open_file, shared_labels
+from neuco_core.specs import Suite, Task
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line
-
-if TYPE_CHECKING:
-    from neuco_core.specs import Suite, Task
 
 YOURS = " (yours)"
 NAMED = 3  # ids of samples may be 64 letters long
 
 
 @dataclass(frozen=True)
-class Place:
+class FileRank:
     """Where a file stands. ``missing`` names, by dataset, the labelled samples that the file lacks."""
 
     file: Path
@@ -42,7 +40,7 @@ class Place:
     missing: Mapping[str, tuple[str, ...]]
 
     def __repr__(self) -> str:
-        return f"Place({one_line(self.sentence, LONGEST_REPR)})"
+        return f"FileRank({one_line(self.sentence, LONGEST_REPR)})"
 
     def to_json(self) -> dict[str, Any]:
         missing = {dataset: list(ids) for dataset, ids in self.missing.items()}
@@ -54,7 +52,7 @@ class Standing:
     """A board with files among its methods: their rows are marked. ``notes`` tell their places and what they lack."""
 
     board: Board
-    places: tuple[Place, ...]
+    places: tuple[FileRank, ...]
     notes: tuple[str, ...]
 
     def __repr__(self) -> str:
@@ -81,21 +79,24 @@ def rank_on(
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
     tasks = known.suite_tasks(chosen)
-    names = free_names(paths, taken={key[0].partition("@")[0] for key in read_keys(registry)})
+    names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
         now = current(registry)  # takes longer than to see that a file will not do
         records = list(_score(opened, tasks, chosen.protocol, shared, told))
         missing = [_missing(file, tasks, shared) for file in opened]
-    board = _board(now, chosen, records, [file.method.id for file in opened], options, only)
-    rows = {row.method: row for row in board.rows}
-    places = [
-        Place(file.path, rows[file.method.id], _sentence(board, file.path.name + YOURS, rows[file.method.id]), own)
-        for file, own in zip(opened, missing, strict=True)
-    ]
     titles = {file.method.id: file.path.name + YOURS for file in opened}
+    pool = replace(now, records=[*now.records, *records])
+    board = pool.board(chosen, options, (*only, *titles) if only else ())
+    rows = {row.method: row for row in board.rows}
+    places: list[FileRank] = []
+    notes: list[str] = []
+    for file, lacking in zip(opened, missing, strict=True):
+        row = rows[file.method.id]
+        place = FileRank(file.path, row, _sentence(board, titles[row.method], row), lacking)
+        places.append(place)
+        notes += _notes(place, file, records)
     marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
-    notes = [note for place, file in zip(places, opened, strict=True) for note in _notes(place, file, records)]
     return Standing(replace_fields(board, rows=marked), tuple(places), tuple(notes))
 
 
@@ -114,7 +115,7 @@ def rank_of(
     if method not in rows:
         raise UnknownIdError("method on this board", method, rows)
     sentence = _sentence(board, method, rows[method], "has")
-    return Standing(board, (Place(Path(method), rows[method], sentence, {}),), (sentence,))
+    return Standing(board, (FileRank(Path(method), rows[method], sentence, {}),), (sentence,))
 
 
 def _suite(suites: Mapping[str, Suite], suite: str | Suite) -> Suite:
@@ -173,18 +174,6 @@ def _missing(file: EmbeddingsFile, tasks: Sequence[Task], shared: str) -> dict[s
     return {dataset: tuple(names) for dataset, names in lacking.items() if names}
 
 
-def _board(
-    now: Current,
-    suite: Suite,
-    records: Sequence[Record],
-    names: Sequence[str],
-    options: Mapping[str, Any] | None,
-    only: Sequence[str],
-) -> Board:
-    pool = replace(now, records=[*now.records, *records])
-    return pool.board(suite, options, (*only, *names) if only else ())
-
-
 def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") -> str:
     if row.same_as:
         first = next(other for other in board.rows if other.method == row.same_as)
@@ -200,7 +189,7 @@ def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") 
     return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{sure}{tied}."
 
 
-def _notes(place: Place, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
+def _notes(place: FileRank, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
     yield place.sentence
     name = place.file.name
     yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)

@@ -8,7 +8,6 @@ try:
     import importlib
     import os
     from collections.abc import Mapping
-    from typing import TYPE_CHECKING
 
     import click
 
@@ -16,43 +15,49 @@ try:
     from neuco_core.cli.output import clean, end_stdout, keep_stdout
     from neuco_core.env import switched_on
     from neuco_core.errors import EXIT_CODES, NeucoError, PluginError
+    from neuco_core.fetch.cache import cache_dir
+    from neuco_core.plugins.catalog import catalog
+    from neuco_core.plugins.discovery import BrokenPlugin
+    from neuco_core.plugins.guard import Interrupted, plugin_code
+    from neuco_core.plugins.loading import say
+    from neuco_core.specs import Command, resolve
 except KeyboardInterrupt:
     # These imports are most of the time before main(), which would say the same.
     sys.stderr.write("neuco: interrupted\n")
     sys.exit(130)
 
-if TYPE_CHECKING:
-    from neuco_core.plugins.discovery import BrokenPlugin
-    from neuco_core.specs import Command
-
-# Command → where it is. The modules import nothing heavier than click before a command runs.
-COMMANDS = {
-    "check": "neuco_core.cli.check:check",
-    "compare": "neuco_core.cli.compare:compare",
-    "data": "neuco_core.cli.data:data",
-    "datasets": "neuco_core.cli.listing:datasets",
-    "doctor": "neuco_core.cli.doctor:doctor",
-    "embed": "neuco_core.cli.embed:embed",
-    "explain": "neuco_core.cli.verify:explain",
-    "leaderboard": "neuco_core.cli.leaderboard:leaderboard",
-    "methods": "neuco_core.cli.listing:methods",
-    "new": "neuco_core.cli.new:new",
-    "plugins": "neuco_core.cli.listing:plugins",
-    "protocols": "neuco_core.cli.listing:protocols",
-    "score": "neuco_core.cli.score:score",
-    "show": "neuco_core.cli.show:show",
-    "suites": "neuco_core.cli.listing:suites",
-    "tasks": "neuco_core.cli.listing:tasks",
-    "validate": "neuco_core.cli.embed:validate",
-    "verify": "neuco_core.cli.verify:verify",
-}
-# How the help shows them; a test sees to it that none is missing.
+CLI = "neuco_core.cli"
+# As the help shows them: command → where it is, and its line. A module is imported when its command is asked for, so it
+# may import at its top what it needs; those that list what is registered stay as light as this one.
 GROUPS = {
-    "Score": "score compare leaderboard",
-    "Look up": "tasks methods datasets suites protocols show plugins",
-    "Bring your own": "new check embed validate",
-    "Data and records": "data verify explain doctor",
+    "Score": {
+        "score": (f"{CLI}.score:score", "Score embeddings or methods on tasks"),
+        "compare": (f"{CLI}.compare:compare", "Test whether one method is better than another"),
+        "leaderboard": (f"{CLI}.leaderboard:leaderboard", "Rank methods: show, build and publish boards"),
+    },
+    "Look up": {
+        "tasks": (f"{CLI}.listing:tasks", "List tasks"),
+        "methods": (f"{CLI}.listing:methods", "List methods"),
+        "datasets": (f"{CLI}.listing:datasets", "List datasets"),
+        "suites": (f"{CLI}.listing:suites", "List suites: tasks that are ranked together"),
+        "protocols": (f"{CLI}.listing:protocols", "List protocols: how scores are computed"),
+        "show": (f"{CLI}.show:show", "Show details of a task, method, dataset, …"),
+        "plugins": (f"{CLI}.listing:plugins", "List plugins, and what is wrong with broken ones"),
+    },
+    "Bring your own": {
+        "new": (f"{CLI}.new:new", "Start a dataset, a task or a method"),
+        "check": (f"{CLI}.check:check", "Check tasks, methods and datasets against the contract"),
+        "embed": (f"{CLI}.embed:embed", "Write a method's embeddings of a dataset"),
+        "validate": (f"{CLI}.embed:validate", "Check that a file of embeddings covers a dataset"),
+    },
+    "Data and records": {
+        "data": (f"{CLI}.data:data", "Fetch, verify, pin, package and upload data"),
+        "verify": (f"{CLI}.verify:verify", "Re-run scores and compare them with their records"),
+        "explain": (f"{CLI}.verify:explain", "Explain why a score is cached, stale, failed or missing"),
+        "doctor": (f"{CLI}.doctor:doctor", "Check the installation"),
+    },
 }
+COMMANDS = {name: target for commands in GROUPS.values() for name, (target, _) in commands.items()}
 CODES = ", ".join(f"{code} {meaning}" for code, meaning in EXIT_CODES.items())
 
 
@@ -77,13 +82,13 @@ class CommandTable(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as error:
-            from difflib import get_close_matches
+            from difflib import get_close_matches  # only after a mistake
 
             close = get_close_matches(args[0], self.list_commands(ctx))
             if not close:
                 raise
-            words = f"{error.message} Did you mean {' or '.join(map(repr, close))}?"
-            raise click.UsageError(words, ctx) from error
+            message = f"{error.message} Did you mean {' or '.join(map(repr, close))}?"
+            raise click.UsageError(message, ctx) from error
 
 
 class Main(CommandTable):
@@ -107,33 +112,34 @@ class Main(CommandTable):
         return None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        for title, names in GROUPS.items():
-            commands = {name: CommandTable.get_command(self, ctx, name) for name in names.split()}
-            with formatter.section(title):
-                formatter.write_dl([(name, found.get_short_help_str(90)) for name, found in commands.items() if found])
-        # Named, not imported: a command of an extension must not make the help slow or break it.
+        # Named, not imported: no command may make the help slow or break it.
+        sections = {title: [(name, line) for name, (_, line) in own.items()] for title, own in GROUPS.items()}
         registered, _ = _registered()
-        rows = [(spec.id, spec.title or f"From {spec.origin}.") for spec in registered.values()]
-        if rows:
-            with formatter.section("Extensions"):
-                formatter.write_dl(rows)
+        sections["Extensions"] = [(spec.id, spec.title or f"From {spec.origin}.") for spec in registered.values()]
+        for title, rows in sections.items():
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
 
 
 def _registered() -> tuple[dict[str, Command], list[BrokenPlugin]]:
     """The commands of extensions and other packages by name, and the plugins that cannot be used."""
-    from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import Command
-
     specs, broken = catalog().plugins.collect("command")
     commands = {name: spec for name, spec in specs.items() if isinstance(spec, Command) and name not in COMMANDS}
     return commands, broken
 
 
-def _load(spec: Command) -> click.Command:
-    from neuco_core.plugins.guard import Interrupted, plugin_code
-    from neuco_core.plugins.loading import say
-    from neuco_core.specs import resolve
+def shadowed_commands() -> list[BrokenPlugin]:
+    """Commands of other packages that are named like ours, and so cannot be run."""
+    specs, _ = catalog().plugins.collect("command")
+    return [
+        BrokenPlugin(name, str(spec.origin), "command", f"neuco itself has a command {name!r}")
+        for name, spec in specs.items()
+        if name in COMMANDS
+    ]
 
+
+def _load(spec: Command) -> click.Command:
     try:
         with plugin_code():
             command = resolve(spec.command)
@@ -153,21 +159,14 @@ def _load(spec: Command) -> click.Command:
 @click.pass_context
 def cli(ctx: click.Context, debug: bool) -> None:
     """Compare small fixed-size embeddings: tasks, methods and scores as plugins."""
-    if debug:
-        _tell_workers(ctx)
+    if debug:  # workers and checks, too, print the tracebacks of what they survive while this command runs
+        before = os.environ.get("NEUCO_DEBUG", "")
+        os.environ["NEUCO_DEBUG"] = "1"
+        ctx.call_on_close(lambda: os.environ.__setitem__("NEUCO_DEBUG", before))
     if ctx.invoked_subcommand in COMMANDS:  # a command of another package may want its own standard output
         keep_stdout()
-    if ctx.invoked_subcommand != "doctor":  # which tells of it beside all else that is wrong
-        from neuco_core.fetch.cache import cache_dir
-
+    if ctx.invoked_subcommand != "doctor":  # which reports it beside all else that is wrong
         cache_dir()  # raises now, and not when an hour of scoring is to be stored
-
-
-def _tell_workers(ctx: click.Context) -> None:
-    """Workers and checks print the tracebacks of what they survive, for as long as this command runs."""
-    before = os.environ.get("NEUCO_DEBUG", "")
-    os.environ["NEUCO_DEBUG"] = "1"
-    ctx.call_on_close(lambda: os.environ.__setitem__("NEUCO_DEBUG", before))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -175,7 +174,8 @@ def main(args: list[str] | None = None) -> None:
     args = sys.argv[1:] if args is None else args
     debug = False
     try:
-        debug = _debug(args)
+        first = next((place for place, arg in enumerate(args) if not arg.startswith("-")), len(args))
+        debug = "--debug" in args[:first] or switched_on("NEUCO_DEBUG")
         code = cli.main(args, prog_name="neuco", standalone_mode=False, obj=tuple(args))
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -203,11 +203,6 @@ def _report(error: BaseException) -> int:
         click.echo(clean(f"neuco: error: {error}"), err=True)
         return error.exit_code
     text = " ".join(f"{type(error).__name__}: {error}".split())
-    words = f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it"
-    click.echo(clean(words), err=True)
+    message = f"neuco: unexpected error: {text}. Run `neuco --debug …` for the traceback and report it"
+    click.echo(clean(message), err=True)
     return 1
-
-
-def _debug(args: list[str]) -> bool:
-    before_command = args[: next((i for i, arg in enumerate(args) if not arg.startswith("-")), len(args))]
-    return "--debug" in before_command or switched_on("NEUCO_DEBUG")

@@ -5,25 +5,28 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+import msgspec
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
+from neuco_core.contract.contract import SKIPPED, Finding, all_checks, lacking, passed, run_checks
+from neuco_core.contract.subjects import Subject, find_other, subject_of
+from neuco_core.errors import LACKING, PluginError, UnknownIdError, UsageError
+from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Dataset, Method, Task
 from neuco_core.text import counted, join_names
 
-if TYPE_CHECKING:
-    from neuco_core.contract.contract import Finding
-    from neuco_core.specs import Dataset, Method, Task
+NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"
+PATH_HINT = "Put it into a folder neuco_tasks or neuco_methods on the Python path"
+Checked = Task | Method | Dataset
 
 
 class ContractHelp(click.Command):
     """Help that lists the checks that are run: it is made from the contract itself."""
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        from neuco_core.contract.contract import all_checks
-
         with formatter.section("Checks"):
             formatter.write_dl([(item.id, item.asks) for item in all_checks()])
 
@@ -43,53 +46,35 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     a check failed, or if none completed; and with 8 if none failed but an essential one was skipped for want of
     evidence. Every check is essential unless it says otherwise.
     """
-    import msgspec
-
-    from neuco_core.contract.contract import run_checks
-    from neuco_core.contract.subjects import Subject, find_other, subject_of
-    from neuco_core.errors import UsageError
-    from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import Method, Task
-
     if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
-    _known(only)
+    known = [item.id for item in all_checks()]
+    for name in only:
+        if name not in known:
+            raise UnknownIdError("check", name, known, "See `neuco check --help`")
     tasks, methods = catalog().all(Task), catalog().all(Method)
-    others = {name: other for name in names if name not in {*tasks, *methods} and (other := find_other(name))}
-    plugins = [name for name in names or ("",) if name not in others]
-    specs = [*others.values(), *(item for name in plugins for item in _specs(name, tasks, methods))]
+    specs: list[Checked | Subject] = []
+    for name in names or ("",):
+        other = None if name in {*tasks, *methods} else find_other(name)
+        specs += [other] if other else _specs(name, tasks, methods)
     findings: list[Finding] = []
     for spec in specs:
         # Made here, so that its data is gone before the next one's is loaded.
         subject = spec if isinstance(spec, Subject) else subject_of(spec)
-        own = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
-        findings += own
+        found = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
+        findings += found
         if not as_json:
-            _print(subject.id, own)
+            _print(subject.id, found)
     if as_json:
         echo_json(msgspec.to_builtins(findings))
     warn_of_suites()
     _end(findings, len(specs))
 
 
-def _known(only: Sequence[str]) -> None:
-    from neuco_core.contract.contract import all_checks
-    from neuco_core.errors import UnknownIdError
-
-    known = [item.id for item in all_checks()]
-    for name in only:
-        if name not in known:
-            raise UnknownIdError("check", name, known)
-
-
-def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Task | Method | Dataset]:
+def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Checked]:
     """The tasks and methods behind an id or a plugin's directory, or else datasets; all tasks and methods for ""."""
-    from neuco_core.errors import PluginError, UnknownIdError
-    from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import Dataset, Method, Task
-
     datasets = catalog().all(Dataset)
-    named: list[Task | Method | Dataset] = [specs[name] for specs in (tasks, methods) if name in specs]
+    named: list[Checked] = [specs[name] for specs in (tasks, methods) if name in specs]
     of, at, _ = name.partition("@")  # an older version, beside the newest ones that are listed
     if at and of in tasks:
         named.append(catalog().load(Task, name))
@@ -99,11 +84,11 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
         return named or [datasets[name]]
     folder = Path(name).resolve() if name and Path(name).is_dir() else None
 
-    def wanted(spec: Task | Method | Dataset) -> bool:
+    def wanted(spec: Checked) -> bool:
         inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder
         return not name or inside
 
-    specs: list[Task | Method | Dataset] = [spec for spec in tasks.values() if wanted(spec)]
+    specs: list[Checked] = [spec for spec in tasks.values() if wanted(spec)]
     specs += [spec for spec in methods.values() if wanted(spec)]
     if specs or not name:
         return specs
@@ -113,14 +98,10 @@ def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) 
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")
     if folder is not None and (folder / "__init__.py").is_file():
-        raise PluginError("no task or method is registered from this directory", where=folder, hint=_PATH_HINT)
+        raise PluginError("no task or method is registered from this directory", where=folder, hint=PATH_HINT)
     away = [tree for tree in ("neuco_tasks", "neuco_methods") if Path(tree, name, "__init__.py").is_file()]
-    hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else _NAME_HINT
+    hint = f"{away[0]}/{name} is not on the Python path: export PYTHONPATH={Path.cwd()}" if away else NAME_HINT
     raise UnknownIdError("task or method", name, {*tasks, *methods, *datasets}, hint=hint)
-
-
-_NAME_HINT = "See `neuco tasks` and `neuco methods`, or give the directory of a plugin"
-_PATH_HINT = "Put it into a folder neuco_tasks or neuco_methods on the Python path"
 
 
 def _print(name: str, findings: Sequence[Finding]) -> None:
@@ -132,12 +113,9 @@ def _print(name: str, findings: Sequence[Finding]) -> None:
 
 
 def _end(findings: Sequence[Finding], subjects: int) -> None:
-    from neuco_core.contract.contract import SKIPPED, lacking, passed
-    from neuco_core.errors import LACKING
-
     counts = {status: sum(f.status == status for f in findings) for status in ("ok", "warning", "skipped", "failed")}
-    words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    click.echo(f"{subjects} checked: {words or 'nothing'}", err=True)
+    counted_words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    click.echo(f"{subjects} checked: {counted_words or 'nothing'}", err=True)
     reasons: dict[str, list[str]] = {}
     for finding in findings:
         if finding.status == SKIPPED:

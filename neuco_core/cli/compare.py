@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, task_options
-from neuco_core.cli.output import clean, echo_json, json_option, say, table
+from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn
+from neuco_core.errors import ScoreError
+from neuco_core.jsonio import jsonable
 from neuco_core.progress import show_progress
-from neuco_core.text import common_prefix, counted, join_names
+from neuco_core.protocol import Protocol
+from neuco_core.runs.sources import FileSource, open_source
+from neuco_core.scoring.leaks import columns_used
+from neuco_core.scoring.quality import ruled
+from neuco_core.specs import to_json
+from neuco_core.studies.compare import Pair, compare_tasks, problem
+from neuco_core.studies.labels_for import grouped
+from neuco_core.text import counted, join_names
 
-if TYPE_CHECKING:
-    from neuco_core.protocol import Protocol
-    from neuco_core.studies.compare import Pair
+TEST = "corrected resampled t-test"
 
 
 @click.command()
@@ -39,11 +46,6 @@ def compare(
     Both are scored on the same splits of the samples that both have. The test is Nadeau and Bengio's corrected
     resampled t-test, which allows for overlapping splits; "p (Holm)" also accounts for testing several tasks.
     """
-    from neuco_core.errors import ScoreError
-    from neuco_core.runs.sources import FileSource, open_source
-    from neuco_core.scoring.leaks import columns_used
-    from neuco_core.studies.compare import compare_tasks, problem
-
     choice = choose(**selection)
     sources = open_source(a, strict=strict), open_source(b, strict=strict)
     for source in sources:
@@ -67,18 +69,8 @@ def compare(
 def _show(
     pairs: Sequence[Pair], names: tuple[str, str], protocols: Sequence[Protocol], confidence: float, as_json: bool
 ) -> None:
-    from neuco_core.jsonio import jsonable
-    from neuco_core.scoring.quality import ruled
-    from neuco_core.specs import to_json
-    from neuco_core.studies.labels_for import grouped
-
     if as_json:
-        head = {
-            "a": names[0],
-            "b": names[1],
-            "protocols": to_json(list(protocols)),
-            "test": "corrected resampled t-test",
-        }
+        head = {"a": names[0], "b": names[1], "protocols": to_json(list(protocols)), "test": TEST}
         echo_json(jsonable({**head, "tasks": [pair.to_json() for pair in pairs]}))
         return
     rows = [_row(pair, confidence) for pair in pairs if pair.test is not None]
@@ -86,19 +78,17 @@ def _show(
         percent = f"{100 * confidence:g} %"
         columns = ("task", "metric", "A", "B", "A − B", percent, "splits A:B", "p", "p (Holm)", "")
         say(f"A = {names[0]}, B = {names[1]}")
-        prefix = common_prefix([pair.task for pair in pairs])
-        click.echo(table(columns, rows, right=range(2, 9), drop=(6, 1, 7, 3, 2), prefix=prefix))
-        test = "corrected resampled t-test (Nadeau and Bengio 2003)"
+        click.echo(table(columns, rows, right=range(2, 9), drop=(6, 1, 7, 3, 2)))
         for protocol in protocols:
-            own = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]
-            counts = sorted({pair.test.splits + pair.test.left_out for pair in own if pair.test})
-            names_of = f" ({join_names([pair.task for pair in own])})" if len(protocols) > 1 else ""
-            if own:
+            scored = [pair for pair in pairs if pair.a and pair.a.protocol == protocol]
+            counts = sorted({pair.test.splits + pair.test.left_out for pair in scored if pair.test})
+            names_of = f" ({join_names([pair.task for pair in scored])})" if len(protocols) > 1 else ""
+            if scored:
                 splits = " or ".join(counted(n, "split") for n in counts)
-                say(f"protocol {protocol.name}{names_of}: {splits}; {test}")
+                say(f"protocol {protocol.name}{names_of}: {splits}; {TEST} (Nadeau and Bengio 2003)")
         for pair in pairs:
             for warning in pair.warnings:
-                click.echo(clean(f"neuco: warning: {warning}"), err=True)
+                warn(warning)
             for name, one in zip(names, (pair.a, pair.b), strict=True):
                 if one and (words := ruled(one.per_split)):
                     say(f"{pair.task}, {name}: a few splits rule the mean: {words}")

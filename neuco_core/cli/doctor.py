@@ -9,35 +9,20 @@ from functools import partial
 from importlib import metadata
 from pathlib import Path
 from textwrap import shorten
-from typing import TYPE_CHECKING
 
 import click
+from packaging.requirements import Requirement
 
+from neuco_core import __version__, paths
+from neuco_core.cli import shadowed_commands
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import NeucoError
+from neuco_core.fetch.cache import cache_dir
+from neuco_core.fetch.pins import read_pins, shipped_file, user_file
+from neuco_core.plugins.catalog import catalog, load_protocol
+from neuco_core.plugins.compiled import is_kept
+from neuco_core.scoring.warm import compile_all, kernels
 
-if TYPE_CHECKING:
-    from packaging.requirements import Requirement
-
-# What the extras are for; which there are, and what they need, is in the metadata of the installed package.
-USES = {
-    "all": "all that scoring, encoding and plots need",
-    "challenge": "the web server of a challenge",
-    "ci": "judging pull requests and publishing",
-    "cubes": "SSL4EO data cubes",
-    "dask": "scoring on several machines",
-    "dev": "linting and types",
-    "docs": "the documentation as a web site",
-    "images": "packing folders of GeoTIFF, PNG and JPEG",
-    "plots": "plots",
-    "pretrained": "methods with pretrained weights",
-    "rates": "entropy-coded rates",
-    "release": "building a distribution",
-    "skopt": "NeuCo-Bench's own svm search",
-    "test": "neuco's own tests",
-    "torch": "encoders and MLP probes",
-    "tune": "searching for a probe's parameters",
-}
 DEVELOPERS = ("ci", "dev", "docs", "release", "test")
 Row = tuple[str, str, str]  # what was looked at, its status, and the detail
 
@@ -59,10 +44,6 @@ def doctor(now: bool, as_json: bool) -> None:
 
 
 def _environment() -> Iterator[Row]:
-    from neuco_core import __version__, paths
-    from neuco_core.fetch.cache import cache_dir
-    from neuco_core.fetch.pins import shipped_file, user_file
-
     yield "neuco", "ok", f"{__version__} in {paths.PACKAGE.parent}"
     yield "python", "ok", f"{platform.python_version()} on {platform.platform()}"
     registry = paths.layers(paths.registry_dir())
@@ -75,9 +56,6 @@ def _environment() -> Iterator[Row]:
 
 def _kernels(now: bool) -> Iterator[Row]:
     """Whether the first score, and the first large CSV file, will wait for the compiler."""
-    from neuco_core.plugins.compiled import is_kept
-    from neuco_core.scoring.warm import compile_all, kernels
-
     if now:
         compile_all()
     for name, function in kernels().items():
@@ -91,8 +69,6 @@ def _kernels(now: bool) -> Iterator[Row]:
 
 
 def _pins(path: Path) -> str:
-    from neuco_core.fetch.pins import read_pins
-
     return f"{len(read_pins(path))} in {path}"
 
 
@@ -104,8 +80,6 @@ def _attempt(check: str, detail: Callable[[], str]) -> Row:
 
 
 def _extras() -> Iterator[Row]:
-    from packaging.requirements import Requirement
-
     try:
         needs = [Requirement(line) for line in metadata.requires("neuco") or ()]
         extras = sorted(metadata.metadata("neuco").get_all("Provides-Extra") or ())
@@ -114,15 +88,14 @@ def _extras() -> Iterator[Row]:
         return
     for extra in extras:
         wanted = [need for need in needs if need.marker and need.marker.evaluate({"extra": extra})]
-        use = USES.get(extra, "")
         lacking = [f"{need.name}{need.specifier}" for need in wanted if not _satisfied(need)]
-        if lacking:
-            developers = extra in DEVELOPERS  # theirs is a checkout, and a list of thirty packages helps nobody
-            how = f"-e '.[{extra}]'" if developers else " ".join(map(repr, lacking))
-            yield f"extra {extra}", "missing", f"{use}: pip install {how}" + ", in a checkout" * developers
-        else:
+        if not lacking:
             names = ", ".join(f"{need.name} {metadata.version(need.name)}" for need in wanted)
-            yield f"extra {extra}", "ok", f"{shorten(names, 60, placeholder=' …')}: {use}"
+            yield f"extra {extra}", "ok", shorten(names, 60, placeholder=" …")
+        elif extra in DEVELOPERS:  # theirs is a checkout, and a list of thirty packages helps nobody
+            yield f"extra {extra}", "missing", f"pip install -e '.[{extra}]', in a checkout"
+        else:
+            yield f"extra {extra}", "missing", f"pip install {' '.join(map(repr, lacking))}"
 
 
 def _satisfied(need: Requirement) -> bool:
@@ -133,17 +106,13 @@ def _satisfied(need: Requirement) -> bool:
 
 
 def _plugins() -> Iterator[Row]:
-    from neuco_core.plugins.catalog import catalog
-
     working, _ = catalog().plugins.survey()
     yield "plugins", "ok", f"{len(working)} loaded, {sum(len(plugin.specs) for plugin in working)} specs registered"
-    for problem in catalog().problems():
+    for problem in (*catalog().problems(), *shadowed_commands()):
         yield f"plugin {problem.name}", "failed", f"{problem.file or problem.source}: {problem.error}"
 
 
 def _suites() -> Iterator[Row]:
-    from neuco_core.plugins.catalog import catalog, load_protocol
-
     def tasks(name: str) -> str:
         suite = catalog().suite(name)
         load_protocol(suite.protocol)

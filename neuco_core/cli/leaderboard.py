@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.boards.diff import changes
+from neuco_core.boards.from_registry import current
+from neuco_core.boards.model import Board, plain
+from neuco_core.boards.published import list_published
+from neuco_core.boards.store import board_path, check_board, orphans, read_board, stored_board, write_board
 from neuco_core.cli.leaderboard_show import one_board, show
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.paths import registry_dir
+from neuco_core.files import write_atomic
+from neuco_core.paths import layers, registry_dir
+from neuco_core.plugins.catalog import catalog
+from neuco_core.specs import Suite
 from neuco_core.text import counted
-
-if TYPE_CHECKING:
-    from neuco_core.boards.model import Board
-    from neuco_core.specs import Suite
 
 FIGURES = ("differences", "profiles", "scatter")
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
@@ -35,9 +38,6 @@ leaderboard.add_command(show)
 @json_option
 def list_boards(as_json: bool) -> None:
     """List the boards: those of suites, and published ones."""
-    from neuco_core.boards.published import list_published
-    from neuco_core.plugins.catalog import catalog
-
     registry, (suites, _) = registry_dir(), catalog().survey_suites()
     names = ("id", "kind", "from", "tasks", "methods", "title")
     rows = [(s.id, s.kind, "suite", len(s.tasks), _ranked(registry, s.id), s.title) for s in suites.values()]
@@ -52,9 +52,6 @@ def list_boards(as_json: bool) -> None:
 
 def _ranked(registry: Path, suite: str) -> int | str | None:
     """How many methods a board ranks; a board that cannot be read does not hide the others."""
-    from neuco_core.boards.store import board_path, stored_board
-    from neuco_core.paths import layers
-
     try:
         built = any(board_path(layer, suite).exists() for layer in layers(registry))
         return len(stored_board(registry, suite).ranked) if built else None
@@ -66,13 +63,11 @@ def _ranked(registry: Path, suite: str) -> int | str | None:
 @SUITES
 def build(suites: Sequence[str]) -> None:
     """Build boards from the records and write them to the registry; without SUITE, all of them."""
-    from neuco_core.boards.store import board_path, write_board
-
     problems: list[NeucoError] = []
     for suite, board in _computed(suites, problems):
-        said = write_board(registry_dir(), board)
-        click.echo(f"{suite.id}: {'written' if said else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
-        for line in said:
+        changes_made = write_board(registry_dir(), board)
+        click.echo(f"{suite.id}: {'written' if changes_made else 'unchanged'}, {board_path(registry_dir(), suite.id)}")
+        for line in changes_made:
             click.echo(f"  {line}")
     if problems:
         raise problems[0]
@@ -82,9 +77,6 @@ def build(suites: Sequence[str]) -> None:
 @SUITES
 def check(suites: Sequence[str]) -> None:
     """Fail if a board in the registry is not, byte for byte, what the records give; without SUITE, check all."""
-    from neuco_core.boards.store import check_board, orphans
-    from neuco_core.plugins.catalog import catalog
-
     problems: list[NeucoError] = []
     computed = _computed(suites, problems)
     if not suites:
@@ -109,14 +101,10 @@ def check(suites: Sequence[str]) -> None:
 @click.argument("new", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @json_option
 def diff(old: Path, new: Path | None, as_json: bool) -> None:
-    """Say what changed from board OLD to board NEW, and why; both are files.
+    """List what changed from board OLD to board NEW, and why; both are files.
 
     Without NEW, OLD is compared with what the records give now.
     """
-    from neuco_core.boards.diff import changes
-    from neuco_core.boards.model import plain
-    from neuco_core.boards.store import read_board
-
     before = read_board(old)
     after = read_board(new) if new else _computed([before.about.id])[0][1]
     found = changes(before, after)
@@ -132,8 +120,7 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
     """Write a figure of a board's page as a file: ranks with their groups, profiles over the tasks, Q against size."""
-    from neuco_core.files import write_atomic
-    from neuco_core.site.figures import board_figure, standalone
+    from neuco_core.site.figures import board_figure, standalone  # heavy: only the site and plots need figures
 
     if out.suffix.lower() != ".svg":
         raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")
@@ -156,6 +143,7 @@ def plot(name: str, kind: str, out: Path) -> None:
 @SUITES
 def site(out: Path, address: str, suites: Sequence[str]) -> None:
     """Write the boards as a static web site that works from a file: those of SUITEs, or all and the published ones."""
+    # heavy: only the site needs templates and figures
     from neuco_core.site.page_data import gather
     from neuco_core.site.write import write_site
 
@@ -164,9 +152,7 @@ def site(out: Path, address: str, suites: Sequence[str]) -> None:
 
 
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
-    """The boards of suites. One that cannot be computed is told and put into ``problems``, and the others go on."""
-    from neuco_core.boards.from_registry import current
-
+    """The boards of suites. One that cannot be computed is reported and put into ``problems``, and the others go on."""
     now = current(registry_dir())
     if not now.suites:  # nothing to do is not the same as all is well
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"

@@ -5,18 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option
+from neuco_core.boards import report
+from neuco_core.boards.extra import as_section, extra_cells, filled
+from neuco_core.boards.from_registry import current
+from neuco_core.boards.model import Board, Section, plain
+from neuco_core.boards.published import list_published
+from neuco_core.boards.trial_rank import Standing, rank_on
+from neuco_core.cli.options import ids_of
+from neuco_core.cli.output import echo_json, json_option, say, table
+from neuco_core.cli.score_show import describe
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.paths import registry_dir
-
-if TYPE_CHECKING:
-    from neuco_core.boards.model import Board, Section
-    from neuco_core.boards.trial_rank import Standing
+from neuco_core.plugins.catalog import Catalog
+from neuco_core.text import common_prefix
 
 
 @click.command(context_settings={"ignore_unknown_options": True})
@@ -50,10 +54,6 @@ def show(
 
     Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
     """
-    from neuco_core.boards import report
-    from neuco_core.boards.model import plain
-    from neuco_core.cli.board_show import print_board, print_section
-
     form = "json" if as_json else form
     if details and form != "table":
         raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
@@ -81,8 +81,6 @@ def show(
 
 def _estimated(board: Board) -> tuple[Board, Section | None]:
     """The board with estimates in its empty cells, and a list of them with their intervals."""
-    from neuco_core.boards.extra import as_section, extra_cells, filled
-
     extra = extra_cells(board)
     if extra is None:
         click.echo("no estimates: no cell is empty, or too few scores are known", err=True)
@@ -108,12 +106,6 @@ def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
     """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
-    from neuco_core.boards.from_registry import current
-    from neuco_core.boards.published import list_published
-    from neuco_core.boards.store import stored_board
-    from neuco_core.plugins.catalog import Catalog
-    from neuco_core.records.packs import PacksAwayError
-
     published = {item.id: item for item in list_published(registry_dir())}
     if name not in published:
         suites, bad = Catalog(registry=registry_dir()).survey_suites()
@@ -122,14 +114,7 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
         if name not in suites:
             raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
         suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
-        try:
-            return current(registry_dir()).board(suite, options, only)
-        except PacksAwayError as error:
-            if options or only or kind:
-                raise
-            words = f"{error}. This is the board as it was published; records of your own are not in it"
-            click.echo(clean(words), err=True)
-            return stored_board(registry_dir(), name)
+        return current(registry_dir()).board(suite, options, only)
     if only or kind:
         raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
     return published[name].board(options)
@@ -137,10 +122,6 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
 
 def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Sequence[Path]) -> Standing:
     """The board of a suite with files among its methods; each score is told when it is there."""
-    from neuco_core.boards.published import list_published
-    from neuco_core.boards.trial_rank import rank_on
-    from neuco_core.cli.score_show import describe
-
     if suite in {item.id for item in list_published(registry_dir())}:
         hint = "Name the board of a suite; see `neuco leaderboard list`"
         raise UsageError("a published board has no labels to score a file with", where=suite, hint=hint)
@@ -148,3 +129,32 @@ def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Se
     return rank_on(
         suite, *files, options=options, only=only, told=lambda record: click.echo(describe(record), err=True)
     )
+
+
+def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> None:
+    """The title, the table and what must be said below it; what would take more than a line is in the details."""
+    title, name = board.about.title, board.about.id
+    say(f"{title} ({name})" if title else name)
+    right, prefix = set(range(len(grid.headers))) - {1}, common_prefix([task.id for task in board.tasks])
+    click.echo(table(grid.headers, grid.rows, right, drop=grid.drop, prefix=prefix, strong=grid.best))
+    for note in grid.brief:
+        say(note)
+    for section in report.details(board) if details else ():
+        click.echo()
+        print_section(board, section)
+
+
+def print_section(board: Board, section: Section) -> None:
+    say(section.title)
+    if section.lead:
+        say(section.lead)
+    headers = [column.label for column in section.columns]
+    if not section.rows:
+        say(section.empty)
+    elif any(headers):
+        numbers = {i for i, column in enumerate(section.columns) if column.format not in report.TEXT}
+        shown = report.lines(board, section)
+        click.echo(table(headers, shown, numbers, drop=range(len(headers) - 1, 0, -1)))
+    else:  # sentences
+        for (sentence,) in section.rows:
+            say(str(sentence))

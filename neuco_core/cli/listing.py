@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli import shadowed_commands
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-
-if TYPE_CHECKING:
-    from neuco_core.specs import Method, Task
+from neuco_core.env import switched_on
+from neuco_core.errors import NeucoError
+from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.pins import find_pin
+from neuco_core.plugins.catalog import catalog, list_datasets, list_methods, list_protocols, list_tasks
+from neuco_core.specs import Task, to_json
+from neuco_core.text import counted
 
 
 @click.command()
@@ -31,10 +35,8 @@ def tasks(
     as_json: bool,
 ) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
-    from neuco_core.plugins.catalog import list_tasks
-
     specs = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _words(t)) for t in specs]
+    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _title(t)) for t in specs]
     _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json, (4, 3, 5, 2))
 
 
@@ -44,11 +46,9 @@ def tasks(
 @json_option
 def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None:
     """List methods."""
-    from neuco_core.plugins.catalog import list_methods
-
     specs = list_methods(*patterns, tag=tags)
     rows = [
-        (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), _words(m))
+        (m.id, "encoder" if m.encoder else "file", str(m.dim or "?"), str(m.version), " ".join(m.requires), m.title)
         for m in specs
     ]
     _print(specs, ("method", "by", "dim", "v", "needs", "title"), rows, as_json, (3, 1, 4))
@@ -58,8 +58,6 @@ def methods(patterns: Sequence[str], tags: Sequence[str], as_json: bool) -> None
 @json_option
 def datasets(as_json: bool) -> None:
     """List datasets."""
-    from neuco_core.plugins.catalog import list_datasets
-
     specs = list_datasets()
     rows = [
         (d.id, str(d.version), str(len(d.bands)), str(len(d.seasons)), "yes" if d.synthetic else "no", d.title)
@@ -72,9 +70,6 @@ def datasets(as_json: bool) -> None:
 @json_option
 def suites(as_json: bool) -> None:
     """List suites: lists of task versions that are compared together."""
-    from neuco_core.env import switched_on
-    from neuco_core.plugins.catalog import catalog
-
     good, _ = catalog().survey_suites()
     if switched_on("NEUCO_STRICT"):
         catalog().suites()
@@ -88,8 +83,6 @@ def suites(as_json: bool) -> None:
 @json_option
 def protocols(as_json: bool) -> None:
     """List protocols: how scores are computed."""
-    from neuco_core.plugins.catalog import list_protocols
-
     specs = list_protocols()
     rows = [(p.name, p.probe, str(p.k), str(p.epochs), p.select, p.description) for p in specs]
     _print(specs, ("protocol", "probe", "k", "epochs", "selects", "what it is"), rows, as_json, (4, 3))
@@ -99,10 +92,8 @@ def protocols(as_json: bool) -> None:
 @json_option
 def plugins(as_json: bool) -> None:
     """List plugins; for a broken one, say where it fails and why."""
-    from neuco_core.plugins.catalog import catalog
-
     working, _ = catalog().plugins.survey()
-    problems = catalog().problems()
+    problems = [*catalog().problems(), *shadowed_commands()]
     rows = [
         {
             "name": plugin.candidate.name,
@@ -135,10 +126,6 @@ def _print(
     as_json: bool,
     drop: Sequence[int],
 ) -> None:
-    from neuco_core.plugins.catalog import catalog
-    from neuco_core.specs import to_json
-    from neuco_core.text import counted
-
     if as_json:
         echo_json([to_json(spec) for spec in specs])
     else:
@@ -150,10 +137,6 @@ def _print(
 
 def _state(task: Task) -> str:
     """Where labels come from: the package, a pinned remote, a linked folder, or nowhere yet."""
-    from neuco_core.errors import NeucoError
-    from neuco_core.fetch.links import linked_file
-    from neuco_core.fetch.pins import find_pin
-
     source = task.source
     with contextlib.suppress(NeucoError):  # a link that is wrong shows itself when the labels are asked for
         if linked_file(task.dataset, source) is not None:
@@ -163,6 +146,5 @@ def _state(task: Task) -> str:
     return "pinned" if find_pin(source) else "unpinned"
 
 
-def _words(spec: Task | Method) -> str:
-    mark = "control: " if getattr(spec, "control", False) else ""
-    return mark + spec.title
+def _title(task: Task) -> str:
+    return f"control: {task.title}" if task.control else task.title

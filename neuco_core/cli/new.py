@@ -8,8 +8,7 @@ from typing import Any
 
 import click
 
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import split_commas, together
+from neuco_core.cli.options import ids_of, split_commas, together
 from neuco_core.contract.metric_scale import NO_HEADROOM
 from neuco_core.contract.new_dataset import DatasetRequest, new_dataset
 from neuco_core.contract.new_method import MethodRequest, lock_command, new_method

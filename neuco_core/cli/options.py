@@ -1,4 +1,4 @@
-"""Options that the scoring commands share: which tasks, which protocol, and what an interrupt does."""
+"""What commands share: completion of ids, options for tasks, protocols and engines, and a prompt interrupt."""
 
 from __future__ import annotations
 
@@ -7,19 +7,35 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import click
 
-from neuco_core.cli.complete import ids_of
-
-if TYPE_CHECKING:
-    from neuco_core.protocol import Protocol
-    from neuco_core.specs import Task
+from neuco_core.errors import UsageError
+from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
+from neuco_core.protocol import Protocol
+from neuco_core.specs import Task
 
 F = TypeVar("F", bound=Callable[..., Any])
 PATTERN = "*?["
 GRACE = 0.4  # seconds
+
+
+def ids_of(*nouns: str) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """A completer for the ids of some nouns, e.g. ``ids_of("task", "method")``."""
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+        ids: set[str] = set()
+        for noun in nouns:
+            if noun == "suite":
+                ids.update(catalog().survey_suites()[0])
+            elif "@" in incomplete:
+                ids.update(catalog().plugins.versions(noun, incomplete))
+            else:
+                ids.update(catalog().plugins.collect(noun)[0])
+        return sorted(name for name in ids if name.startswith(incomplete))
+
+    return complete
 
 
 def together(*options: Callable[[F], F]) -> Callable[[F], F]:
@@ -62,6 +78,9 @@ protocol_options = together(
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
     click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
 )
+engine_option = click.option(
+    "--engine", default="local", show_default=True, help="local, or another registered engine: ID or ID://ADDRESS."
+)
 param_option = click.option(
     "--param", "params", multiple=True, metavar="NAME=VALUE", help="A parameter of the method; repeatable."
 )
@@ -69,8 +88,6 @@ param_option = click.option(
 
 def parse_params(texts: Sequence[str]) -> dict[str, str | int | float | bool]:
     """``NAME=VALUE`` pairs; a value that looks like an integer, a number, true or false becomes one."""
-    from neuco_core.errors import UsageError
-
     params: dict[str, str | int | float | bool] = {}
     for text in texts:
         name, equals, value = text.partition("=")
@@ -97,9 +114,6 @@ def choose_tasks(
     tasks: Sequence[str], suite: str | None, kind: str | None, tags: Sequence[str], dataset: str | None
 ) -> list[Task]:
     """The tasks for which all the conditions hold."""
-    from neuco_core.errors import UsageError
-    from neuco_core.plugins.catalog import list_tasks
-
     chosen = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
     if not chosen:
         raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
@@ -139,8 +153,6 @@ def choose(
     **changes: Any,
 ) -> Choice:
     """Tasks and protocols from the values of ``task_options`` and ``protocol_options``."""
-    from neuco_core.plugins.catalog import protocols_for
-
     chosen, asked = choose_tasks(tasks, suite, kind, tags, dataset), exact_ids(tasks)
     return Choice(protocols_for(chosen, protocol, suite, **changes), asked, dataset is not None or bool(asked))
 

@@ -7,18 +7,19 @@ import json
 import os
 import sys
 import textwrap
-import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import redirect_stdout, suppress
 from typing import Any, TextIO, TypeVar
 
 import click
+from rich.cells import cell_len
 
 from neuco_core import text as canonical
+from neuco_core.plugins.catalog import catalog
 from neuco_core.text import join_names
 
 F = TypeVar("F", bound=Callable[..., Any])
-HEADER, TEXT = 9, 24  # the widths below which headers of numbers, and columns of text, are not cut at first
+NARROW = 24  # characters that a column of sentences keeps before other columns are dropped for it
 NOT_SHOWN = "Not shown, for lack of room:"
 
 
@@ -50,16 +51,21 @@ def echo_json(value: object) -> None:
 
 def json_text(value: object) -> str:
     """A value as JSON, the same every time; NaN is refused because JSON has none."""
-    lines = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True).split("\n")
-    return "\n".join(line if line.isprintable() else _escaped(line) for line in lines) + "\n"
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+    if text.replace("\n", "").isprintable():
+        return text
+    # Unprintable characters occur only in strings, and ``json`` escapes only some of them.
+    return "".join(char if char.isprintable() or char == "\n" else json.dumps(char)[1:-1] for char in text)
 
 
 def warn_of_suites() -> None:
-    """Say what is wrong with suites, wherever suites are listed or used; the others work as ever."""
-    from neuco_core.plugins.catalog import catalog
-
+    """Report what is wrong with suites, wherever suites are listed or used; the others work as ever."""
     for name, error in catalog().suite_problems().items():
-        click.echo(clean(f"neuco: warning: suite {name!r} cannot be used: {error}"), err=True)
+        warn(f"suite {name!r} cannot be used: {error}")
+
+
+def warn(message: str) -> None:
+    click.echo(clean(f"neuco: warning: {message}"), err=True)
 
 
 class OwnStream(io.TextIOWrapper):
@@ -91,11 +97,6 @@ def end_stdout() -> None:
         sys.stdout = sys.stderr
 
 
-def _escaped(line: str) -> str:
-    """The same JSON; unprintable characters occur only in strings, and ``json`` escapes only some of them."""
-    return "".join(char if char.isprintable() else json.dumps(char)[1:-1] for char in line)
-
-
 def table(
     headers: Sequence[str],
     rows: Sequence[Sequence[str]],
@@ -107,62 +108,82 @@ def table(
 ) -> str:
     """A plain table; the columns whose indices are in ``right`` are aligned right.
 
-    With ``drop`` it fits a terminal: names lose their common ``prefix``; headers and text are cut short; the columns in
-    ``drop`` go, the first one first, and a line says which; at last the widest columns are cut. Without, or where there
-    is no terminal, it is as wide as it is. On a terminal headers, and the cells ``strong`` (row, column), stand out.
+    With ``drop`` it fits a terminal: headers lose their common ``prefix``, sentences are wrapped, and the columns in
+    ``drop`` go, the first one first, and a line says which. Names and numbers stay whole, so that they can be copied.
+    Without, or where there is no terminal, it is as wide as it is. On a terminal headers, and the cells ``strong``
+    (row, column), stand out.
     """
-    cells = [[clean(cell) for cell in row] for row in (headers, *rows)]
-    columns, limit = list(range(len(headers))), room() if drop is not None else None
-    widths = {i: max(_width(row[i]) for row in cells) for i in columns}
-    gone: list[int] = []
-    if limit:
-        cells = [[cell.removeprefix(prefix) if prefix != cell else cell for cell in row] for row in cells]
-        widths, gone = _fit(cells, right, drop or (), limit)
-        columns = [i for i in columns if i not in gone]
-    bold = {(0, i) for i in columns} | {(row + 1, i) for row, i in strong} if coloured() else set()
-    lines = [
-        "  ".join(_pad(_cut(row[i], widths[i]), widths[i], i in right, (n, i) in bold) for i in columns).rstrip()
-        for n, row in enumerate(cells)
-    ]
-    lines.insert(1, "  ".join("-" * widths[i] for i in columns))
+    head, *body = [[clean(cell) for cell in row] for row in (headers, *rows)]
+    if not sys.stdout.isatty():
+        return _plain_table(head, body, right)
+    columns, gone = list(range(len(head))), []
+    limit = room() if drop is not None else None
+    if limit is not None:
+        head = [name.removeprefix(prefix) or name for name in head]
+        least = {i: _least_width(head[i], [row[i] for row in body], i in right) for i in columns}
+        for column in drop or ():
+            if sum(least[i] + 2 for i in columns) - 2 > limit:
+                columns.remove(column)
+                gone.append(column)
+    lines = _rich_table(head, body, right, columns, limit, strong)
     if gone:
-        lines.append(f"{NOT_SHOWN} {join_names([cells[0][i] for i in sorted(gone)], 3)}")
+        lines += "\n" + _wrapped(f"{NOT_SHOWN} {join_names([head[i] for i in sorted(gone)], 3)}")
+    return lines
+
+
+def _plain_table(head: Sequence[str], body: Sequence[Sequence[str]], right: Collection[int]) -> str:
+    widths = [max(cell_len(row[i]) for row in (head, *body)) for i in range(len(head))]
+    lines = []
+    for row in (head, ["-" * width for width in widths], *body):
+        cells = []
+        for i, cell in enumerate(row):
+            fill = " " * (widths[i] - cell_len(cell))
+            cells.append(fill + cell if i in right else cell + fill)
+        lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
-def _fit(
-    cells: Sequence[Sequence[str]], right: Collection[int], drop: Sequence[int], limit: int
-) -> tuple[dict[int, int], list[int]]:
-    """Widths with which a table has room, and the columns that go for it."""
-    whole = {i: max(_width(row[i]) for row in cells) for i in range(len(cells[0]))}
-    body = {i: max((_width(row[i]) for row in cells[1:]), default=0) for i in whole}
-    # Numbers are never cut while anything else can give way.
-    least = {i: max(body[i], min(whole[i], HEADER)) if i in right else min(whole[i], TEXT) for i in whole}
-    gone: list[int] = []
-    while _total(least) > limit and len(gone) < len(drop):
-        gone.append(drop[len(gone)])
-        del least[gone[-1]]
-    while _total(least) > limit and max(least.values()) > 1:
-        least[max(least, key=lambda i: least[i])] -= 1
-    for i, width in least.items():  # what room is left goes to the first columns
-        least[i] = width + max(0, min(whole[i] - width, limit - _total(least)))
-    return least, gone
+def _least_width(header: str, cells: Sequence[str], number: bool) -> int:
+    """What a column needs: numbers and names are not cut, sentences and headers can be wrapped."""
+    words = [cell_len(word) for word in header.split()]
+    whole = max((cell_len(cell) for cell in cells), default=0)
+    if not number and any(" " in cell for cell in cells):
+        whole = min(whole, NARROW)
+    return max([whole, *words])
 
 
-def _total(widths: Mapping[int, int]) -> int:
-    return sum(widths.values()) + 2 * (len(widths) - 1)
+def _rich_table(
+    head: Sequence[str],
+    body: Sequence[Sequence[str]],
+    right: Collection[int],
+    columns: Sequence[int],
+    limit: int | None,
+    strong: Collection[tuple[int, int]],
+) -> str:
+    # heavy (50 ms): listings into a pipe do without
+    from rich.box import Box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
 
-
-def _cut(text: str, width: int) -> str:
-    """A sentence loses its end, a name its middle: names mostly differ at both ends."""
-    kept = len(text)
-    while _width(text) > width and kept:
-        kept -= 1
-        tail = 0 if " " in text.strip() else kept // 2
-        cut = text[: kept - tail] + "…" + (text[-tail:] if tail else "")
-        if _width(cut) <= width:
-            return cut
-    return text
+    plain_rule = Box("    \n    \n -  \n    \n    \n    \n    \n    \n", ascii=True)
+    shown = Table(box=plain_rule, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for i in columns:
+        cells = [row[i] for row in body]
+        shown.add_column(
+            Text(head[i]),
+            justify="right" if i in right else "left",
+            min_width=_least_width(head[i], cells, i in right),
+            overflow="fold",
+        )
+    for number, row in enumerate(body):
+        shown.add_row(*(Text(row[i], style="bold" if (number, i) in strong else "") for i in columns))
+    # no-color.org: not for those who have asked for none
+    coloured = not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    file = io.StringIO()
+    console = Console(file=file, width=limit or 10_000, force_terminal=coloured, no_color=not coloured)
+    console.print(shown)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines())
 
 
 def room() -> int | None:
@@ -176,30 +197,16 @@ def room() -> int | None:
         return None
 
 
-def coloured() -> bool:
-    """Only on a terminal, and not for those who have asked for none (no-color.org)."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def say(text: str) -> None:
     """A sentence for people; lines end between words at the width of the terminal."""
+    click.echo(_wrapped(clean(text)))
+
+
+def _wrapped(text: str) -> str:
     limit = room()
-    lines = (
-        textwrap.wrap(clean(text), limit, break_long_words=False, break_on_hyphens=False) if limit else [clean(text)]
-    )
-    click.echo("\n".join(lines))
+    return textwrap.fill(text, limit, break_long_words=False, break_on_hyphens=False) if limit else text
 
 
 def clean(text: str) -> str:
     """Names and descriptions come from contributors: no control characters, no second line."""
     return canonical.clean("".join(" " if char.isspace() else char for char in text))
-
-
-def _width(text: str) -> int:
-    wide = sum(unicodedata.east_asian_width(char) in "WF" for char in text)
-    return len(text) + wide - sum(unicodedata.combining(char) > 0 for char in text)
-
-
-def _pad(text: str, width: int, right: bool, bold: bool) -> str:
-    fill, shown = " " * (width - _width(text)), click.style(text, bold=True) if bold and text else text
-    return fill + shown if right else shown + fill

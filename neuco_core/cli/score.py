@@ -5,41 +5,45 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core._validate import ID
 from neuco_core.cli.options import (
     choose_tasks,
+    engine_option,
     exact_ids,
+    ids_of,
     param_option,
     parse_params,
     protocol_options,
     split_commas,
     task_options,
+    together,
 )
-from neuco_core.cli.score_answer import Answer, answer_options, choose_form
-from neuco_core.cli.score_show import describe, describe_plans, tell_columns
+from neuco_core.cli.output import clean, warn
+from neuco_core.cli.score_show import Answer, AnswerForm, answer_form, answer_options, describe, describe_plans
+from neuco_core.env import available_cores
+from neuco_core.errors import ScoreError, UsageError
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import list_methods, protocols_for
 from neuco_core.progress import show_progress
+from neuco_core.protocol import Protocol
+from neuco_core.records.model import Record
+from neuco_core.runs.engine import EngineError, EngineLike, open_engine
+from neuco_core.runs.messages import ScoreCell, Step
+from neuco_core.runs.plan import make_plan
+from neuco_core.runs.preview import Preview, check_params, plan_preview
+from neuco_core.runs.run import PlannedOutcome, default_limits, outcomes, run_plan, shared_folder, verdict
+from neuco_core.runs.sources import EmbeddingsFile, free_names, open_file
+from neuco_core.specs import Task
 from neuco_core.text import counted, join_names
 
-if TYPE_CHECKING:
-    from neuco_core.protocol import Protocol
-    from neuco_core.records.model import Record
-    from neuco_core.runs.engine import EngineLike
-    from neuco_core.runs.messages import Step, StepLimits
-    from neuco_core.runs.plan import Plan
-    from neuco_core.runs.preview import Preview
-    from neuco_core.runs.run import PlannedOutcome
-    from neuco_core.runs.sources import EmbeddingsFile
-    from neuco_core.specs import Task
-
-F = TypeVar("F", bound=Callable[..., Any])
-Given = Mapping[str, Any]
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 NAMED = 20  # failures that the last line names one by one
 
@@ -63,12 +67,12 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
 SECONDS: dict[str, Any] = {"type": float, "metavar": "SECONDS", "callback": _seconds}
 STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
 BATCH = "Samples encoded at once, at most; the numbers are the same."
-OPTIONS = (
+run_options = together(
     click.option("--retry", is_flag=True, help="Also run again what failed before."),
     click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
     click.option("--save", is_flag=True, help="Record the scores of --embeddings files as well."),
     click.option("--name", metavar="ID", help="What to call the --embeddings file. [default: from its name]"),
-    click.option("--engine", default="local", show_default=True, help="local, dask (here), or dask://host:port."),
+    engine_option,
     click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]"),
     click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help=BATCH),
     click.option("--time-limit", help=STEP, **SECONDS),
@@ -82,11 +86,64 @@ OPTIONS = (
 )
 
 
-def run_options(command: F) -> F:
-    """How to run: engine, workers, limits, and what to do about records."""
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
+@dataclass(frozen=True, kw_only=True)
+class ScoreRequest:
+    """What ``neuco score`` was asked for."""
+
+    methods: tuple[str, ...]
+    files: tuple[Path, ...]
+    everything: bool
+    # On which tasks, and how
+    tasks: tuple[str, ...]
+    suite: str | None
+    kind: str | None
+    tags: tuple[str, ...]
+    dataset: str | None
+    protocol: str | None
+    k: int | None
+    epochs: int | None
+    lr: float | None
+    seed: int | None
+    threads: int | None
+    strict: bool
+    params: tuple[str, ...]
+    limit: int | None
+    # What to do about records
+    dry_run: bool
+    retry: bool
+    fresh: bool
+    save: bool
+    name: str | None
+    # How to run
+    engine: str
+    jobs: int | None
+    batch_size: int
+    time_limit: float | None
+    embed_time_limit: float | None
+    memory_limit: int | None
+
+    def __post_init__(self) -> None:
+        if not self.methods and not self.files and not self.everything:
+            hint = "Give --method ID, --embeddings FILE or --all; see `neuco methods`"
+            raise UsageError("nothing to score", hint=hint)
+        if self.name and not ID.fullmatch(self.name):
+            raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(self.name))
+        if self.name and len(self.files) != 1:
+            raise UsageError("--name is for one --embeddings file", got=counted(len(self.files), "file"))
+
+    def preview(self) -> Preview:
+        """How the run departs from what records are of; refused where that cannot be had, or is to be recorded."""
+        preview = Preview(parse_params(self.params), self.limit, self.batch_size, self.fresh)
+        if preview.params and self.files:
+            raise UsageError("--param is for methods with an encoder", got="--embeddings")
+        if preview and self.dry_run:
+            raise UsageError("--dry-run lists what records there are, and a look has none", got=str(preview))
+        if preview and self.save:
+            hint = "Leave out --limit"
+            if preview.limit is None:
+                hint = "Write the embeddings with `neuco embed --param …`, and score that file with --save"
+            raise UsageError(f"a look at {preview} is never recorded", got="--save", hint=hint)
+        return preview
 
 
 @click.command()
@@ -111,7 +168,7 @@ def run_options(command: F) -> F:
 @task_options
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
-@click.option("--dry-run", is_flag=True, help="Only say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only list what would be done.")
 @param_option
 @click.option(
     "--limit",
@@ -121,7 +178,7 @@ def run_options(command: F) -> F:
 )
 @run_options
 @answer_options
-def score(**given: Any) -> None:
+def score(words: tuple[str, ...], form: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
     """Score methods or files on tasks; without conditions, on every task, each as its dataset says.
 
     What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
@@ -130,121 +187,102 @@ def score(**given: Any) -> None:
     that is never recorded. The exit code is 1 if a score failed, if a task given by its id has
     no score, or if nothing was scored.
     """
-    from neuco_core._validate import ID
-    from neuco_core.errors import UsageError
-    from neuco_core.plugins.catalog import protocols_for
-    from neuco_core.runs.run import shared_folder
-
-    if given["words"]:
-        hint = "Say `neuco score --method ID --task ID`, or --embeddings FILE"
-        raise UsageError("words that belong to no option", got=" ".join(given["words"]), hint=hint)
-    if not given["methods"] and not given["files"] and not given["everything"]:
-        hint = "Say --method ID, --embeddings FILE or --all; see `neuco methods`"
-        raise UsageError("nothing to score", hint=hint)
-    if given["name"] and not ID.fullmatch(given["name"]):
-        raise UsageError("bad --name", expected="1 to 64 of a-z, 0-9, _ and -", got=repr(given["name"]))
-    if given["name"] and len(given["files"]) != 1:
-        raise UsageError("--name is for one --embeddings file", got=counted(len(given["files"]), "file"))
-    look, given["form"] = _look(given), choose_form(given)
-    tasks = choose_tasks(given["tasks"], given["suite"], given["kind"], given["tags"], given["dataset"])
-    settings = {name: given[name] for name in ("k", "epochs", "lr", "seed")}
+    if words:
+        hint = "Write `neuco score --method ID --task ID`, or --embeddings FILE"
+        raise UsageError("words that belong to no option", got=" ".join(words), hint=hint)
+    request = ScoreRequest(**options)
+    preview, answer = request.preview(), answer_form(form, as_json, out)
+    tasks = choose_tasks(request.tasks, request.suite, request.kind, request.tags, request.dataset)
+    changes = {"k": request.k, "epochs": request.epochs, "lr": request.lr, "seed": request.seed}
+    groups = protocols_for(tasks, request.protocol, request.suite, **changes)
     with shared_folder() as shared:
-        _score(given, protocols_for(tasks, given["protocol"], given["suite"], **settings), shared, look)
+        _score(request, groups, preview, answer, shared)
 
 
-def _look(given: Given) -> Preview:
-    """What departs from what records are of; refused where it could not be had, or is to be recorded."""
-    from neuco_core.errors import UsageError
-    from neuco_core.runs.preview import Preview
-
-    look = Preview(parse_params(given["params"]), given["limit"], given["batch_size"], given["fresh"])
-    if look.params and given["files"]:
-        raise UsageError("--param is for methods with an encoder", got="--embeddings")
-    if look and given["dry_run"]:
-        raise UsageError("--dry-run tells what records there are, and a look has none", got=str(look))
-    if look and given["save"]:
-        own = "Write the embeddings with `neuco embed --param …`, and score that file with --save"
-        hint = own if look.limit is None else "Leave out --limit"
-        raise UsageError(f"a look at {look} is never recorded", got="--save", hint=hint)
-    return look
-
-
-def _score(given: Given, chosen: Sequence[tuple[Protocol, list[Task]]], shared: str, look: Preview) -> None:
-    from neuco_core.env import available_cores
-    from neuco_core.paths import registry_dir
-    from neuco_core.plugins.catalog import list_methods
-    from neuco_core.runs.engine import EngineError, open_engine
-    from neuco_core.runs.plan import make_plan
-    from neuco_core.runs.preview import check_params, plan_preview
-    from neuco_core.runs.run import default_limits, outcomes
-
-    jobs = given["jobs"] or available_cores()
-    engine = open_engine(given["engine"], jobs)  # before the plan: a wrong name costs no time
-    limits = default_limits(jobs, given["time_limit"], given["memory_limit"], given["embed_time_limit"])
-    files = _files(given, [task for _, own in chosen for task in own], shared)
-    methods = list_methods(*given["methods"]) if given["methods"] or given["everything"] else []
-    choice = {"retry": given["retry"], "fresh": given["fresh"], "files": files, "save": given["save"]}
-    if look:
-        check_params(methods, look)
-        plans = plan_preview(look, methods, files, chosen, shared)
+def _score(
+    request: ScoreRequest,
+    groups: Sequence[tuple[Protocol, list[Task]]],
+    preview: Preview,
+    form: AnswerForm,
+    shared: str,
+) -> None:
+    jobs, registry = request.jobs or available_cores(), registry_dir()
+    engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
+    limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
+    files = _open_files(request, [task for _, tasks in groups for task in tasks], shared)
+    methods = list_methods(*request.methods) if request.methods or request.everything else []
+    if preview:
+        check_params(methods, preview)
+        plans = plan_preview(preview, methods, files, groups, shared)
     else:
-        plans = [make_plan(methods, own, protocol, registry_dir(), **choice) for protocol, own in chosen]
-    if given["dry_run"]:
-        describe_plans(plans, as_json=given["form"] == "json")
+        plans = [
+            make_plan(
+                methods,
+                tasks,
+                protocol,
+                registry,
+                retry=request.retry,
+                fresh=request.fresh,
+                files=files,
+                save=request.save,
+            )
+            for protocol, tasks in groups
+        ]
+    if request.dry_run:
+        describe_plans(plans, as_json=form.form == "json")
         return
     # The last of few cells would leave cores idle; the numbers are the same for any number of threads.
     work = sum(len(plan.work) for plan in plans)
-    threads = given["threads"] or (available_cores() if work < 4 * jobs else 1)
+    threads = request.threads or (available_cores() if work < 4 * jobs else 1)
     made: list[Record] = []
     try:
-        _run(
-            plans, engine, limits, made, threads=threads, shared=shared, save=given["save"], batch_size=look.batch_size
-        )
+        with _progress(engine, work) as ended:
+            for plan in plans:
+                run = run_plan(
+                    plan,
+                    registry,
+                    engine,
+                    limits,
+                    threads=threads,
+                    shared=shared,
+                    save=request.save,
+                    batch_size=preview.batch_size,
+                )
+                # Closed at once when interrupted, so that the workers end before the last word is said.
+                with closing(run) as records:
+                    for record in records:
+                        made.append(record)
+                        ended(len(made), record)
     except EngineError as error:
-        go_on = f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
-        error.hint += go_on
+        error.hint += f"{'. Then go' if error.hint else 'Go'} on with: {_again()}"
         raise
-    results = [outcome for plan in plans for outcome in outcomes(plan, made, registry_dir())]
-    answer = Answer(plans, results, made, look, save=given["save"])
-    answer.give(given["form"], given["out"])
-    if given["files"] and given["suite"] and given["form"] == "table":
-        words = shlex.join(["neuco", "leaderboard", "show", given["suite"], "--with", str(given["files"][0])])
-        click.echo(f"where it would stand: {words}")
-    _end(results, given)
+    results = [outcome for plan in plans for outcome in outcomes(plan, made, registry)]
+    Answer(plans, results, made, preview, save=request.save).give(form)
+    scored = any(outcome.status == "ok" for outcome in results)
+    if request.files and request.suite and scored and form.form == "table":
+        command = ["neuco", "leaderboard", "show", request.suite, "--with", str(request.files[0])]
+        click.echo(f"where it would stand: {shlex.join(command)}")
+    _end(results, request)
 
 
-def _files(given: Given, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
-    from neuco_core.runs.sources import free_names, open_file
-
-    names = free_names(given["files"], given["name"] or "")
-    options = {"strict": given["strict"], "shared": shared}
-    opened = [open_file(path, tasks, name=name, **options) for path, name in names.items()]
-    for file in opened:
-        tell_columns(file)
-    return opened
-
-
-def _run(plans: Sequence[Plan], engine: EngineLike, limits: StepLimits, made: list[Record], **options: Any) -> None:
-    """Run the plans and tell of each record, which is then in ``made``, too."""
-    from neuco_core.paths import registry_dir
-    from neuco_core.runs.run import run_plan
-
-    with _progress(engine, sum(len(plan.work) for plan in plans)) as ended:
-        for plan in plans:
-            # Closed at once when interrupted, so that the workers end before the last word is said.
-            with closing(run_plan(plan, registry_dir(), engine, limits, **options)) as records:
-                for record in records:
-                    made.append(record)
-                    ended(len(made), record)
+def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
+    """The files, with a line on which columns are taken for values, and warnings about those that seem to be labels."""
+    files = []
+    for path, name in free_names(request.files, request.name or "").items():
+        file = open_file(path, tasks, name=name, strict=request.strict, shared=shared)
+        click.echo(clean(f"{path.name}: {file.columns}"), err=True)
+        for sentence in file.warnings:
+            warn(f"{path.name}: {sentence}")
+        files.append(file)
+    return files
 
 
 @contextmanager
 def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record], None]]:
-    """A bar on a terminal, moved by what the workers tell; elsewhere a line for each record."""
-    from neuco_core.runs.messages import ScoreCell
-
+    """A bar on a terminal, moved by what the workers report; elsewhere a line for each record."""
     with show_progress(lines=False) as bar:
         shares: dict[str, float] = {}  # of the cells under way, by their labels
+        count = 0
 
         def moved(step: Step, share: float) -> None:
             # Making the embeddings is shown, and counts for nothing: how many cells it is for is not known here.
@@ -253,43 +291,43 @@ def _progress(engine: EngineLike, total: int) -> Iterator[Callable[[int, Record]
             if bar is not None:
                 bar((count + sum(shares.values())) / max(total, 1), step.label)
 
-        count = 0
-        engine.progress = moved if bar else None
-
         def ended(number: int, record: Record) -> None:
             nonlocal count
-            count = number
-            shares.pop("{} on {}".format(*record.key), None)
-            if bar:
-                bar(number / max(total, 1), "{} on {}".format(*record.key))
+            count, label = number, "{} on {}".format(*record.key)
+            shares.pop(label, None)
+            if bar is not None:
+                bar(number / max(total, 1), label)
             else:
                 click.echo(f"[{number}/{total}] {describe(record)}", err=True)
 
+        engine.progress = moved if bar is not None else None
         yield ended
 
 
 def _again(*more: str) -> str:
     """The command that goes on: the very same one, since what is done is served from records."""
-    words = [word for word in click.get_current_context().obj or ("score",) if word not in ("--fresh", *more)]
-    return shlex.join(["neuco", *words, *more])
+    arguments = click.get_current_context().obj or ("score",)
+    kept = [argument for argument in arguments if argument not in ("--fresh", *more)]
+    return shlex.join(["neuco", *kept, *more])
 
 
-def _end(results: Sequence[PlannedOutcome], given: Given) -> None:
+def _end(results: Sequence[PlannedOutcome], request: ScoreRequest) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
-    from neuco_core.errors import ScoreError
-    from neuco_core.runs.run import verdict
-
     lost = [outcome for outcome in results if outcome.status == "failed"]
-    kinds = [o.record.failure if o.record else o.reason for o in lost]
-    failed = [(o.cell.method.label, o.cell.task.label, str(kind)) for o, kind in zip(lost, kinds, strict=True)]
-    if failed:
-        names = join_names([f"{method} on {task} ({kind})" for method, task, kind in failed], NAMED)
-        crashed = any(kind == "method" for _, _, kind in failed)
-        hint = "`neuco --debug …` shows a method's own traceback. " * crashed
-        hint += "" if all(o.cell.file for o in lost) else f"Try again: {_again('--retry')}"
-        raise ScoreError(f"{len(failed)} of {counted(len(results), 'cell')} failed: {names}", hint=hint)
-    problem = verdict(results, () if given["everything"] else exact_ids(given["tasks"]))
+    if lost:
+        kinds = [str(outcome.record.failure if outcome.record else outcome.reason) for outcome in lost]
+        cells = [f"{o.cell.method.label} on {o.cell.task.label} ({kind})" for o, kind in zip(lost, kinds, strict=True)]
+        hints = []
+        if "method" in kinds:
+            hints.append("`neuco --debug …` shows a method's own traceback.")
+        if not all(outcome.cell.file for outcome in lost):
+            hints.append(f"Try again: {_again('--retry')}")
+        what = f"{len(lost)} of {counted(len(results), 'cell')} failed: {join_names(cells, NAMED)}"
+        raise ScoreError(what, hint=" ".join(hints))
+    problem = verdict(results, () if request.everything else exact_ids(request.tasks))
     if problem:
         reasons = {outcome.reason for outcome in results if outcome.status != "ok"}
         why = reasons.pop() if len(reasons) == 1 else "the lines above say why"
-        raise ScoreError(f"{problem}: {why}", hint="`neuco explain METHOD TASK` says more")
+        # A file has no record to explain.
+        hint = "" if request.files else "`neuco explain METHOD TASK` says more"
+        raise ScoreError(f"{problem}: {why}", hint=hint)

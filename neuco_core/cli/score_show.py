@@ -1,26 +1,50 @@
-"""What ``neuco score`` prints: the plan, a line for each record, the table of scores and the reasons for gaps."""
+"""What ``neuco score`` prints: the plan, a line for each record, and the answer as a table, JSON or CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import click
 
-from neuco_core.cli.output import clean, echo_json, say, table
-from neuco_core.text import common_prefix, counted
+from neuco_core.cli.options import together
+from neuco_core.cli.output import clean, echo_data, echo_json, json_text, only_data, say, table
+from neuco_core.errors import UsageError
+from neuco_core.files import write_atomic
+from neuco_core.paths import registry_dir
+from neuco_core.records.model import Record
+from neuco_core.runs.plan import STATES, Plan
+from neuco_core.runs.preview import Preview
+from neuco_core.runs.run import PlannedOutcome, baseline_check
+from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
+from neuco_core.specs import to_json
+from neuco_core.text import counted
 
-if TYPE_CHECKING:
-    from neuco_core.records.model import Record
-    from neuco_core.runs.plan import Plan
-    from neuco_core.runs.run import PlannedOutcome
-    from neuco_core.runs.sources import EmbeddingsFile
+SUFFIXES = {".json": "json", ".csv": "csv", ".txt": "table"}
+CELL = ("method", "task", "protocol", "status")
+SCORE = ("metric", "mean", "std", "median", "q", "splits", "samples", "labels")
+COLUMNS = (*CELL, *SCORE, "reason", "look")
+
+answer_options = together(
+    click.option(
+        "--format", "form", type=click.Choice(["table", "json", "csv"]), help="What to print. [default: table]"
+    ),
+    click.option("--json", "as_json", is_flag=True, help="The same as --format json."),
+    click.option(
+        "--out",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write it to this .json, .csv or .txt file, too; the table is printed all the same.",
+    ),
+)
 
 
 def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
     """What a run would do: counts by state with what each means, and the reasons."""
-    from neuco_core.runs.plan import STATES
-
     cells = [cell for plan in plans for cell in plan.cells]
     if as_json:
         names = [plan.protocol.name for plan in plans]
@@ -33,71 +57,168 @@ def describe_plans(plans: Sequence[Plan], *, as_json: bool) -> None:
         click.echo(line)
 
 
-def tell_columns(file: EmbeddingsFile) -> None:
-    """Which columns of a file are taken for values, and which of them seem to hold the labels."""
-    click.echo(clean(f"{file.path.name}: {file.columns}"), err=True)
-    for sentence in file.warnings:
-        click.echo(clean(f"neuco: warning: {file.path.name}: {sentence}"), err=True)
-
-
 def describe(record: Record) -> str:
+    """A line on a record that was just made."""
     name = "{} on {}".format(*record.key)
     if record.mean is not None:
-        from neuco_core.scoring.quality import split_count
-
-        told = f"{record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
-        return f"ok {name}: {told}, {split_count(record.per_split)} splits"
+        scores = f"{record.metric} {record.mean:.4f} ± {record.std:.4f}, Q {record.q:.2f}"
+        return f"ok {name}: {scores}, {split_count(record.per_split)} splits"
     return clean(f"{record.status} {name}: {record.failure + ': ' if record.failure else ''}{record.reason}")
 
 
-def show(plans: Sequence[Plan], results: Sequence[PlannedOutcome], made: Sequence[Record], *, save: bool) -> None:
-    """The scores as a table, then what has none and why, then where the numbers come from."""
-    from neuco_core.paths import registry_dir
+@dataclass(frozen=True)
+class AnswerForm:
+    """The form of the answer, table, json or csv, and the file that it is written to, if any."""
 
-    scored = [(o, o.record) for o in results if o.record is not None and o.record.ok]
-    used = {record.protocol for _, record in scored}
+    form: str
+    out: Path | None = None
+
+
+def answer_form(form: str | None, as_json: bool, out: Path | None) -> AnswerForm:
+    """Check the options before any work is done; where the answer is data, leave standard output to it alone."""
+    if as_json and form not in (None, "json"):
+        raise UsageError("--json and --format contradict each other", got=f"--format {form}")
+    asked = "json" if as_json else form
+    if out is None:
+        if asked not in (None, "table"):
+            only_data(click.get_current_context())
+        return AnswerForm(asked or "table")
+    by_suffix = SUFFIXES.get(out.suffix.lower())
+    if by_suffix is None or (asked or by_suffix) != by_suffix:
+        suffixes = " or ".join(suffix for suffix, form in SUFFIXES.items() if form == (asked or form))
+        expected, got = f"a name that ends in {suffixes}", out.suffix or "no suffix"
+        raise UsageError("bad --out", where=out, expected=expected, got=got)
+    if not out.absolute().parent.is_dir():
+        raise UsageError("no such folder", where=out.parent)
+    return AnswerForm(by_suffix, out)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What became of the cells of some plans. ``preview`` says how the scores are not those of records."""
+
+    plans: Sequence[Plan]
+    results: Sequence[PlannedOutcome]
+    made: Sequence[Record]
+    preview: Preview
+    save: bool = False
+
+    def give(self, form: AnswerForm) -> None:
+        if form.out is None and form.form != "table":
+            echo_data(self.text(form.form))
+            return
+        self._show()  # not the text of it: a terminal has its own width
+        if form.out is None:
+            return
+        try:
+            write_atomic(form.out.absolute(), self.text(form.form).encode())
+        except OSError as error:
+            what = f"the answer cannot be written: {error.strerror or error}"
+            raise UsageError(what, where=form.out, hint="The records are kept") from error
+        click.echo(f"written: {form.out}", err=True)
+
+    def text(self, form: str) -> str:
+        if form == "json":
+            answer: dict[str, Any] = {
+                "protocols": [to_json(plan.protocol) for plan in self.plans],
+                "counts": counts_by_state(self.plans),
+                "cells": [outcome.to_json() for outcome in self.results],
+            }
+            if self.preview:
+                answer["look"] = self.preview.to_json()
+            return json_text(answer)
+        buffer = io.StringIO()
+        if form == "csv":
+            rows = csv.DictWriter(buffer, COLUMNS, lineterminator="\n")
+            rows.writeheader()
+            rows.writerows(map(self._csv_row, self.results))
+            return buffer.getvalue()
+        with redirect_stdout(buffer):
+            self._show()
+        return buffer.getvalue()
+
+    def _csv_row(self, outcome: PlannedOutcome) -> dict[str, Any]:
+        cell = {**outcome.cell.to_json(), "status": outcome.status}
+        row = {name: cell[name] for name in CELL} | {"reason": clean(outcome.reason), "look": str(self.preview)}
+        record = outcome.record
+        if record is None or not record.ok:
+            return row
+        row |= {name: getattr(record, name) for name in ("metric", "mean", "std", "q")}
+        row |= {"samples": record.samples.get("used"), "labels": record.samples.get("labels")}
+        return row | {"median": middle(record.per_split), "splits": split_count(record.per_split)}
+
+    def _show(self) -> None:
+        """The scores as a table, then what has none and why, then where the numbers come from."""
+        scored = [(outcome, outcome.record) for outcome in self.results if outcome.record and outcome.record.ok]
+        records = [record for _, record in scored]
+        if scored:
+            _show_scores(scored, several_methods=len({o.cell.method.label for o in self.results}) > 1)
+        for protocol in (plan.protocol for plan in self.plans):
+            # As many splits as there are: a plugin's splitter makes as many as it likes.
+            counts = sorted({len(record.per_split) for record in records if record.protocol == protocol.name})
+            if counts:
+                splits = " or ".join(counted(count, "split") for count in counts)
+                say(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
+        for line in (*_mean_q(records), *_odd_splits(records), *_replaced_values(self.results)):
+            say(line)
+        gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in self.results if o.status != "ok"]
+        served = [
+            (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
+            for o in self.results
+            if o.cell.state in ("stale", "cached")
+        ]
+        for line in (*grouped(gaps), *grouped(served), _counts(self.plans)):
+            say(line)
+        folder = registry_dir() / "records"
+        if counts_by_state(self.plans).get("cached"):
+            say(f"cached: served from {folder}, no change found since; --fresh runs them again")
+        if self.made:
+            kept = self.save or any(record.registered for record in self.made)
+            where = f", records in {folder}" if kept else ""
+            say(f"{sum(record.ok for record in self.made)} of {len(self.made)} scored now{where}")
+        if self.preview:
+            say(f"NOT the registered score: {self.preview}; nothing was recorded")
+
+
+def _show_scores(scored: Sequence[tuple[PlannedOutcome, Record]], *, several_methods: bool) -> None:
+    several_protocols = len({record.protocol for _, record in scored}) > 1
     # A column that says the same in every row says nothing.
-    first = {"method": len({o.cell.method.label for o in results}) > 1, "protocol": len(used) > 1}
-    rows = [[o.cell.method.label] * first["method"] + [r.protocol] * first["protocol"] + _row(o, r) for o, r in scored]
-    if rows:
-        head = [name for name, shown in first.items() if shown]
-        numbers = range(len(head) + 2, len(head) + 7)
-        columns = ("task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline")
-        # The score itself and Q go last.
-        drop = [len(head) + columns.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
-        prefix = common_prefix([outcome.cell.task.label for outcome, _ in scored])
-        click.echo(table([*head, *columns], rows, right=numbers, drop=drop, prefix=prefix))
-    for protocol in (plan.protocol for plan in plans):
-        if protocol.name in used:
-            # As many as there are: a plugin's splitter makes as many as it likes.
-            counts = sorted({len(record.per_split) for _, record in scored if record.protocol == protocol.name})
-            splits = " or ".join(counted(count, "split") for count in counts)
-            say(f"protocol {protocol.name}: {splits}, seed {protocol.seed}")
-    records = [record for _, record in scored]
-    for line in (*_mean_q(records), *_odd(records), *_replaced(results)):
-        say(line)
-    gaps = [(o.status, o.cell.method.label, o.cell.task.label, o.reason) for o in results if o.status != "ok"]
-    told = [
-        (o.cell.state, o.cell.method.label, o.cell.task.label, o.cell.reason)
-        for o in results
-        if o.cell.state in ("stale", "cached")
-    ]
-    for line in (*grouped(gaps), *grouped(told), *_sources(plans, made, str(registry_dir() / "results"), save)):
-        say(line)
+    head = ["method"] if several_methods else []
+    if several_protocols:
+        head.append("protocol")
+    columns = ["task", "metric", "mean ± std", "median", "Q", "splits", "samples", "baseline"]
+    rows = []
+    for outcome, record in scored:
+        row = [outcome.cell.method.label] if several_methods else []
+        if several_protocols:
+            row.append(record.protocol)
+        used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
+        row += [
+            outcome.cell.task.label,
+            record.metric,
+            f"{record.mean:.4f} ± {record.std:.4f}",
+            f"{middle(record.per_split):.4f}",
+            f"{record.q:.2f}",
+            split_count(record.per_split),
+            f"{used}" if used == labels else f"{used} of {labels}",
+            _baseline(outcome, record),
+        ]
+        rows.append(row)
+    numbers = range(len(head) + 2, len(head) + 7)
+    # The score itself and Q go last.
+    drop = [len(head) + columns.index(name) for name in ("samples", "metric", "splits", "median", "baseline")]
+    click.echo(table([*head, *columns], rows, right=numbers, drop=drop))
 
 
-def _sources(plans: Sequence[Plan], made: Sequence[Record], folder: str, save: bool) -> Iterator[str]:
-    yield _counts(plans)
-    if counts_by_state(plans).get("cached"):
-        yield f"cached: served from {folder}, no change found since; --fresh runs them again"
-    if made:
-        kept = save or any(record.registered for record in made)
-        yield f"{sum(record.ok for record in made)} of {len(made)} scored now" + f", records in {folder}" * kept
+def _baseline(outcome: PlannedOutcome, record: Record) -> str:
+    check = baseline_check(outcome.cell.task, record)
+    if check is None:
+        return "–"
+    verdict = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
+    return f"{check['score']:.4f} ± {check['tolerance']:.4f}{verdict}"
 
 
 def counts_by_state(plans: Sequence[Plan]) -> dict[str, int]:
-    from neuco_core.runs.plan import STATES
-
     counts = {state: sum(plan.counts.get(state, 0) for plan in plans) for state in STATES}
     return {state: count for state, count in counts.items() if count}
 
@@ -127,27 +248,25 @@ def grouped(cells: Iterable[tuple[str, str, str, str]]) -> list[str]:
 
 def _mean_q(records: Sequence[Record]) -> Iterator[str]:
     """Of each method with several tasks; scores under several protocols are not brought together."""
-    found: dict[tuple[str, str], list[float]] = {}
+    scores: dict[tuple[str, str], list[float]] = {}
     for record in records:
         if record.q is not None:
-            found.setdefault((record.key[0], record.protocol), []).append(record.q)
-    several = len({protocol for _, protocol in found}) > 1
-    for (method, protocol), own in found.items():
-        if len(own) > 1:
-            told = f"{sum(own) / len(own):.2f} over {counted(len(own), 'task')}"
-            yield f"mean Q of {method}: {told}" + f" under {protocol}" * several
+            scores.setdefault((record.key[0], record.protocol), []).append(record.q)
+    several = len({protocol for _, protocol in scores}) > 1
+    for (method, protocol), values in scores.items():
+        if len(values) > 1:
+            under = f" under {protocol}" if several else ""
+            yield f"mean Q of {method}: {sum(values) / len(values):.2f} over {counted(len(values), 'task')}{under}"
 
 
-def _odd(records: Sequence[Record]) -> list[str]:
-    """Test parts that have no score, or an odd one; they are mostly the same for all methods, so each is told once."""
-    from neuco_core.scoring.quality import odd_splits, ruled
-
+def _odd_splits(records: Sequence[Record]) -> list[str]:
+    """Test parts that have no score, or an odd one; mostly the same for all methods, so each is printed once."""
     lines = [f"{r.key[1]}: {words}" for r in records for words in odd_splits(r.splits, len(r.per_split))]
     wild = [("{}, {}: a few splits rule the mean: ".format(*r.key[1::-1]), ruled(r.per_split)) for r in records]
     return [*dict.fromkeys(lines), *(name + words for name, words in wild if words)]
 
 
-def _replaced(results: Sequence[PlannedOutcome]) -> list[str]:
+def _replaced_values(results: Sequence[PlannedOutcome]) -> list[str]:
     """Values that were missing or no numbers, and so count as 0, once for each method."""
     counts = {
         o.cell.method.label: o.record.samples.get("replaced_values", 0) for o in results if o.record and o.record.ok
@@ -157,23 +276,3 @@ def _replaced(results: Sequence[PlannedOutcome]) -> list[str]:
         for name, count in counts.items()
         if count
     ]
-
-
-def _row(outcome: PlannedOutcome, record: Record) -> list[str]:
-    from neuco_core.scoring.quality import middle, split_count
-
-    used, labels = record.samples.get("used", 0), record.samples.get("labels", 0)
-    samples = f"{used}" if used == labels else f"{used} of {labels}"
-    score, center = f"{record.mean:.4f} ± {record.std:.4f}", f"{middle(record.per_split):.4f}"
-    about = [split_count(record.per_split), samples, _baseline(outcome, record)]
-    return [outcome.cell.task.label, record.metric, score, center, f"{record.q:.2f}", *about]
-
-
-def _baseline(outcome: PlannedOutcome, record: Record) -> str:
-    from neuco_core.runs.run import baseline_check
-
-    check = baseline_check(outcome.cell.task, record)
-    if check is None:
-        return "–"
-    said = {True: " met", False: " NOT MET", None: f" ({check['method']})"}[check["met"]]
-    return f"{check['score']:.4f} ± {check['tolerance']:.4f}{said}"

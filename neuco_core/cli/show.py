@@ -1,15 +1,31 @@
-"""``neuco show NAME``: all that is known of one task, method, dataset, suite or protocol."""
+"""``neuco show NAME``: all that is known of one task, method, dataset, suite or protocol.
+
+Besides what it declares: the labels, whether they are pinned, the card, scores on record. Nothing is fetched for that:
+what is not at hand is left out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option
+from neuco_core.errors import NeucoError, UnknownIdError
+from neuco_core.fetch.fetch import cached, is_local
+from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.pins import find_pin
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task, task_protocol
+from neuco_core.plugins.discovery import NOUNS
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all
+from neuco_core.specs import Content, Dataset, Method, Task, to_json
+
+MOST = 5  # scores
 
 
 @click.command()
@@ -37,31 +53,25 @@ def show(name: str, images: Path | None, as_json: bool) -> None:
 
 
 def _draw(name: str, path: Path) -> None:
+    # heavy: pictures
     from neuco_core.cubes.pictures import pictures, sheet
     from neuco_core.figures import check_target, save
-    from neuco_core.plugins.catalog import load_task
 
     check_target(path)
     task = load_task(name)
-    found = pictures(task)
-    save(sheet(task, found), path, dpi=160)
-    click.echo(f"{len(found)} samples of {task.label}: {path}")
+    samples = pictures(task)
+    save(sheet(task, samples), path, dpi=160)
+    click.echo(f"{len(samples)} samples of {task.label}: {path}")
 
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     """One name may stand for several nouns, e.g. a dataset and the suite of its tasks."""
-    from neuco_core.cli.show_known import facts
-    from neuco_core.errors import UnknownIdError
-    from neuco_core.plugins.catalog import PROTOCOLS, catalog
-    from neuco_core.plugins.discovery import NOUNS
-    from neuco_core.specs import to_json
-
     suites, bad = catalog().survey_suites()
     if name in bad:
         raise bad[name]
     by_noun: dict[str, Any] = {noun: catalog().plugins.find(noun, name) for noun in NOUNS}
     by_noun |= {"suite": suites.get(name), "protocol": PROTOCOLS.get(name)}
-    specs = [(noun, {**to_json(spec), "known": facts(spec)}) for noun, spec in by_noun.items() if spec is not None]
+    specs = [(noun, {**to_json(spec), "known": _facts(spec)}) for noun, spec in by_noun.items() if spec is not None]
     if not specs:
         known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
         known |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}
@@ -85,6 +95,67 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
             rows += _flat(item, "" if key == "known" else f"{prefix}{key}.")
         else:
             text = ", ".join(map(str, item)) if isinstance(item, list) else item
-            text = "nothing" if key == "pretraining" and item == [] else text  # which is not the same as unknown
+            if key == "pretraining" and item == []:
+                text = "nothing"  # which is not the same as unknown
             rows.append((prefix + key, " ".join(text.split()) if isinstance(text, str) else text))
     return rows
+
+
+def _facts(spec: object) -> dict[str, Any]:
+    """Facts by name, as plain JSON values."""
+    facts: dict[str, Any] = {}
+    if isinstance(spec, Task):
+        facts = _task_facts(spec)
+    elif isinstance(spec, Dataset):
+        facts = {"tasks": [task.label for task in list_tasks(dataset=spec.id)]}
+        try:
+            facts["samples"] = len(spec)
+        except NeucoError as error:  # its cubes are elsewhere
+            facts["samples"] = f"unknown: {error}"
+    elif isinstance(spec, Method):
+        by_protocol: dict[str, list[float]] = {}
+        for record in _records(method=spec.label):
+            if record.q is not None:
+                by_protocol.setdefault(record.protocol, []).append(record.q)
+        means = [f"mean Q {sum(q) / len(q):.2f} over {len(q)} tasks under {name}" for name, q in by_protocol.items()]
+        facts = {"scores": means}
+    if isinstance(spec, Content) and spec.origin:
+        card = Path(spec.origin.source) / "README.md"
+        if card.is_file():
+            facts["card"] = str(card)
+    return facts
+
+
+def _task_facts(task: Task) -> dict[str, Any]:
+    protocol = task_protocol(task).name
+    best = sorted(_records(task=task.label, protocol=protocol), key=lambda record: -(record.q or 0.0))
+    scores = [f"{r.method} Q {r.q:.2f} ({r.metric} {r.mean:.4f})" for r in best[:MOST] if r.q is not None]
+    if len(best) > MOST:
+        scores.append(f"and {len(best) - MOST} more")
+    facts: dict[str, Any] = {"pinned": find_pin(task.source) is not None, "scored_under": protocol, "scores": scores}
+    try:
+        here = linked_file(task.dataset, task.source) is not None or cached(task.source) is not None
+        if not here and not (is_local(task.source.url) and facts["pinned"]):
+            return facts
+        labels = task.labels()
+    except NeucoError as error:
+        return facts | {"labels": str(error)}
+    values = labels.values.reshape(len(labels), -1)
+    facts |= {"labels": len(labels), "dropped_labels": sum(labels.dropped.values()) or None}
+    if task.kind == "regression":
+        return facts | {"label_range": "; ".join(f"{column.min():g} to {column.max():g}" for column in values.T)}
+    import numpy as np  # heavy: loaded by now, with the labels
+
+    classes, counts = np.unique(values[:, 0], return_counts=True)
+    return facts | {"classes": [f"{value:g}: {count}" for value, count in zip(classes, counts, strict=True)]}
+
+
+def _records(**wanted: str) -> Iterator[Record]:
+    """Records with a score; where some cannot be read, none is shown."""
+    names = ("method", "task", "protocol")
+    try:
+        for record in read_all(registry_dir()):
+            if record.ok and wanted.items() <= dict(zip(names, record.key, strict=True)).items():
+                yield record
+    except NeucoError:
+        return

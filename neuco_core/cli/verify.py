@@ -4,41 +4,37 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import engine_option, ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
+from neuco_core.env import available_cores
+from neuco_core.errors import DataError, ScoreError, UnknownIdError
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import list_tasks, load_method, load_protocol, load_task, name_of, task_protocol
+from neuco_core.records.model import Record
+from neuco_core.records.store import read_all, read_method, records_file
+from neuco_core.runs.engine import open_engine
+from neuco_core.runs.run import default_limits, shared_folder
+from neuco_core.runs.verify import TOLERANCE, Verified, explain_cell, verify_records
+from neuco_core.specs import exact
 from neuco_core.text import counted
 
 MACHINE = "depends on the machine"
 
-if TYPE_CHECKING:
-    from neuco_core.records.model import Record
-    from neuco_core.runs.verify import Verified
-
 
 @click.command()
-@click.argument("files", nargs=-1, metavar="[RECORD]...", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--all", "everything", is_flag=True, help="All records of the registry.")
+@click.argument("names", nargs=-1, metavar="[METHOD[/TASK]]...", shell_complete=ids_of("method"))
 @click.option("--cached", is_flag=True, help="Quicker: take embeddings from the cache, if they are there.")
-@click.option("--tolerance", type=float, help="Of a split's score. [default: 0.0001]")
-@click.option("--engine", default="local", show_default=True, help="local, dask (here) or dask://host:port.")
+@click.option("--tolerance", type=float, default=TOLERANCE, help="Of a split's score. [default: 0.0001]")
+@engine_option
 @click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
 @json_option
-def verify(
-    files: Sequence[Path],
-    everything: bool,
-    cached: bool,
-    tolerance: float | None,
-    engine: str,
-    jobs: int | None,
-    as_json: bool,
-) -> None:
+def verify(names: Sequence[str], cached: bool, tolerance: float, engine: str, jobs: int | None, as_json: bool) -> None:
     """Run scores again and compare every field of their records, split by split, with what comes out.
+
+    Name methods, or cells as METHOD/TASK; without a name, all records of the registry are verified.
 
     Embeddings are made afresh, unless you say --cached: then a wrong file in the cache is not noticed. A record is
     "same" if nothing differs at all and "close" if no split differs by more than the tolerance. One of a method that is
@@ -46,88 +42,73 @@ def verify(
     refuted. One without a score is "not checked". Records are read strictly first: one that is damaged or edited is an
     error. The exit code is 1 if a record differs, is stale or cannot be scored here, and if none was confirmed.
     """
-    from neuco_core.env import available_cores
-    from neuco_core.errors import ScoreError
-    from neuco_core.plugins.catalog import name_of
-    from neuco_core.runs.engine import open_engine
-    from neuco_core.runs.run import default_limits, shared_folder
-    from neuco_core.runs.verify import TOLERANCE, verify_records
-
-    if everything == bool(files):
-        raise click.UsageError("say which records, or --all")
-    limit = TOLERANCE if tolerance is None else tolerance
-    records = _records(files)
-    twice = len({record.key for record in records.values()}) < len(records)
+    records = _records(names)
     count = jobs or available_cores()
-    checks = []
+    checks: list[Verified] = []
     with shared_folder() as shared:
-        runner = open_engine(engine, count)
-        for check in verify_records(records, runner, default_limits(count), limit, fresh=not cached, shared=shared):
+        runner, limits = open_engine(engine, count), default_limits(count)
+        for check in verify_records(records, runner, limits, tolerance, fresh=not cached, shared=shared):
             checks.append(check)
-            click.echo(f"[{len(checks)}/{len(records)}] {_line(check, twice)}", err=True)
-    checks.sort(key=lambda check: (check.record.key, str(check.path)))
+            click.echo(f"[{len(checks)}/{len(records)}] {_line(check)}", err=True)
+    checks.sort(key=lambda check: check.record.key)
     if as_json:
         how = "cached" if cached else "fresh"
-        echo_json({"tolerance": limit, "embeddings": how, "checks": [check.to_json() for check in checks]})
+        echo_json({"tolerance": tolerance, "embeddings": how, "checks": [check.to_json() for check in checks]})
     else:
-        _show(checks, limit, twice, cached)
+        _show(checks, tolerance, cached)
     bad = [check for check in checks if check.confirmed is False]
     if bad:
         first = bad[0].record
-        names = name_of("method", first.key[0]), name_of("task", first.key[1])
-        told = shlex.join(["neuco", "explain", *names, "--protocol", first.protocol])
+        cell = name_of("method", first.key[0]), name_of("task", first.key[1])
+        command = shlex.join(["neuco", "explain", *cell, "--protocol", first.protocol])
         what = f"{len(bad)} of {counted(len(checks), 'record')} not confirmed"
-        raise ScoreError(what, got=_line(bad[0], twice), hint=f"Run `{told}`")
+        raise ScoreError(what, got=_line(bad[0]), hint=f"Run `{command}`")
     if not any(check.confirmed for check in checks):
         if any(check.verdict == MACHINE for check in checks):
             what, hint = "nothing was confirmed: numbers depend on the machine", "Run it where the record was made"
         else:
             what = "nothing was confirmed: no record could be run again"
             hint = "Run `neuco score --retry` to try again what failed"
-        raise ScoreError(what, got=_line(checks[0], twice), hint=hint)
+        raise ScoreError(what, got=_line(checks[0]), hint=hint)
 
 
-def _records(files: Sequence[Path]) -> dict[Path, Record]:
-    from neuco_core.errors import DataError
-    from neuco_core.paths import registry_dir
-    from neuco_core.plugins.catalog import list_tasks
-    from neuco_core.records.store import read_record, record_files
-
-    if files:
-        return {path: read_record(path, expect_place=False) for path in files}
+def _records(names: Sequence[str]) -> list[Record]:
+    """The records of these methods and cells, or all; ``x`` is every version of it and ``x@1`` the first."""
     registry = registry_dir()
-    known = {task.id for task in list_tasks()}
-    records = {path: read_record(path) for path in record_files(registry)}
-    for path, record in records.items():
-        if record.task not in known:
-            raise DataError(f"a record of the unknown task {record.task!r}", where=path, hint="See `neuco tasks`")
+    records = read_all(registry)
     if not records:
         hint = "Run `neuco score`, or set NEUCO_REGISTRY to a registry that has records"
-        raise DataError("no records to verify", where=registry / "results", hint=hint)
-    return records
+        raise DataError("no records to verify", where=registry / "records", hint=hint)
+    chosen = {} if names else {record.key: record for record in records}
+    for name in names:
+        method, slash, task = name.partition("/")
+        of_method = [r for r in records if method == r.method or exact(method) == exact(r.key[0])]
+        if not of_method:
+            raise UnknownIdError("record of method", method, {record.method for record in records})
+        cells = [r for r in of_method if not slash or task == r.task or exact(task) == exact(r.key[1])]
+        if not cells:
+            raise UnknownIdError(f"record of {method} on task", task, {record.task for record in of_method})
+        chosen |= {record.key: record for record in cells}
+    registered = {task.id for task in list_tasks()}
+    for record in chosen.values():
+        if record.task not in registered:
+            where = records_file(registry, record.key[0])
+            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
+    return list(chosen.values())
 
 
-def _line(check: Verified, with_file: bool) -> str:
+def _line(check: Verified) -> str:
     name = f"{check.verdict} {check.record.key[0]} on {check.record.key[1]}"
-    name += f" in {check.path}" if with_file else ""
     difference = "" if check.difference is None else f", largest difference {check.difference:.2g}"
     return clean(name + difference + (f": {check.reason}" if check.reason else ""))
 
 
-def _show(checks: Sequence[Verified], tolerance: float, with_file: bool, cached: bool) -> None:
-    """A table; files are named where two are of one cell."""
-    rows = [
-        [
-            *check.record.key,
-            check.verdict,
-            "" if check.difference is None else f"{check.difference:.2g}",
-            *([str(check.path)] if with_file else []),
-            check.reason,
-        ]
-        for check in checks
-    ]
-    head = ["method", "task", "protocol", "verdict", "difference", *(["file"] if with_file else []), "reason"]
-    click.echo(table(head, rows, right=(4,)))
+def _show(checks: Sequence[Verified], tolerance: float, cached: bool) -> None:
+    rows = []
+    for check in checks:
+        difference = "" if check.difference is None else f"{check.difference:.2g}"
+        rows.append([*check.record.key, check.verdict, difference, check.reason])
+    click.echo(table(["method", "task", "protocol", "verdict", "difference", "reason"], rows, right=(4,)))
     elsewhere = sum(check.verdict == MACHINE for check in checks)
     open_ones = sum(check.confirmed is None for check in checks) - elsewhere
     left = f", {open_ones} not checked (without a score, or made from a file)" if open_ones else ""
@@ -144,47 +125,31 @@ def _show(checks: Sequence[Verified], tolerance: float, with_file: bool, cached:
 @json_option
 def explain(method: str, task: str, protocol: str | None, as_json: bool) -> None:
     """Say why a method's score on a task is cached, stale, failed, skipped or not there."""
-    from neuco_core.paths import registry_dir
-    from neuco_core.plugins.catalog import load_method, load_protocol, load_task, task_protocol
-    from neuco_core.runs.verify import explain_cell
-
-    asked = load_task(task)
+    registry, asked = registry_dir(), load_task(task)
     chosen = load_protocol(protocol) if protocol else task_protocol(asked)
-    found = explain_cell(load_method(method), asked, chosen, registry_dir())
+    cell = explain_cell(load_method(method), asked, chosen, registry)
     if as_json:
-        echo_json(found.to_json())
+        echo_json(cell.to_json())
         return
-    click.echo(clean(f"{found.method} on {found.task} under {found.protocol}: {found.state} ({found.meaning})"))
-    if found.reason:
-        click.echo(clean(found.reason))
-    click.echo(clean(f"record: {found.record or 'none'}"))
-    if not found.record and (others := _protocols(registry_dir(), found.method, found.task)):
+    click.echo(clean(f"{cell.method} on {cell.task} under {cell.protocol}: {cell.state} ({cell.meaning})"))
+    if cell.reason:
+        click.echo(clean(cell.reason))
+    click.echo(clean(f"record: {cell.record or 'none'}"))
+    others = sorted(record.protocol for record in read_method(registry, cell.method) if record.key[1] == cell.task)
+    if others and not cell.record:
         click.echo(clean(f"there are records under {', '.join(others)}: give --protocol"))
-    rows = [
-        [name, _short(then), _short(now), _changed(name, then, now, bool(found.record))]
-        for name, then, now in found.inputs
-    ]
+    rows = []
+    for name, then, now in cell.inputs:
+        changed = ""
+        if cell.record and then != now:
+            # Contents are hashed when they are loaded, and where something comes from may be unknown on this machine.
+            changed = "not compared" if now is None else "changed"
+        rows.append([name, _short(then), _short(now), changed])
     click.echo(table(["input", "recorded", "now", ""], rows))
-    if found.command:
-        click.echo(clean(f"next: {found.command}"))
-
-
-def _protocols(registry: Path, method: str, task: str) -> list[str]:
-    """The protocols other than the usual one under which the cell has a record."""
-    from neuco_core.records.store import folder_name, record_names
-
-    start = f"{folder_name(task)}@"
-    names = {name.removesuffix(".json") for name in record_names(registry, method) if name.startswith(start)}
-    return sorted(unquote(name.partition("@")[2]) for name in names)
+    if cell.command:
+        click.echo(clean(f"next: {cell.command}"))
 
 
 def _short(value: object) -> str:
     text = "–" if value is None else str(value)
     return text if len(text) <= 34 else text[:12] + "…"
-
-
-def _changed(name: str, then: object, now: object, recorded: bool) -> str:
-    if not recorded or then == now:
-        return ""
-    # Contents are hashed when they are loaded, and where something comes from may be unknown on this machine.
-    return "not compared" if now is None else "changed"

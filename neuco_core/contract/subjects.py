@@ -12,7 +12,7 @@ import numpy as np
 from neuco_core.contract.contract import NoEvidence, all_checks
 from neuco_core.contract.label_similarity import read_labels
 from neuco_core.contract.metric_scale import MetricScale, metric_scale
-from neuco_core.encode.disturb import disturbed, plain_statistics
+from neuco_core.contract.perturb import disturbed, plain_statistics
 from neuco_core.encode.encoder import open_cubes
 from neuco_core.errors import DataError, DependencyError, FetchError
 from neuco_core.plugins import catalog as catalogs

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.encode.weights import weight_hashes
+from neuco_core.encode.lock import weight_hashes
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic

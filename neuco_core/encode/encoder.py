@@ -12,10 +12,10 @@ import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, select
 from neuco_core.encode.lock import check_lock
-from neuco_core.encode.weights import weight_files
 from neuco_core.encoders import MAX_DIM
 from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
+from neuco_core.fetch.fetch import fetch
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.text import join_names
 
@@ -71,7 +71,9 @@ def _check_type(method: Method, name: str, value: object) -> None:
 
 def make_encoder(method: Method, params: Mapping[str, Any]) -> Any:
     """The method's encoder, with all its parameters (see ``full_params``) and its weights."""
-    weights = {} if isinstance(method.encoder, StandIn) else weight_files(method)
+    weights = {}
+    if not isinstance(method.encoder, StandIn):
+        weights = {name: fetch(remote) for name, remote in method.weights.items()}
     return factory(method)(**params, **weights)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, Selection
-from neuco_core.encode.damage import readable
 from neuco_core.encode.device import choose_device, move, steady, uses_torch
 from neuco_core.encode.encoder import blame, check_output, one_thread, ready
 from neuco_core.encode.pipeline import Pipeline
@@ -19,11 +18,13 @@ from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.source import compiled_apart
+from neuco_core.text import counted
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method
 
 BATCH = 64
+NAMED_DAMAGED = 5  # in an error
 
 
 @dataclass
@@ -94,7 +95,7 @@ class Encoding:
     def _readable(self, ids: tuple[str, ...], source: CubeSource, error: DataError) -> tuple[str, ...]:
         if isinstance(self.method.encoder, StandIn):
             raise error  # it ran elsewhere, where the samples are
-        return readable(ids, source, error, self.left_out)
+        return skip_damaged(ids, source, error, self.left_out)
 
     def encode(self, ids: tuple[str, ...], advance: Callable[..., None], clock: Clock | None = None) -> np.ndarray:
         """The rows of some samples, but for those that are left out."""
@@ -129,3 +130,30 @@ class Encoding:
         names = sorted({"numpy", *map(requirement_name, self.method.requires)})
         packages = {name: version for name in names if (version := installed_version(name))}
         return {"device": self.device, "precision": str(self.params.get("precision", "float32")), "packages": packages}
+
+
+def skip_damaged(
+    ids: Sequence[str], source: CubeSource, error: DataError, left_out: dict[str, str] | None
+) -> tuple[str, ...]:
+    """Those of the samples that can be read; the others are added to ``left_out``, each with the reason.
+
+    ``error`` is how it was noticed. It is raised if each sample can be read by itself. Where nothing may be left out
+    (None), an error names all that are damaged among these, so that one run shows more than one of them.
+    """
+    damaged: dict[str, str] = {}
+    for name in ids:
+        try:
+            source.read([name])
+        except DataError as problem:
+            damaged[name] = str(problem)
+    if not damaged:
+        raise error
+    if left_out is None:
+        named = "; ".join(list(damaged.values())[:NAMED_DAMAGED])
+        if len(damaged) > NAMED_DAMAGED:
+            named += f" and {len(damaged) - NAMED_DAMAGED} more"
+        what = f"{len(damaged)} of {counted(len(ids), 'sample')} looked at so far cannot be read"
+        hint = "Repair them; `neuco embed --leave-out-damaged` leaves them out, and says which"
+        raise DataError(what, got=named, hint=hint) from error
+    left_out |= damaged
+    return tuple(name for name in ids if name not in damaged)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, DependencyError
+from neuco_core.fetch.pins import require_pin
 from neuco_core.files import read_limited
 from neuco_core.text import join_names, shorten
 
@@ -134,6 +135,11 @@ def check_lock(method: Method) -> None:
     if lacking:
         what = f"method {method.id!r} needs {join_names(lacking)}, as locked"
         raise DependencyError(what, where=path, hint=f"Install them with: {command(path)}")
+
+
+def weight_hashes(method: Method) -> dict[str, str]:
+    """Which bytes the weights are, without fetching them; empty for a method that has none."""
+    return {name: require_pin(remote).sha256 for name, remote in method.weights.items()}
 
 
 def command(path: Path) -> str:

@@ -11,7 +11,6 @@ import copy
 import logging
 import math
 import threading
-import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -22,14 +21,12 @@ import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, StoredBatch
 from neuco_core.encode.device import is_out_of_memory, let_go, uses_torch
-from neuco_core.encode.memory import fitting, watched
 from neuco_core.specs import Method
 
 # Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
 # nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.
 CPU_BYTES = 32 << 20
 DEVICE_BYTES = 256 << 20
-WATCHED_BYTES = 1 << 20  # of a sample: smaller ones need no care, and their batches no thread that watches
 AHEAD = 1  # batches that are read beyond those being encoded
 MOST_READERS = 16
 Item = TypeVar("Item")
@@ -49,7 +46,6 @@ class Pipeline:
         self.side_by_side = device == "cpu" and bool(getattr(encoder, "parallel", True))
         self.batch_size = batch_size
         self._measured = not self.needs_cubes
-        self._unwatched, self._ahead = False, AHEAD
         self._local = threading.local()
         alone = not getattr(source, "parallel", True)
         self._gate: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
@@ -68,12 +64,8 @@ class Pipeline:
         sample = math.prod((len(batch.seasons), len(batch.bands), *batch.size)) * 4
         most = (CPU_BYTES if self.device == "cpu" else DEVICE_BYTES) // max(sample, 1)
         self.batch_size, self._measured = max(1, min(self.batch_size, most)), True
-        self._unwatched = sample > WATCHED_BYTES and self.threads > 1
 
     def _side_by_side(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
-        if self._unwatched:
-            yield self._watch(parts[0])
-            parts = parts[1:]
         slots = threading.Semaphore(self.threads)
 
         def work(part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
@@ -81,27 +73,8 @@ class Pipeline:
             with slots:
                 return part, self._encode(self._own(), batch), batch.nbytes
 
-        with _pool(self.threads + self._ahead, self._prepare) as pool:
+        with _pool(self.threads + AHEAD, self._prepare) as pool:
             yield from in_order(pool, work, parts, 2 * self.threads + AHEAD)
-
-    def _watch(self, part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
-        """Encode the first batch alone, to see how much memory a thread takes and so how many may run.
-
-        One that only reads ahead is worth its place if the others are busy with encoding.
-        """
-        self._unwatched = False
-        with watched() as growth:
-            start = time.perf_counter()
-            batch = self._read(part)
-            read = time.perf_counter()
-            made = self._encode(self._own(), batch)
-        self._ahead = AHEAD if time.perf_counter() - read > read - start else 0
-        fit = fitting(self.threads, growth.bytes)
-        if fit < self.threads:
-            words = "method %r: %d of %d threads, since each takes %.1f GB of memory"
-            log.warning(words, self.method.id, fit, self.threads, growth.bytes / 1e9)
-        self.threads = fit
-        return part, made, batch.nbytes
 
     def _one_by_one(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
         readers = min(max(self.threads, 2), MOST_READERS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ from neuco_core.encode.encoder import chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
+from neuco_core.fetch.fetch import fetch
+from neuco_core.plugins.catalog import load_dataset
 from neuco_core.progress import SampleProgress, sample_progress
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_core.versions import versioned
@@ -26,44 +29,40 @@ CHUNK = 256  # samples between two saves; not the batch size, so that a resumed 
 log = logging.getLogger(__name__)
 
 
-def method_embeddings(
-    method: Method,
-    dataset_id: str,
-    params: Mapping[str, Any],
-    *,
-    batch_size: int = BATCH,
-    progress: SampleProgress = None,
-    cached: bool = True,
-    run: Path | None = None,
-    spare: Path | None = None,
-    known: Collection[str] = (),
-    clock: Clock | None = None,
-    threads: int | None = None,
-    device: str = "",
-    left_out: dict[str, str] | None = None,
-) -> Embeddings:
-    """The embeddings of a dataset. ``cached=False`` makes them anew; a ``run`` makes them once in its own folder.
+@dataclass(frozen=True)
+class EncodeOptions:
+    """How embeddings are made. Of an exact method none of it changes a number.
 
-    ``spare`` is a folder of a run that is used where the cache cannot be written. ``progress=None`` shows a bar on a
-    terminal and a line a minute elsewhere; a function is called with the numbers of samples done and to do. ``known``
-    are content hashes on record: what a cache holds is believed only if it has one of them. ``clock`` counts the
-    samples that were encoded, and the seconds. ``threads`` is how many batches are encoded side by side on the
-    processor (None: one per core); ``device`` is for networks (see ``choose_device``). Samples that cannot be read are
-    an error, unless there is a mapping ``left_out`` to put them into, each with the reason.
+    ``threads`` is how many batches are encoded side by side on the processor (None: one per core); ``device`` is for
+    networks (see ``choose_device``). ``cached=False`` makes them anew; a ``run`` makes them once in its own folder, and
+    ``spare`` is a folder of a run that is used where the cache cannot be written. ``known`` are content hashes on
+    record: what a cache holds is believed only if it has one of them. ``progress=None`` shows a bar on a terminal and a
+    line a minute elsewhere; a function is called with the numbers of samples done and to do. ``clock`` counts the
+    samples that were encoded, and the seconds. Samples that cannot be read are an error, unless there is a mapping
+    ``left_out`` to put them into, each with the reason.
     """
-    if method.files:
-        return _from_file(method, dataset_id, params)
-    from neuco_core.plugins.catalog import load_dataset
 
-    dataset = load_dataset(dataset_id)
-    choice: dict[str, Any] = {"progress": progress, "cached": cached, "run": run, "known": known, "clock": clock}
-    choice |= {"threads": threads, "device": device, "left_out": left_out, "spare": spare}
-    return encode_dataset(method, dataset, params, batch_size=batch_size, **choice)
+    batch_size: int = BATCH
+    threads: int | None = None
+    device: str = ""
+    cached: bool = True
+    run: Path | None = None
+    spare: Path | None = None
+    known: Collection[str] = ()
+    progress: SampleProgress = None
+    clock: Clock | None = None
+    left_out: dict[str, str] | None = None
 
 
-def _from_file(method: Method, dataset_id: str, params: Mapping[str, Any]) -> Embeddings:
-    from neuco_core.fetch.fetch import fetch
+AS_USUAL = EncodeOptions()
 
+
+def method_embeddings(
+    method: Method, dataset_id: str, params: Mapping[str, Any], options: EncodeOptions = AS_USUAL
+) -> Embeddings:
+    """The embeddings of a dataset."""
+    if not method.files:
+        return encode_dataset(method, load_dataset(dataset_id), params, options)
     if params:
         raise UsageError(f"method {method.id!r} reads a file and takes no parameters", got=", ".join(sorted(params)))
     if dataset_id not in method.files:
@@ -80,74 +79,72 @@ def encode_dataset(
     method: Method,
     dataset: Dataset,
     params: Mapping[str, Any],
+    options: EncodeOptions = AS_USUAL,
     *,
-    batch_size: int = BATCH,
-    progress: SampleProgress = None,
-    cached: bool = True,
-    run: Path | None = None,
-    spare: Path | None = None,
-    known: Collection[str] = (),
     learn: CubeSource | None = None,
     only: Collection[str] = (),
-    clock: Clock | None = None,
-    threads: int | None = None,
-    device: str = "",
-    left_out: dict[str, str] | None = None,
 ) -> Embeddings:
     """Run a method's encoder on all samples of a dataset, or take what an earlier run has left.
 
     ``learn`` is what it learns from, if that is not the dataset itself. With ``only`` the dataset is these samples and
     no others, also for what is learned; nothing of that is kept.
     """
-    if batch_size < 1:
-        raise UsageError("bad batch size", expected="at least 1", got=batch_size)
+    if options.batch_size < 1:
+        raise UsageError("bad batch size", expected="at least 1", got=options.batch_size)
     params = full_params(method, params)
     source = open_cubes(method, dataset)
     source = Selection(source, ids=only) if only else source
     ids = tuple(source.ids())
-    own = learn and chosen(method, learn)
-    task = Encoding(method, source, params, batch_size, threads or available_cores(), device, own, left_out)
-    cache = open_cache(method, dataset, source, params, run, task.device, spare) if cached and not only else None
+    encoding = Encoding(
+        method,
+        source,
+        params,
+        batch_size=options.batch_size,
+        threads=options.threads or available_cores(),
+        device=options.device,
+        learn=learn and chosen(method, learn),
+        left_out=options.left_out,
+    )
+    cache = None
+    if options.cached and not only:
+        cache = open_cache(method, dataset, source, params, options.run, encoding.device, options.spare)
     values = cache.load(ids) if cache else None
     if values is None:
-        values = _run(task, ids, cache, progress, clock)
-        if left_out:
-            ids, cache = tuple(name for name in ids if name not in left_out), None
+        values = _encode(encoding, ids, cache, options)
+        if options.left_out:
+            ids, cache = tuple(name for name in ids if name not in options.left_out), None
         if cache:
             cache.finish(ids, values)
-    elif clock is not None:
-        clock.made_with = task.made_with()  # all of that is in the cache's key
+    elif options.clock is not None:
+        options.clock.made_with = encoding.made_with()  # all of that is in the cache's key
     embeddings = make_embeddings(ids, values)
-    if cache and cache.was_read and known and embeddings.sha256 not in known:
+    if cache and cache.was_read and options.known and embeddings.sha256 not in options.known:
         log.warning("cached embeddings of %s on %s are not those on record: made again", method.id, dataset.id)
-        values = _run(task, ids, None, progress)
+        values = _encode(encoding, ids, None, options)
         cache.finish(ids, values)
         embeddings = make_embeddings(ids, values)
     return embeddings
 
 
-def _run(
-    task: Encoding,
-    ids: tuple[str, ...],
-    cache: EncodeCache | None,
-    progress: SampleProgress,
-    clock: Clock | None = None,
-) -> np.ndarray:
+def _encode(encoding: Encoding, ids: tuple[str, ...], cache: EncodeCache | None, options: EncodeOptions) -> np.ndarray:
+    """The rows of all samples; what an earlier run kept before it was interrupted is not made again."""
+    method = encoding.method
     if not ids:
-        raise DataError(f"the cubes for method {task.method.id!r} hold no sample")
+        raise DataError(f"the cubes for method {method.id!r} hold no sample")
     done: list[np.ndarray] = []
-    with task.running(), sample_progress(task.method.id, len(ids), progress) as advance:
+    with encoding.running(), sample_progress(method.id, len(ids), options.progress) as advance:
         for start, part in chunks_of(ids):
             values = cache.load_chunk(start, part) if cache else None
             if values is None:
-                values = task.encode(part, advance, clock)
+                values = encoding.encode(part, advance, options.clock)
                 if cache and len(values) == len(part):
                     cache.save_chunk(start, part, values)
             else:
-                advance(len(part), made=False)  # an earlier run was interrupted after this chunk
-            done += [values] if len(values) else []
+                advance(len(part), made=False)
+            if len(values):
+                done.append(values)
     if not done:
-        raise DataError(f"no sample for method {task.method.id!r} can be read", got=f"{len(ids)} damaged ones")
+        raise DataError(f"no sample for method {method.id!r} can be read", got=f"{len(ids)} damaged ones")
     return np.concatenate(done)
 
 

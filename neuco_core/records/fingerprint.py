@@ -14,8 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from neuco_core.encode.lock import locked_versions
-from neuco_core.encode.weights import weight_hashes
+from neuco_core.encode.lock import locked_versions, weight_hashes
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DependencyError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.jsonio import hashed
@@ -23,7 +22,7 @@ from neuco_core.plugins.catalog import load_dataset, load_metric, load_probe, lo
 from neuco_core.plugins.code_key import code_key, home_of
 from neuco_core.plugins.discovery import BUILTIN
 from neuco_core.protocol import Protocol
-from neuco_core.records.model import Scalar
+from neuco_core.records.model import Record, Scalar
 from neuco_core.specs import Dataset, Method, Spec, Task, resolve
 from neuco_core.versions import behind
 
@@ -45,7 +44,12 @@ class Identity:
 
     def __init__(self, protocol: Protocol, other: Identity | None = None) -> None:
         self.protocol = protocol
-        self._shared = {**protocol_inputs(protocol), **_components(protocol)}
+        self._shared: dict[str, Scalar] = {
+            **protocol_inputs(protocol),
+            "probe_code": component(load_probe, protocol.probe, "factory"),
+            "scorer": version_of("neuco_core.scoring.scorer", "score"),
+            "strict_code": version_of("neuco_core.scoring.metrics", "strict_r2"),
+        }
         # Where labels and embeddings come from has nothing to do with the protocol.
         self._labels: dict[str, Trace] = other._labels if other else {}
         self._embeddings: dict[tuple[str, str], Trace] = other._embeddings if other else {}
@@ -80,8 +84,8 @@ class Identity:
             "metric": task.metric,
             "metric_code": component(load_metric, task.metric, "function"),
             "labels_from": self.labels(task).key,
-            **_strict_code(self.protocol, task),
-            **_own_splitter(self.protocol, task),
+            "splitter": self.protocol.splitter_for(task.splitter),
+            "splitter_code": component(load_splitter, self.protocol.splitter_for(task.splitter), "function"),
         }
 
     def labels(self, task: Task) -> Trace:
@@ -128,12 +132,16 @@ def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = No
     codes = {} if codes is None else codes
     if method.label not in codes:
         codes[method.label] = method_code(method)
-    own = [method.id, method.version, dict(method.params), list(method.bands), codes[method.label]]
-    encode = version_of("neuco_core.encode.run", "encode_dataset")
-    weights = {"weights": weight_hashes(method)} if method.weights else {}
-    # Since an encoder is given only the bands and seasons that its method names, those that name some see others.
-    given = {"given": [list(method.bands), list(method.seasons)]} if method.bands or method.seasons else {}
-    return hashed({"method": own, "packages": packages, "encode": encode, "dataset": dataset, **weights, **given})
+    return hashed(
+        {
+            "method": [method.id, method.version, dict(method.params), list(method.bands), list(method.seasons)],
+            "code": codes[method.label],
+            "packages": packages,
+            "encode": version_of("neuco_core.encode.run", "encode_dataset"),
+            "dataset": dataset,
+            "weights": weight_hashes(method),
+        }
+    )
 
 
 def _attempt(make: Callable[[], str]) -> Trace:
@@ -163,8 +171,8 @@ def _labels_from(task: Task) -> str:
 
     path = linked_file(task.dataset, task.source)
     content = _file_hash(path) if path else require_pin(task.source).sha256
-    own = [task.split_column] if task.split_column else []
-    return hashed([content, task.kind, list(task.columns), task.group_column, task_code(task), *own])
+    columns = list(task.columns), task.group_column, task.split_column
+    return hashed([content, task.kind, columns, task_code(task)])
 
 
 def task_code(task: Task) -> str:
@@ -203,32 +211,6 @@ def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
         elif item.name not in ("name", "description"):
             inputs[f"protocol.{item.name}"] = value
     return inputs
-
-
-def _components(protocol: Protocol) -> dict[str, Scalar]:
-    return {
-        "probe_code": component(load_probe, protocol.probe, "factory"),
-        "splitter_code": component(load_splitter, protocol.splitter, "function"),
-        "scorer": version_of("neuco_core.scoring.scorer", "score"),
-    }
-
-
-def _own_splitter(protocol: Protocol, task: Task) -> dict[str, Scalar]:
-    """The splitter that a task puts in the place of the protocol's; of others nothing, as before there were any."""
-    name = protocol.splitter_for(task.splitter)
-    if name == protocol.splitter:
-        return {}
-    return {"splitter": name, "splitter_code": component(load_splitter, name, "function")}
-
-
-def _strict_code(protocol: Protocol, task: Task) -> dict[str, Scalar]:
-    """The version of R² in protocols that leave out test parts without variance.
-
-    Its first version gives what is on record from before it was a component (tests/scoring/test_flat.py), so it is
-    noted from the second on.
-    """
-    version = version_of("neuco_core.scoring.metrics", "strict_r2")
-    return {"strict_code": version} if protocol.flat == "leave-out" and task.metric == "r2" and version != "v1" else {}
 
 
 def direction(metric: str) -> dict[str, Scalar]:
@@ -303,10 +285,10 @@ def differences(recorded: Mapping[str, Scalar], now: Mapping[str, Scalar]) -> li
     return found
 
 
-def contradictions(claimed: Mapping[str, Scalar], registered: Mapping[str, Scalar]) -> list[str]:
+def contradictions(record: Record, registered: Mapping[str, Scalar]) -> list[str]:
     """What a record says of its method and its metric and they do not say themselves, in words."""
     return [
-        f"{name} is {claimed[name]!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
+        f"{name} is {getattr(record, name)!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
         for name, value in registered.items()
-        if claimed[name] != value
+        if getattr(record, name) != value
     ]

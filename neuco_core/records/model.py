@@ -1,16 +1,13 @@
 """The score record: what it holds, as one strict type. The schema file in the registry is made from it.
 
-A file has one field per line, in alphabetical order, so that a change is easy to read. ``digest`` is the sha256 of
-all lines but its own and ``provenance``: an edited number is noticed, and the same score made elsewhere is the same
-text apart from those two.
+A record is a line of canonical JSON. ``digest`` is the sha256 of all fields but itself and ``provenance``: an edited
+number is noticed, and the same score made elsewhere is the same text apart from those two.
 
-A record may grow: a new field needs a default, and files without it stay readable. A change of meaning raises
-``SCHEMA`` and adds a step to ``upgrade``.
+A record may grow: a new field needs a default. A change of meaning raises ``SCHEMA`` (see ``store.parse_record``).
 """
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,22 +27,25 @@ SLACK = 1e-6  # metrics are computed in float32: an F1 of 1 may come out a littl
 
 Status: TypeAlias = Literal["ok", "failed", "skipped", "not-applicable"]
 Failure: TypeAlias = Literal["data", "dependency", "method", "timeout", "memory", "crash"]
-Scalar: TypeAlias = str | int | float | bool | None
+Whole: TypeAlias = Annotated[int, Meta(ge=-LARGEST_INT, le=LARGEST_INT)]
+Scalar: TypeAlias = str | Whole | float | bool | None
 Key: TypeAlias = tuple[str, str, str]
 Id: TypeAlias = Annotated[str, Meta(pattern="^[a-z0-9][a-z0-9_-]{0,63}$")]
 Sha256: TypeAlias = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 Version: TypeAlias = Annotated[int, Meta(ge=1, le=LARGEST_INT)]
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=LARGEST_INT)]
 Scores: TypeAlias = tuple[float | None, ...]
+# What a record says of its making: objects at most three deep, so that no reader chokes on them.
+Inner: TypeAlias = dict[str, Scalar | list[Scalar]]
+Facts: TypeAlias = dict[str, Scalar | list[Scalar] | Inner]
+Provenance: TypeAlias = dict[str, Scalar | list[Scalar] | Facts]
 
+LABEL = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}(@[1-9][0-9]{0,18})?")  # of a method or a task: x, or x@2
 # Fields whose value must be repeated in the inputs.
 SHARED = ("method", "method_version", "task", "task_version", "dataset", "kind", "metric", "protocol")
 HASHES = ("labels", "labels_from", "embeddings", "embeddings_from")
-COMPONENTS = ("metric_code", "probe_code", "splitter_code", "scorer")
+COMPONENTS = ("metric_code", "probe_code", "splitter", "splitter_code", "scorer", "strict_code")
 INPUTS = frozenset((*SHARED, *HASHES, *COMPONENTS))
-LATER = frozenset(("splitter", "strict_code"))  # only where they matter: see records/fingerprint.py
-# What a record repeats of the registered method and metric. It changes no score, and so it is no input.
-CLAIMS = ("baseline", "greater_is_better", "lower", "upper")
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -83,7 +83,7 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     baseline: bool = False
     registered: bool = True
     dim: Version | None = None
-    provenance: dict[str, Any] = {}
+    provenance: Provenance = {}
     schema: Literal[2] = SCHEMA
 
     @property
@@ -102,8 +102,6 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     def to_json(self) -> dict[str, Any]:
         """Plain values, the digest left out."""
         values: dict[str, Any] = msgspec.to_builtins(self)
-        if not self.settings:
-            del values["settings"]  # most probes search nothing, and records are older than this field
         return values
 
 
@@ -112,7 +110,7 @@ FAILURES: tuple[str, ...] = Failure.__args__  # type: ignore[attr-defined]
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of a record file; what it cannot say is in ``problems``."""
+    """The JSON schema of a record; what it cannot say is in ``problems``."""
     found = msgspec.json.schema(Record)
     found["$defs"]["Record"]["properties"]["digest"] = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
     found["$defs"]["Record"]["required"].append("digest")
@@ -129,26 +127,11 @@ def fingerprint(inputs: Mapping[str, Scalar]) -> str:
     return hashed(dict(inputs))
 
 
-def record_bytes(record: Record) -> bytes:
-    """The content of a record's file."""
-    return layout(record.to_json())
-
-
-def layout(values: Mapping[str, Any]) -> bytes:
-    """Values as a file: one field per line, with the digest of the others."""
-    lines = {name: f'"{name}": {canonical(value)}' for name, value in values.items()}
-    # The digest's own line is not part of what it is taken of, so a stand-in of any value will do.
-    stand_in = f'"digest": "{"0" * 64}"'
-    lines["digest"] = stand_in
-    body = ("{\n" + ",\n".join(lines[name] for name in sorted(lines)) + "\n}\n").encode()
-    return body.replace(stand_in.encode(), f'"digest": "{digest(body)}"'.encode())
-
-
-_UNSIGNED = re.compile(rb'^"(?:digest|provenance)": .*\n', re.MULTILINE)
-
-
-def digest(data: bytes) -> str:
-    return hashlib.sha256(_UNSIGNED.sub(b"", data)).hexdigest()
+def record_line(record: Record) -> bytes:
+    """The line of a record in its file."""
+    values = record.to_json()
+    signed = hashed({name: value for name, value in values.items() if name != "provenance"})
+    return f"{canonical({**values, 'digest': signed})}\n".encode()
 
 
 def problems(record: Record) -> Iterator[str]:
@@ -173,7 +156,7 @@ def _illegible(record: Record) -> Iterator[str]:
 def _input_problems(record: Record) -> Iterator[str]:
     inputs = record.inputs
     missing = INPUTS - inputs.keys()
-    unknown = [name for name in inputs if name not in INPUTS | LATER and not name.startswith("protocol.")]
+    unknown = [name for name in inputs if name not in INPUTS and not name.startswith("protocol.")]
     if missing or unknown:
         names = ", ".join(sorted(missing or unknown))
         yield f"inputs {'lack' if missing else 'have unknown fields'}: {names[:200]}"
@@ -220,7 +203,7 @@ def _score_problems(record: Record) -> Iterator[str]:
     # How many splits a plugin's splitter makes is its own affair; those of neuco make as many as the protocol says, but
     # for a task's own split, which is one.
     shipped = str(inputs["splitter_code"]).startswith("v")
-    fixed = (inputs.get("splitter") or inputs.get("protocol.splitter")) == "fixed"
+    fixed = inputs["splitter"] == "fixed"
     expected_splits = 1 if fixed else inputs.get("protocol.k", len(splits))
     if shipped and len(splits) != expected_splits:
         why = "by a fixed split" if fixed else "as protocol.k says"

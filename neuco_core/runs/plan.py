@@ -12,15 +12,15 @@ from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.plugins.catalog import catalog, load_method, load_protocol, load_task
 from neuco_core.protocol import Protocol
 from neuco_core.records.fingerprint import Identity, contradictions, differences
-from neuco_core.records.model import CLAIMS, Key, Record, Scalar
-from neuco_core.records.store import Head, folder_name, read_heads, record_name
+from neuco_core.records.model import Key, Record, Scalar
+from neuco_core.records.store import read_method
 from neuco_core.runs.sources import EmbeddingsFile, why_not
 from neuco_core.specs import Method, Remote, Task
 
 # State → what it means. The first four are run.
 STATES = {
     "new": "not scored yet",
-    "stale": "its record no longer holds: an input changed since, or the file was edited",
+    "stale": "its record no longer holds: an input changed since",
     "retry": "failed before, and is tried again",
     "fresh": "scored before, and run again because of --fresh",
     "cached": "scored, and no change found since",
@@ -43,7 +43,7 @@ class PlannedCell:
     state: str
     reason: str
     inputs: Mapping[str, Scalar]
-    head: Head | None = None
+    record: Record | None = None
     file: EmbeddingsFile | None = None
     known: tuple[str, ...] = ()
 
@@ -86,10 +86,12 @@ def make_plan(
     save: bool = False,
 ) -> Plan:
     """Compare what is registered with the records. Of ``files`` there are records only if they are saved."""
-    planner = Planner(protocol, read_heads(registry), retry=retry, fresh=fresh)
+    labels = [method.label for method in methods] + [file.method.label for file in files if save]
+    records = {record.key: record for label in labels for record in read_method(registry, label)}
+    planner = Planner(protocol, records, retry=retry, fresh=fresh)
     ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
     cells = [planner.cell(method, task) for method in methods for task in ordered]
-    planner = Planner(protocol, planner.heads if save else {}, retry=retry, fresh=fresh)
+    planner = Planner(protocol, records if save else {}, retry=retry, fresh=fresh)
     cells += [planner.file_cell(file, task) for file in files for task in ordered]
     return Plan(protocol, tuple(cells), fresh)
 
@@ -100,18 +102,18 @@ class Planner:
     def __init__(
         self,
         protocol: Protocol,
-        heads: Mapping[tuple[str, str], Head],
+        records: Mapping[Key, Record],
         *,
         retry: bool = False,
         fresh: bool = False,
     ) -> None:
-        self.protocol, self.heads, self.retry, self.fresh = protocol, heads, retry, fresh
+        self.protocol, self.records, self.retry, self.fresh = protocol, records, retry, fresh
         self.identity = Identity(protocol)
         self._why_not = _WhyNot()
         self._known: dict[Scalar, set[str]] = {}
-        for head in heads.values():
-            if head.status == "ok":
-                self._known.setdefault(head.inputs["embeddings_from"], set()).add(str(head.inputs["embeddings"]))
+        for record in records.values():
+            if record.ok:
+                self._known.setdefault(record.inputs["embeddings_from"], set()).add(str(record.inputs["embeddings"]))
 
     def file_cell(self, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file on a task: one that shares no id with the labels has nothing for it."""
@@ -123,30 +125,30 @@ class Planner:
         return replace(cell, state="not-applicable", reason=why_not) if why_not else cell
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
-        head = self.heads.get((folder_name(method.label), record_name(task.label, self.protocol.name)))
+        record = self.records.get((method.label, task.label, self.protocol.name))
         inputs = self.identity.inputs(method, task)
         why_not = self._why_not(method, task)
         if why_not:
             inputs["embeddings_from"] = None
-            return PlannedCell(method, task, "not-applicable", why_not, inputs, head)
+            return PlannedCell(method, task, "not-applicable", why_not, inputs, record)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
-        changes = _changes(head, inputs, self.identity.claims(method, task))
-        state, reason = self._state(head, changes, missing)
+        changes = _changes(record, inputs, self.identity.claims(method, task))
+        state, reason = self._state(record, changes, missing)
         known = tuple(sorted(self._known.get(inputs["embeddings_from"], ())))
-        return PlannedCell(method, task, state, reason, inputs, head, known=known)
+        return PlannedCell(method, task, state, reason, inputs, record, known=known)
 
-    def _state(self, head: Head | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
-        if head and head.status == "ok" and not changes and not self.fresh:
+    def _state(self, record: Record | None, changes: Sequence[str], missing: str) -> tuple[str, str]:
+        if record and record.ok and not changes and not self.fresh:
             return "cached", f"could not be compared here: {missing}" if missing else ""
         if missing:
             return "skipped", missing
-        if head is None or head.status in ("skipped", "not-applicable"):
+        if record is None or record.status in ("skipped", "not-applicable"):
             return "new", ""
         if changes:
             return "stale", "; ".join(changes)
         if self.fresh:
             return "fresh", ""
-        return "retry" if self.retry else "failed", f"{head.failure}: {head.reason}"
+        return "retry" if self.retry else "failed", f"{record.failure}: {record.reason}"
 
 
 class _WhyNot:
@@ -165,13 +167,11 @@ class _WhyNot:
         return self._reasons[place]
 
 
-def _changes(head: Head | None, inputs: Mapping[str, Scalar], claims: Mapping[str, Scalar]) -> list[str]:
-    if head is None:
+def _changes(record: Record | None, inputs: Mapping[str, Scalar], claims: Mapping[str, Scalar]) -> list[str]:
+    if record is None:
         return []
-    if head.problem:
-        return [head.problem]
-    changes = differences(head.inputs, inputs)
-    return changes or (contradictions(head.claims, claims) if head.status == "ok" else [])
+    changes = differences(record.inputs, inputs)
+    return contradictions(record, claims) if record.ok and not changes else changes
 
 
 class Present:
@@ -208,8 +208,7 @@ class Present:
             gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"
             return gone or str(error)
         if record.ok and not changes:
-            claimed = {name: getattr(record, name) for name in CLAIMS}
-            changes = contradictions(claimed, identity.claims(method, task))
+            changes = contradictions(record, identity.claims(method, task))
         return "; ".join(changes)
 
     def why_not_compared(self, record: Record) -> str:

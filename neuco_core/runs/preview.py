@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from neuco_core.encode.encoder import full_params
-from neuco_core.encode.run import encode_dataset, method_embeddings
+from neuco_core.encode.run import EncodeOptions, encode_dataset, method_embeddings
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import load_dataset
 from neuco_core.protocol import Protocol
@@ -23,7 +23,7 @@ from neuco_core.runs.messages import BATCH
 from neuco_core.runs.plan import Plan, PlannedCell, Planner
 from neuco_core.runs.sources import EmbeddingsFile, file_method, method_id, shared_labels
 from neuco_core.specs import Method, Task
-from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, write_embeddings
+from neuco_core.tables.embeddings import Embeddings, read_embeddings, write_embeddings
 from neuco_core.text import counted
 
 
@@ -68,18 +68,18 @@ def plan_preview(
     shared: str,
 ) -> list[Plan]:
     """Make the embeddings, and plan a cell for each of them and each task; what has none says why."""
-    planner_of_preview = _PreviewPlanner(preview, [task for _, own in chosen for task in own], shared)
+    cells_of = _PreviewCells(preview, [task for _, tasks in chosen for task in tasks], shared)
     plans = []
-    for protocol, own in chosen:
+    for protocol, tasks in chosen:
         planner = Planner(protocol, {})
-        tasks = sorted(own, key=lambda task: (task.dataset, task.label))
-        cells = [planner_of_preview.cell(planner, method, task) for method in methods for task in tasks]
-        cells += [planner_of_preview.file_cell(planner, file, task) for file in files for task in tasks]
+        ordered = sorted(tasks, key=lambda task: (task.dataset, task.label))
+        cells = [cells_of.method(planner, method, task) for method in methods for task in ordered]
+        cells += [cells_of.file(planner, file, task) for file in files for task in ordered]
         plans.append(Plan(protocol, tuple(cells)))
     return plans
 
 
-class _PreviewPlanner:
+class _PreviewCells:
     """What the plans of one look share: which samples, and embeddings that are made once for each dataset."""
 
     def __init__(self, preview: Preview, tasks: Sequence[Task], shared: str) -> None:
@@ -87,45 +87,43 @@ class _PreviewPlanner:
         self._made: dict[tuple[str, str], EmbeddingsFile | NeucoError] = {}
         self._samples: dict[str, frozenset[str]] = {}
 
-    def cell(self, planner: Planner, method: Method, task: Task) -> PlannedCell:
+    def method(self, planner: Planner, method: Method, task: Task) -> PlannedCell:
         alias = Method(id=self.preview.name(method.id), title=method.title, files=method.files, encoder=method.encoder)
         nothing = EmbeddingsFile(Path(), alias)  # also what was not made is a file's: it leaves no record
         planned = replace(planner.cell(method, task), method=alias, file=nothing)
         if not planned.to_run:
             return planned
-        place = method.label, task.dataset
-        if place not in self._made:
-            self._made[place] = self._attempt(method, task.dataset)
-        made = self._made[place]
+        key = method.label, task.dataset
+        if key not in self._made:
+            try:
+                self._made[key] = self._write(self._embeddings(method, task.dataset), method.id, task.dataset)
+            except NeucoError as error:
+                self._made[key] = error
+        made = self._made[key]
         if isinstance(made, NeucoError):
             return replace(planned, state="failed", reason=str(made))
         return planner.file_cell(made, task)
 
-    def file_cell(self, planner: Planner, file: EmbeddingsFile, task: Task) -> PlannedCell:
+    def file(self, planner: Planner, file: EmbeddingsFile, task: Task) -> PlannedCell:
         """A file that was given; with a limit, some rows of it."""
         cell = planner.file_cell(file, task)
         if self.preview.limit is None or not cell.to_run:
             return cell
-        place = str(file.path), task.dataset
-        if place not in self._made:
-            rows = _some(read_embeddings(file.path, strict=file.strict), self._ids(task.dataset))
-            self._made[place] = replace(self._write(rows, file.method.id, task.dataset), strict=file.strict)
-        made = self._made[place]
+        key = str(file.path), task.dataset
+        if key not in self._made:
+            rows = read_embeddings(file.path, strict=file.strict).only(self._ids(task.dataset))
+            self._made[key] = replace(self._write(rows, file.method.id, task.dataset), strict=file.strict)
+        made = self._made[key]
         return planner.file_cell(made, task) if isinstance(made, EmbeddingsFile) else cell
 
-    def _attempt(self, method: Method, dataset: str) -> EmbeddingsFile | NeucoError:
-        try:
-            return self._write(self._embeddings(method, dataset), method.id, dataset)
-        except NeucoError as error:
-            return error
-
     def _embeddings(self, method: Method, dataset: str) -> Embeddings:
-        if self.preview.limit is None or method.files:
-            size, cached = self.preview.batch_size, not self.preview.fresh
-            made = method_embeddings(method, dataset, self.preview.params, batch_size=size, cached=cached)
-            return made if self.preview.limit is None else _some(made, self._ids(dataset))
-        size, only = self.preview.batch_size, self._ids(dataset)
-        return encode_dataset(method, load_dataset(dataset), self.preview.params, batch_size=size, only=only)
+        options = EncodeOptions(batch_size=self.preview.batch_size, cached=not self.preview.fresh)
+        if self.preview.limit is None:
+            return method_embeddings(method, dataset, self.preview.params, options)
+        ids = self._ids(dataset)
+        if method.files:
+            return method_embeddings(method, dataset, self.preview.params, options).only(ids)
+        return encode_dataset(method, load_dataset(dataset), self.preview.params, options, only=ids)
 
     def _ids(self, dataset: str) -> frozenset[str]:
         """The samples: of each task as many as the limit says, in the same order for all tasks."""
@@ -150,8 +148,3 @@ class _PreviewPlanner:
 def shuffled(ids: Iterable[str]) -> list[str]:
     """As good as random, and always the same: all methods are looked at on the same samples."""
     return sorted(ids, key=lambda name: hashlib.sha256(name.encode()).digest())
-
-
-def _some(embeddings: Embeddings, ids: Collection[str]) -> Embeddings:
-    places = [place for place, name in enumerate(embeddings.ids) if name in ids]
-    return make_embeddings([embeddings.ids[place] for place in places], embeddings.values[places])

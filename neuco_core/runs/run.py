@@ -20,7 +20,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity, direction
 from neuco_core.records.model import Record, fingerprint, summary
-from neuco_core.records.store import exclusive, find_record, read_record, record_path, unwritable, write_record
+from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import BATCH, Embed, Failed, Group, Result, ScoreCell, Scored, Skipped, StepLimits
 from neuco_core.runs.plan import Plan, PlannedCell
@@ -71,7 +71,7 @@ def run_plan(
     with exclusive(registry) if recorded else nullcontext():
         for cell in recorded:
             # A score from elsewhere is not lost because the data is not here.
-            scored = cell.head is not None and cell.head.status == "ok"
+            scored = cell.record is not None and cell.record.ok
             if cell.state == "not-applicable" or (cell.state == "skipped" and not scored):
                 save_record(make_record(cell, None, engine.name), registry)
         for step, result in engine.run(groups_of(plan.work, threads, shared, plan.fresh, batch_size), limits):
@@ -136,31 +136,28 @@ def default_limits(
 
 def save_record(record: Record, registry: Path) -> Record:
     """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
-    path = record_path(registry, *record.key)
     try:
-        if _same(path, record):
+        if _same(find_record(registry, record.key), record):
             return record
-        write_record(record, registry)
+        write_records(registry, [record])
     except DataError as error:
         if not record.ok:
             raise
         failed = Failed("method", f"its result cannot be recorded: {error.what}")
         lost = replace(record, **_result_fields(failed, record.greater_is_better))
-        write_record(lost, registry)
+        write_records(registry, [lost])
         return lost
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise unwritable(records_file(registry, record.key[0]), error) from error
     return record
 
 
-def _same(path: Path, record: Record) -> bool:
+def _same(there: Record | None, record: Record) -> bool:
     """Whether the record there says the same but for its provenance: a score that was confirmed changes no file.
 
     What it took to encode is kept once it was measured.
     """
-    try:
-        there = read_record(path)
-    except DataError:
+    if there is None:
         return False
     if _measured(record) and not _measured(there):
         return False
@@ -276,8 +273,7 @@ def outcomes(plan: Plan, made: Iterable[Record], registry: Path) -> list[Planned
         key = cell.method.label, cell.task.label, plan.protocol.name
         record = new.get(key)
         if record is None and cell.state in ("cached", "failed"):
-            path = find_record(registry, *key)
-            record = read_record(path) if path else None
+            record = find_record(registry, key)
         found.append(PlannedOutcome(cell, record))
     return found
 

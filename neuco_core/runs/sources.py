@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from neuco_core.encode.encoder import check_bands
-from neuco_core.encode.run import method_embeddings
+from neuco_core.encode.run import AS_USUAL, EncodeOptions, method_embeddings
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.cache import exclusive
 from neuco_core.files import write_atomic
@@ -48,12 +48,9 @@ class Source(Protocol):
 
 
 class MethodSource:
-    """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset.
+    """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset."""
 
-    ``options`` are those of ``method_embeddings``.
-    """
-
-    def __init__(self, method: Method, **options: Any) -> None:
+    def __init__(self, method: Method, options: EncodeOptions = AS_USUAL) -> None:
         self.method = method
         self.name = method.label
         self._options = options
@@ -67,7 +64,7 @@ class MethodSource:
 
     def embeddings(self, task: Task) -> Embeddings:
         if self._last is None or self._last[0] != task.dataset:
-            self._last = task.dataset, method_embeddings(self.method, task.dataset, {}, **self._options)
+            self._last = task.dataset, method_embeddings(self.method, task.dataset, {}, self._options)
         return self._last[1]
 
 
@@ -128,14 +125,11 @@ class FileSource:
         only_dataset(self.path, tasks, {name: self.matches(item) for name, item in usable.items()})
 
 
-def open_source(text: str, *, strict: bool = False, **options: Any) -> Source:
-    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused.
-
-    ``options`` are those of ``method_embeddings``.
-    """
+def open_source(text: str, *, strict: bool = False, options: EncodeOptions = AS_USUAL) -> Source:
+    """A method by its id, or a file by its path; an id has no dot and no slash, so the two cannot be confused."""
     if "." in text or "/" in text:
         return FileSource(Path(text).expanduser(), strict=strict)
-    return MethodSource(load_method(text), **options)
+    return MethodSource(load_method(text), options)
 
 
 @dataclass(frozen=True)

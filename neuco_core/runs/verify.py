@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
@@ -14,7 +14,7 @@ from neuco_core.errors import NeucoError, UsageError
 from neuco_core.plugins.catalog import load_method, load_metric, load_protocol, load_task, name_of, task_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records.model import FIELDS, Key, Record, Scalar
-from neuco_core.records.store import find_record, read_head
+from neuco_core.records.store import find_record, records_file
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import ScoreCell, StepLimits
 from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
@@ -54,7 +54,6 @@ class Verified:
     verdict: str
     reason: str = ""
     difference: float | None = None
-    path: Path | None = None
 
     @property
     def confirmed(self) -> bool | None:
@@ -63,7 +62,6 @@ class Verified:
     def to_json(self) -> dict[str, Any]:
         method, task, protocol = self.record.key
         return {
-            "file": None if self.path is None else str(self.path),
             "method": method,
             "task": task,
             "protocol": protocol,
@@ -74,7 +72,7 @@ class Verified:
 
 
 def verify_records(
-    files: Mapping[Path, Record],
+    records: Iterable[Record],
     engine: EngineLike,
     limits: StepLimits,
     tolerance: float = TOLERANCE,
@@ -82,7 +80,7 @@ def verify_records(
     fresh: bool = True,
     shared: str = "",
 ) -> Iterator[Verified]:
-    """Score every record's cell anew, and compare each file of it with the record that this gives.
+    """Score every record's cell anew, and compare it with the record that this gives.
 
     Embeddings are made afresh, once for all records of a method and a dataset if the workers have a ``shared`` folder;
     without ``fresh`` they may come from the cache. A record without a score, or that no longer holds, is not run.
@@ -90,33 +88,31 @@ def verify_records(
     if not (math.isfinite(tolerance) and tolerance >= 0):
         raise UsageError("bad tolerance", expected="a finite number of at least 0", got=tolerance)
     present = Present()
-    waiting: dict[Key, list[tuple[Path, Record]]] = {}
-    for path, record in files.items():
+    waiting: dict[Key, Record] = {}
+    for record in records:
         if not record.ok:
-            yield Verified(record, "not checked", f"{record.status}: {record.reason}", path=path)
+            yield Verified(record, "not checked", f"{record.status}: {record.reason}")
         elif reason := present.why_stale(record):
-            yield Verified(record, "stale", reason, path=path)
+            yield Verified(record, "stale", reason)
         elif not record.registered:
-            yield Verified(record, "not checked", "its file of embeddings is registered by no plugin", path=path)
+            yield Verified(record, "not checked", "its file of embeddings is registered by no plugin")
         elif present.is_replaced(record):
             reason = f"version {record.method_version} of {record.method!r} is no longer registered"
-            yield Verified(record, "not checked", reason, path=path)
+            yield Verified(record, "not checked", reason)
         else:
-            waiting.setdefault(record.key, []).append((path, record))
+            waiting[record.key] = record
     cells = {key: _cell(*key) for key in waiting}
     for step, result in engine.run(groups_of(cells.values(), shared=shared, fresh=fresh), limits):
         if not isinstance(step, ScoreCell):
             continue
         key = step.embed.method, step.task, step.protocol
         new = make_record(cells[key], result, engine.name)
-        for path, record in waiting[key]:
-            method = cells[key].method
-            allowed = max(tolerance, follows_from(method.tolerance, record))
-            encoded, spread = not method.files, method.machine_spread
-            check = compare(record, new, allowed, path=path, encoded=encoded, spread=spread)
-            # The code may have been edited while it ran: then it is not the record's code that was run.
-            reason = Present().why_stale(record) if check.confirmed else ""
-            yield replace(check, verdict="stale", reason=reason) if reason else check
+        record, method = waiting[key], cells[key].method
+        allowed = max(tolerance, follows_from(method.tolerance, record))
+        check = compare(record, new, allowed, encoded=not method.files, spread=method.machine_spread)
+        # The code may have been edited while it ran: then it is not the record's code that was run.
+        reason = Present().why_stale(record) if check.confirmed else ""
+        yield replace(check, verdict="stale", reason=reason) if reason else check
 
 
 def follows_from(tolerance: float, record: Record) -> float:
@@ -136,7 +132,6 @@ def compare(
     new: Record,
     tolerance: float = TOLERANCE,
     *,
-    path: Path | None = None,
     encoded: bool = True,
     spread: float = 0.0,
 ) -> Verified:
@@ -147,7 +142,7 @@ def compare(
     farther apart depend on the machine, which is neither a confirmation nor a contradiction.
     """
     if not new.ok:
-        return Verified(record, "failed", new.reason, path=path)
+        return Verified(record, "failed", new.reason)
     wrong = [words for name in EXACT for words in _changes(name, getattr(record, name), getattr(new, name))]
     others = [name for name in ("labels", "embeddings") if record.inputs[name] != new.inputs[name]]
     loose = [name for name in others if name == "embeddings" and encoded]
@@ -168,7 +163,7 @@ def compare(
     # Only where the embeddings came out differently: the same ones give the same scores on any machine.
     if apart and not wrong and loose and _within(record, new, spread):
         verdict, reason = "depends on the machine", f"means no farther apart than the declared {spread:g}; {reason}"
-    return Verified(record, verdict, reason, difference, path)
+    return Verified(record, verdict, reason, difference)
 
 
 def _within(record: Record, new: Record, spread: float) -> bool:
@@ -239,27 +234,24 @@ class Explanation:
 
 def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path) -> Explanation:
     """Why a cell is cached, stale, failed, skipped or not there; nothing is computed."""
-    path = find_record(registry, method.label, task.label, protocol.name)
-    heads = {(path.parent.name, path.name): read_head(str(path))} if path else {}
-    cell = Planner(protocol, heads).cell(method, task)
-    then = cell.head.inputs if cell.head else {}
+    record = find_record(registry, (method.label, task.label, protocol.name))
+    cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
+    then = record.inputs if record else {}
     names = sorted(then.keys() | cell.inputs.keys())
     words = ["neuco", "score"] + ["--retry"] * (cell.state == "failed")
     words += ["--method", name_of("method", method.label), "--task", name_of("task", task.label)]
     words += ["--protocol", protocol.name] if protocol != task_protocol(task) else []
     if cell.state == "cached":
-        words = ["neuco", "verify", str(path)]
+        words = ["neuco", "verify", f"{method.label}/{task.label}"]
     goes_on = cell.to_run or cell.state in ("failed", "cached")
-    # A file that cannot be used is a matter of its own: no input needs to have changed.
-    unusable = cell.head is not None and bool(cell.head.problem)
     return Explanation(
         method.label,
         task.label,
         protocol.name,
         cell.state,
-        "there is a file, and it cannot be used" if unusable and cell.state == "stale" else STATES[cell.state],
+        STATES[cell.state],
         cell.reason,
-        str(path) if path else "",
+        str(records_file(registry, method.label)) if record else "",
         tuple((name, then.get(name), cell.inputs.get(name)) for name in names),
         shlex.join(words) if goes_on else "",
     )

@@ -18,7 +18,7 @@ from neuco_core import __version__
 from neuco_core.encode.cache import open_cache
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Clock, Encoding
-from neuco_core.encode.run import method_embeddings
+from neuco_core.encode.run import EncodeOptions, method_embeddings
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
@@ -158,19 +158,17 @@ class WorkerSteps:
             return read_embeddings(path, strict=embed.strict, dim=embed.dim)
         shared = Path(embed.shared) if embed.shared and Path(embed.shared).is_dir() else None
         method = load_method(exact(embed.method))
-        return method_embeddings(
-            method,
-            embed.dataset,
-            {},
-            progress=self._progress if self._tell_share else False,
+        options = EncodeOptions(
+            batch_size=embed.batch_size,
+            threads=embed.threads,
             cached=not embed.fresh or shared is not None,
             run=shared if embed.fresh else None,
             spare=shared,
             known=embed.known,
-            batch_size=embed.batch_size,
+            progress=self._progress if self._tell_share else False,
             clock=None if isinstance(method.encoder, StandIn) else clock,  # the true encoder ran elsewhere
-            threads=embed.threads,
         )
+        return method_embeddings(method, embed.dataset, {}, options)
 
     def _progress(self, done: int, total: int) -> None:
         """Tell the owner how far a step is, a few times per second at most."""

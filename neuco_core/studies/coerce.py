@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from neuco_core.encode.run import EncodeOptions
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
 from neuco_core.protocol import Protocol
@@ -33,13 +34,13 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
     """Whatever ``evaluate`` is given, as something that has embeddings for a task; ``quiet`` encoders show no bar."""
     if not isinstance(name, str):
         raise UsageError("bad name", expected="text", got=_kind(name))
-    shown: dict[str, Any] = {"progress": False} if quiet else {}
+    progress = False if quiet else None
     if ids is not None:
         return _made(_rows(ids, what), name)
     if isinstance(what, Method):
-        return MethodSource(what, **shown)
+        return MethodSource(what, EncodeOptions(progress=progress))
     if isinstance(what, str | os.PathLike):
-        return _named(what, name, shown)
+        return _named(what, name, progress)
     if isinstance(what, Embeddings):
         return _made(what, name)
     if _is_frame(what):
@@ -52,14 +53,14 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
         got = f"an array of shape {np.shape(what)} without ids"
         raise UsageError("whose rows are these?", expected="evaluate(array, on, ids=ids)", got=got)
     if callable(what) or hasattr(what, "encode"):
-        return MethodSource(_encoder(what, name), cached=False, threads=1, **shown)
+        return MethodSource(_encoder(what, name), EncodeOptions(cached=False, threads=1, progress=progress))
     raise UsageError("nothing that embeddings can be had from", expected=WHAT, got=_kind(what))
 
 
-def _named(what: str | os.PathLike[str], name: str, shown: Mapping[str, Any]) -> Source:
+def _named(what: str | os.PathLike[str], name: str, progress: bool | None) -> Source:
     if isinstance(what, str):
         try:
-            return open_source(what, **shown)
+            return open_source(what, options=EncodeOptions(progress=progress))
         except UnknownIdError as error:
             error.hint += f"{'' if error.hint.endswith('?') else '.'} A file is known by its suffix: {what}.csv"
             raise

@@ -119,9 +119,11 @@ def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_searc
 def _variant(base: str, changes: Mapping[str, Any], where: object) -> Protocol:
     """The protocol with only what differs from it changed, so that its name says exactly that."""
     protocol = load_protocol(base)
-    own = {key: value for key, value in changes.items() if getattr(protocol, key, protocol.params.get(key)) != value}
+    differing = {
+        key: value for key, value in changes.items() if getattr(protocol, key, protocol.params.get(key)) != value
+    }
     try:
-        return protocol.with_(**own) if own else protocol
+        return protocol.with_(**differing) if differing else protocol
     except NeucoError as error:
         raise DataError(f"bad config: {error}", where=where) from error
 

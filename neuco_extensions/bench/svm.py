@@ -96,8 +96,8 @@ def score_svm(
     # A config may ask for progress, and that goes to stdout, where --json has its document.
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-optimize about points it has tried before
-        found = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
-    return _score(samples, protocol, found), dict(found.best_estimator_.get_params())
+        optimizer = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
+    return _score(samples, protocol, optimizer), dict(optimizer.best_estimator_.get_params())
 
 
 def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
@@ -138,16 +138,18 @@ def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
     return np.asarray((y - y.min()) / np.ptp(y)) if protocol.normalize_labels else y
 
 
-def _score(samples: Samples, protocol: Protocol, found: Any) -> Score:
+def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
     """A row per split and a column per setting; the best column of each row is its score."""
 
     def rows(name: str) -> np.ndarray:
-        return np.array([found.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])
+        return np.array([optimizer.cv_results_[f"split{split}_{name}"] for split in range(protocol.k)])
 
     metric = rows("test_metric")
     best = np.nanargmax(metric, axis=1)
     per_split = tuple(map(float, metric[np.arange(protocol.k), best]))
-    tried = [{name: value for name, value in one.items() if name != "kernel"} for one in found.cv_results_["params"]]
+    tried = [
+        {name: value for name, value in one.items() if name != "kernel"} for one in optimizer.cv_results_["params"]
+    ]
     test = math.ceil(protocol.test_size * len(samples.y))
     mean, std, q = summarize(per_split)
     return Score(

@@ -180,7 +180,7 @@ def _same_but_provenance(records: tuple[Record, ...], host: Host, entry: Journal
 def _answers(host: Host, scored: list[JournalEntry]) -> Iterator[str]:
     """Play the answers of each team in each phase again, in the order in which they were given."""
     rungs: dict[tuple[str, str], Rung] = {}
-    for entry in sorted(scored, key=lambda entry: entry.place or 0):
+    for entry in sorted(scored, key=lambda entry: entry.answer_number or 0):
         ladder, records = (entry.team, entry.phase), host.records(entry)
         expected, rung = feedback(host.challenge.phase(entry.phase), entry.id, records, rungs.get(ladder))
         if expected != entry.feedback or rung != entry.rung:

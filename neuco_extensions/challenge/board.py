@@ -97,7 +97,7 @@ def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -
         if not final and phase.feedback == "ladder":
             climbed = [entry for entry in entries if entry.rung == entry.id]
             if climbed:
-                last = max(climbed, key=lambda entry: entry.place or 0)
+                last = max(climbed, key=lambda entry: entry.answer_number or 0)
                 counts[team] = Counted(last, last.feedback["mean_q"], len(entries))
             continue
         best = max(entries, key=lambda entry: (_mean_q(entry), -entry.id))

@@ -138,8 +138,8 @@ class Host:
         try:
             if evaluation.records:
                 rules = self.challenge.phase(leased.phase)
-                told, rung = feedback(rules, leased.id, evaluation.records, self.rung(leased))
-                verdict = replace(verdict, feedback=told)
+                shown, rung = feedback(rules, leased.id, evaluation.records, self.rung(leased))
+                verdict = replace(verdict, feedback=shown)
 
                 def keep() -> str:
                     return self.keep_records(leased, evaluation.records)
@@ -178,7 +178,7 @@ class Host:
         """What a submission is compared with: the rung of the team's last one that was answered before it."""
         entries = self.journal.submissions(entry.phase, entry.team)
         answered = [other for other in entries if other.state == "scored" and other.id != entry.id]
-        last = max(answered, key=lambda other: other.place or 0, default=None)
+        last = max(answered, key=lambda other: other.answer_number or 0, default=None)
         if last is None or last.rung is None:
             return None
         return Rung(last.feedback["mean_q"], last.rung, self.records(self.journal.get(last.rung)))

@@ -50,7 +50,8 @@ CREATE TABLE IF NOT EXISTS submissions (
     team TEXT NOT NULL, phase TEXT NOT NULL, sha256 TEXT NOT NULL, size INTEGER NOT NULL, public INTEGER NOT NULL,
     received TEXT NOT NULL, source TEXT UNIQUE, chain TEXT NOT NULL UNIQUE,
     state TEXT NOT NULL DEFAULT 'received', attempts INTEGER NOT NULL DEFAULT 0, worker TEXT,
-    finished TEXT, place INTEGER, code TEXT, feedback TEXT, scores TEXT, records TEXT, rung INTEGER, detail TEXT,
+    finished TEXT, answer_number INTEGER, code TEXT, feedback TEXT, scores TEXT, records TEXT, rung INTEGER,
+    detail TEXT,
     UNIQUE (team, phase, sha256)
 ) STRICT;
 CREATE INDEX IF NOT EXISTS waiting ON submissions (state) WHERE state IN ('received', 'running');
@@ -100,8 +101,8 @@ class RefusedError(NeucoError):
 class JournalEntry(NamedTuple):
     """A row of the journal. ``state`` is received, running, scored or failed; times are UTC, as ISO 8601 texts.
 
-    ``place`` counts outcomes in the order in which they were entered, ``records`` is a hash of the records' files,
-    ``rung`` the submission whose mean Q the team was told; ``scores`` (Q by task) and ``detail`` are the hosts' alone.
+    ``answer_number`` counts verdicts in the order in which they were entered, ``records`` is the hash of the records'
+    file, ``rung`` the submission whose mean Q the team was told; ``scores`` (Q by task) and ``detail`` are the hosts'.
     """
 
     id: int
@@ -117,7 +118,7 @@ class JournalEntry(NamedTuple):
     attempts: int
     worker: str | None
     finished: str | None
-    place: int | None
+    answer_number: int | None
     code: str | None
     feedback: dict[str, float]
     scores: dict[str, float]
@@ -319,7 +320,7 @@ class Journal:
     def _finish(self, number: int, verdict: Verdict, records: str | None = None, rung: int | None = None) -> None:
         self._db.execute(
             "UPDATE submissions SET state = ?, worker = NULL, finished = ?, "
-            "place = (SELECT coalesce(max(place), 0) + 1 FROM submissions), code = ?, feedback = ?, "
+            "answer_number = (SELECT coalesce(max(answer_number), 0) + 1 FROM submissions), code = ?, feedback = ?, "
             "scores = ?, records = ?, rung = ?, detail = ? WHERE id = ?",
             (
                 "scored" if verdict.scored else "failed",
@@ -337,8 +338,8 @@ class Journal:
     def retry(self, number: int) -> None:
         """Have a failed submission evaluated again: for hosts, when the fault was theirs."""
         changed = self._db.execute(
-            "UPDATE submissions SET state = 'received', attempts = 0, finished = NULL, place = NULL, code = NULL "
-            "WHERE id = ? AND state = 'failed'",
+            "UPDATE submissions SET state = 'received', attempts = 0, finished = NULL, answer_number = NULL, "
+            "code = NULL WHERE id = ? AND state = 'failed'",
             (number,),
         )
         if not changed.rowcount:

@@ -111,12 +111,12 @@ def _read(path: Path, kind: type[T]) -> T:
     return value
 
 
-def check_seal(challenge: Challenge, known: Secrets) -> None:
+def check_seal(challenge: Challenge, secret: Secrets) -> None:
     """Raise unless everything that was committed to is still the same."""
-    published, now = read_seal(challenge), contents(challenge, known.seeds)
+    published, now = read_seal(challenge), contents(challenge, secret.seeds)
     broken = []
-    for name in sorted(now.keys() | published.commitments.keys() | known.salts.keys()):
-        salt = known.salts.get(name, "")
+    for name in sorted(now.keys() | published.commitments.keys() | secret.salts.keys()):
+        salt = secret.salts.get(name, "")
         if name not in now or commitment(salt, now[name]) != published.commitments.get(name):
             broken.append(name)
     if broken or published.challenge != challenge.id:

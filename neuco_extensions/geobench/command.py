@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from neuco_core.cli.complete import ids_of
+from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import DataError
 from neuco_core.paths import registry_dir

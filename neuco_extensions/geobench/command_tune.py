@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, prompt_interrupt, split_commas, task_options
+from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.progress import show_progress
 
@@ -66,12 +65,12 @@ def tune(
     from neuco_core.plugins.catalog import load_protocol
     from neuco_core.runs.engine import open_engine
     from neuco_core.runs.sources import MethodSource, open_source
-    from neuco_core.scoring.search import Plan
     from neuco_core.studies.labels_for import gather, grouped
+    from neuco_extensions.geobench.search import TuningPlan
     from neuco_extensions.geobench.tune import tune as run
     from neuco_extensions.geobench.tune import tune_on
 
-    plan = Plan(load_protocol(protocol), trials, repeats, seed)
+    plan = TuningPlan(load_protocol(protocol), trials, repeats, seed)
     choice = choose(protocol=protocol, **selection)
     notes: list[str] = []
     work: list[tuple[Source, Task, Labels]] = []

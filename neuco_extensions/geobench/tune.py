@@ -15,22 +15,22 @@ from neuco_core.plugins import catalog
 from neuco_core.protocol import load_protocol
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import Call, CallContext, Embed, Group, Returned, StepLimits
-from neuco_core.scoring.search import (
+from neuco_core.specs import exact, to_json
+from neuco_core.text import counted, join_names
+from neuco_extensions.geobench.search import (
     INNER,
     SHARE,
     STARTUP,
     TEST_SIZE,
-    Plan,
     Repeat,
     Trial,
+    TuningPlan,
     best_of,
     divide,
     load_optuna,
     repeated,
     search,
 )
-from neuco_core.specs import exact, to_json
-from neuco_core.text import counted, join_names
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
@@ -67,7 +67,7 @@ def tune(
     task: Task,
     embeddings: Embeddings,
     labels: Labels,
-    plan: Plan,
+    plan: TuningPlan,
     *,
     out: Path,
     threads: int | None = None,
@@ -95,13 +95,13 @@ def tune(
     return now()
 
 
-def _usable(found: Tuned, plan: Plan) -> tuple[list[Trial], list[Repeat]]:
+def _usable(found: Tuned, plan: TuningPlan) -> tuple[list[Trial], list[Repeat]]:
     """Of what is in a file; another number of trials may well find something else, so repeats begin anew."""
     same = len(found.trials) == plan.trials
     return list(found.trials[: plan.trials]), list(found.repeats[: plan.repeats]) if same else []
 
 
-def key_of(task: Task, plan: Plan, embeddings: str, labels: str) -> str:
+def key_of(task: Task, plan: TuningPlan, embeddings: str, labels: str) -> str:
     """All that the numbers depend on: the very same data, rules and sampler."""
     given = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
     constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
@@ -109,7 +109,7 @@ def key_of(task: Task, plan: Plan, embeddings: str, labels: str) -> str:
     return hashed(given | constants | content)
 
 
-def _begin(method: str, task: Task, plan: Plan, key: str, sizes: tuple[int, int], out: Path) -> Tuned:
+def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int, int], out: Path) -> Tuned:
     """What is in the file, or a beginning."""
     if out.exists():
         found = read_tuned(out)
@@ -136,7 +136,7 @@ def read_tuned(path: Path) -> Tuned:
 
 
 def tune_on(
-    engine: EngineLike, pairs: Sequence[tuple[Method, Task]], plan: Plan, out: Path, threads: int = 1
+    engine: EngineLike, pairs: Sequence[tuple[Method, Task]], plan: TuningPlan, out: Path, threads: int = 1
 ) -> Iterator[Tuned]:
     """The same on an engine: a step is a method on a task, written when it ends. The numbers are the same."""
     calls: dict[Embed, list[Call]] = {}
@@ -173,7 +173,7 @@ def tune_on_worker(
     metric = catalog.load_task(exact(task)).metric
     better = catalog.load_metric(metric).greater_is_better
     labels, embeddings = call.labels(task), call.embeddings()
-    plan = Plan(load_protocol(protocol), **counts)
+    plan = TuningPlan(load_protocol(protocol), **counts)
     trials = msgspec.convert(done["trials"], list[Trial])
     repeats = msgspec.convert(done["repeats"], list[Repeat])
     divided = divide(embeddings, labels, plan)
@@ -185,7 +185,7 @@ def tune_on_worker(
     return {**contents, **sizes, **msgspec.to_builtins({"trials": trials, "repeats": repeats})}
 
 
-def _from_engine(method: str, task: Task, plan: Plan, result: Mapping[str, Any], out: Path) -> Tuned:
+def _from_engine(method: str, task: Task, plan: TuningPlan, result: Mapping[str, Any], out: Path) -> Tuned:
     path = out / method / f"{task.id}.json"
     key = key_of(task, plan, result["embeddings"], result["labels"])
     begun = _begin(method, task, plan, key, (result["train"], result["test"]), path)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from neuco_core.cli.complete import ids_of
-from neuco_core.cli.options import choose, prompt_interrupt, protocol_options, split_commas, task_options
+from neuco_core.cli.options import choose, ids_of, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.progress import show_progress
 from neuco_core.text import counted

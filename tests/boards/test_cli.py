@@ -20,7 +20,7 @@ from neuco_core.cli import cli
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import fingerprint
-from neuco_core.records.store import record_path, write_record
+from neuco_core.records.store import records_file, write_records
 from neuco_core.runs.plan import stale_records
 from tests.boards.helpers import make_record, real_record
 from tests.command import neuco_here
@@ -39,7 +39,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     hard = np.random.default_rng(1).normal(0, 0.02, 10)
     for method, mean in MEANS.items():
         for task in TASKS:
-            write_record(real_record(method, task, (mean + hard).tolist()), folder)
+            write_records(folder, [real_record(method, task, (mean + hard).tolist())])
     monkeypatch.setenv("NEUCO_REGISTRY", str(folder))
     return folder
 
@@ -62,7 +62,7 @@ def test_build_then_check_then_nothing_to_do(registry: Path) -> None:
 
 def test_check_fails_after_a_new_record(registry: Path) -> None:
     run("build")
-    write_record(real_record("pca", TASKS[0], [0.1, 0.2]), registry)
+    write_records(registry, [real_record("pca", TASKS[0], [0.1, 0.2])])
     with pytest.raises(DataError, match="1 board is out of date"):
         run("check")
     assert "pca has new scores" in run("diff", board_path(registry, "trial")).output
@@ -73,14 +73,14 @@ def test_check_fails_after_a_new_record(registry: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda text: text.replace('"mean": 0.', '"mean": 0.1', 1), "mean does not follow"),
-        (lambda text: text.replace('"per_split": [', '"per_split": [NaN,', 1), "NaN is not JSON"),
-        (lambda text: text.replace('"schema": 2', '"schema": 9', 1), "schema"),
-        (lambda text: text.replace('"method": "pca"', '"method": "../pca"'), "bad method"),
+        (lambda text: text.replace('"mean":0.', '"mean":0.1', 1), "mean does not follow"),
+        (lambda text: text.replace('"per_split":[', '"per_split":[NaN,', 1), "JSON is malformed"),
+        (lambda text: text.replace('"schema":2', '"schema":9', 1), "schema"),
+        (lambda text: text.replace('"method":"pca"', '"method":"../pca"'), "bad method"),
     ],
 )
 def test_a_bad_record_is_refused_with_the_reason(registry: Path, change: Callable[[str], str], words: str) -> None:
-    path = record_path(registry, "pca", TASKS[0], "neuco-2025")
+    path = records_file(registry, "pca")
     edited = change(path.read_text(encoding="utf-8"))
     assert edited != path.read_text(encoding="utf-8")
     path.write_text(edited, encoding="utf-8")
@@ -90,7 +90,7 @@ def test_a_bad_record_is_refused_with_the_reason(registry: Path, change: Callabl
 
 
 def test_a_record_of_an_unknown_task_is_refused(registry: Path) -> None:
-    write_record(make_record("pca", "no_such_task", (0.1, 0.2)), registry)
+    write_records(registry, [make_record("pca", "no_such_task", (0.1, 0.2))])
     with pytest.raises(DataError, match="unknown task 'no_such_task'"):
         run("build")
 
@@ -98,7 +98,7 @@ def test_a_record_of_an_unknown_task_is_refused(registry: Path) -> None:
 def test_a_stale_record_is_shown_and_not_ranked(registry: Path) -> None:
     record = real_record("pca", TASKS[0], [0.9, 0.8])
     inputs = dict(record.inputs) | {"labels_from": "1" * 64}
-    write_record(real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=fingerprint(inputs)), registry)
+    write_records(registry, [real_record("pca", TASKS[0], [0.9, 0.8], inputs=inputs, fingerprint=fingerprint(inputs))])
     board = json.loads(run("show", "trial", "--format", "json").output)
     assert [(row["method"], row["rank"]) for row in board["rows"]] == [("averaging", 1), ("random", 2), ("pca", None)]
     assert board["rows"][-1]["cells"][TASKS[0]]["reason"].startswith("the label file")
@@ -162,7 +162,7 @@ def test_diff_of_two_files(registry: Path, tmp_path: Path) -> None:
     old = tmp_path / "old.json"
     old.write_bytes(board_path(registry, "trial").read_bytes())
     assert run("diff", old, board_path(registry, "trial")).output == "nothing changed\n"
-    write_record(real_record("random", TASKS[0], [0.99, 0.98]), registry)
+    write_records(registry, [real_record("random", TASKS[0], [0.99, 0.98])])
     run("build")
     found = json.loads(run("diff", old, board_path(registry, "trial"), "--json").output)
     assert found[0]["kind"] == "rescored"

@@ -139,6 +139,7 @@ def test_the_table_of_ranks_is_one_that_the_benchmark_prints_and_shows_what_is_s
     assert says(text, f"one method on `olinda-blocks` in {found['olinda-blocks, folded'][7]} %")
 
 
+@pytest.mark.slow
 def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_scale() -> None:
     (world,) = (world for world in rank_intervals.worlds(None) if world.name == "olinda-blocks, folded")
     found = rank_intervals.measure(world, 60, seed=7)
@@ -150,6 +151,7 @@ def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_
     assert ranks < 4
 
 
+@pytest.mark.slow
 def test_the_benchmark_runs_and_intervals_of_f1_cover_on_a_small_scale() -> None:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)

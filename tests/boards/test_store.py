@@ -13,7 +13,7 @@ from neuco_core.boards.model import Board, plain
 from neuco_core.boards.store import board_path, check_board, orphans, read_board, write_board
 from neuco_core.errors import DataError, UsageError
 from neuco_core.jsonio import dump
-from neuco_core.records.store import read_all, write_record
+from neuco_core.records.store import read_all, write_records
 from tests.boards.helpers import SCORES, SUITE, make_records
 
 
@@ -30,7 +30,7 @@ def smaller() -> Board:
 def test_built_twice_is_byte_identical_and_written_once(tmp_path: Path) -> None:
     for name in ("one", "two"):
         for record in make_records(SCORES):
-            write_record(record, tmp_path / name)
+            write_records(tmp_path / name, [record])
         write_board(tmp_path / name, build_board(read_all(tmp_path / name), SUITE))
     one, two = (board_path(tmp_path / name, "made") for name in ("one", "two"))
     assert one.read_bytes() == two.read_bytes()

@@ -30,7 +30,14 @@ def share_inside(low: np.ndarray, high: np.ndarray, truth: np.ndarray) -> float:
 
 @pytest.mark.parametrize(
     ("methods", "tasks", "splits", "gap"),
-    [(8, 4, 40, 0.05), (12, 6, 40, 0.01), (6, 3, 20, 0.1), (12, 11, 40, 0.02), (30, 5, 40, 0.03), (20, 6, 40, 0.003)],
+    [
+        (8, 4, 40, 0.05),
+        (6, 3, 20, 0.1),
+        *(
+            pytest.param(*world, marks=pytest.mark.slow)
+            for world in ((12, 6, 40, 0.01), (12, 11, 40, 0.02), (30, 5, 40, 0.03), (20, 6, 40, 0.003))
+        ),
+    ],
 )
 def test_95_percent_intervals_hold_and_those_of_ranks_rather_too_often(
     methods: int, tasks: int, splits: int, gap: float

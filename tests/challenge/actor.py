@@ -52,13 +52,13 @@ def work(folder: str, until: str) -> None:
                 time.sleep(0.05)
 
 
-def die(folder: str, file: str) -> None:
-    """Be killed at each step of a submission and its evaluation in turn, and carry on; prints what is there then."""
+def die(folder: str, file: str, stride: str) -> None:
+    """Be killed at each ``stride``-th step of a submission in turn, and carry on; prints what is there then."""
     shutil.copytree(folder, f"{folder}-0")
     _once(Path(f"{folder}-0"), Path(file), 0)  # imports all there is, once for all children
     step = 0
     while True:
-        step += 1
+        step += int(stride)
         copy = Path(f"{folder}-{step}")
         shutil.copytree(folder, copy)
         killed = _child(partial(_once, copy, Path(file), step))

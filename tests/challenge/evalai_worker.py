@@ -1,7 +1,7 @@
 """A worker as a process, for tests: `python -m tests.challenge.evalai_worker SETTINGS`, in JSON.
 
-With ``kill`` it ends itself by SIGKILL at the n-th place, for n = 1, 2, … until it is through; each time a second
-worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
+With ``kill`` it ends itself by SIGKILL at the n-th place, for n = 1, 1 + kill, … until it is through; each time a
+second worker, which is not killed, does the rest. A queue and a folder of its own belong to each n.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def main(settings: dict[str, Any]) -> None:
         evaluate = evaluate_in(folder, settings.get("seconds", 0.0))
         EvalAIWorker(own, folder, evaluate, tell=print).run(once=True)
         return
-    for number in range(1, 100):
+    for number in range(1, 100, settings["kill"]):
         own, place = account(settings["server"], f"queue{number}"), folder / str(number)
         place.mkdir(parents=True)
 

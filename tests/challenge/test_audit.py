@@ -12,10 +12,12 @@ from neuco_core.errors import DataError, UsageError
 from neuco_extensions.challenge.audit import CHECKS, audit
 from neuco_extensions.challenge.close import close
 from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV, TEST, embed, make_challenge
 from tests.challenge.simulation import bad_file, simulate
 
 
+@pytest.mark.slow
 def test_a_simulated_challenge_with_kills(tmp_path: Path) -> None:
     """The full one: ``python -m tests.challenge.simulation``."""
     folder, counts = simulate(tmp_path, teams=5, submissions=40, kills=4)
@@ -146,11 +148,17 @@ def test_a_challenge_closes_when_all_is_over(tmp_path: Path) -> None:
     with Host(make_challenge(tmp_path / "c")) as host:
         with pytest.raises(UsageError, match="phase dev is not over"):
             close(host, now=DEV)
-        host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
-        with pytest.raises(UsageError, match="1 submission not evaluated yet"):
+        early, late = embed(tmp_path / "x.npz", 1), embed(tmp_path / "late.npz", 0.1, 2)
+        first = host.submit("alpha", "dev", early, now=DEV, source="evalai:1")
+        with pytest.raises(UsageError, match=r"1 submission not evaluated yet.* Run: neuco challenge evaluate"):
             close(host)
         host.work_all()
         files = close(host)
+        with pytest.raises(RefusedError, match="not open"):  # the seeds are known to all now
+            host.submit("beta", "dev", late, now=DEV)
+        assert host.submit("alpha", "dev", early, now=DEV).chain == first.chain  # it is known
+        assert host.submit("alpha", "dev", late, source="evalai:1").chain == first.chain
+        assert len(host.journal.submissions()) == len(list(host.challenge.private.glob("files/*/*"))) == 1
         before = [path.read_bytes() for path in files]
         files[-1].unlink()  # as after a kill in the middle
         assert [path.read_bytes() for path in close(host)] == before

@@ -31,6 +31,7 @@ def use(s3: S3Server, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NEUCO_RETRIES", "0")
 
 
+@pytest.mark.slow
 def test_labels_in_a_bucket(s3: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     use(s3, tmp_path / "host", monkeypatch)
     bucket, changes = s3.bucket("hidden-labels", versions=False, public=False), {}

@@ -15,7 +15,7 @@ import pytest
 
 from neuco_core.errors import UsageError
 from neuco_core.fetch.transfer import TransientError
-from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError, _asked, origin
+from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError, origin
 from neuco_extensions.challenge.evalai.deliveries import Deliveries, Delivery
 from neuco_extensions.challenge.evalai.files import RefusedPlaceError, allowed
 from neuco_extensions.challenge.evalai.worker import EvalAIWorker, Job
@@ -131,9 +131,6 @@ def test_waits_grow_are_spread_and_bounded() -> None:
     assert all(30 <= wait <= 60 for wait in waits[2])
     assert len(set(waits[1])) > 40
     assert api.after(1, TransientError("x", wait=90.0)) == 90
-    assert _asked("7") == 7
-    assert 50 < _asked(time.strftime("%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + 60))) <= 60
-    assert [_asked(text) for text in ("", "soon", "nan", "-5")] == [0, 0, 0, 0]
 
 
 def test_no_more_than_so_many_requests_are_sent_in_a_minute(server: EvalAI) -> None:
@@ -329,6 +326,7 @@ def test_a_worker_can_be_stopped_while_it_waits(server: EvalAI, tmp_path: Path) 
         EvalAIWorker(account(server.url, "queue", poll=60.0), tmp_path, evaluate, stop=stop).run()
 
 
+@pytest.mark.slow
 def test_two_workers_at_once_share_the_work(server: EvalAI, tmp_path: Path) -> None:
     server.visibility = 0.05  # far less than an evaluation takes: each is handed out again and again
     for number in range(1, 13):
@@ -348,16 +346,19 @@ def test_two_workers_at_once_share_the_work(server: EvalAI, tmp_path: Path) -> N
     no_leak(server, printed)
 
 
-def test_a_worker_killed_between_any_two_steps_ends_each_submission_once(server: EvalAI, tmp_path: Path) -> None:
+@pytest.mark.parametrize("stride", [6, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_worker_killed_between_any_two_steps_ends_each_submission_once(
+    server: EvalAI, tmp_path: Path, stride: int
+) -> None:
     server.visibility = 0.02
     for number in range(1, 41):
         server.submit(number, b"score 5" if number % 2 else b"boom", queue=f"queue{number}")
-    worker = process(server=server.url, folder=str(tmp_path), kill=True)
+    worker = process(server=server.url, folder=str(tmp_path), kill=stride)
     out, err = worker.communicate(timeout=120)
     assert worker.returncode == 0, err
     ends = [tuple(map(int, line.split())) for line in out.splitlines() if line[:1].isdigit()]
     places = len(ends) - 1  # the last went through
-    assert places >= 20
+    assert places >= 20 // stride
     assert all(code == -9 for _, code, _ in ends[:-1])
     assert all(again == 0 for *_, again in ends)
     for number, *_ in ends:

@@ -167,14 +167,7 @@ def test_a_copy_of_the_journal_alone_lacks_nothing_after_the_end(host: Host, tmp
     db.close()
 
 
-def test_only_what_failed_is_tried_again(host: Host, tmp_path: Path) -> None:
-    host.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
-    with pytest.raises(UsageError, match="expected one whose state is failed, got received"):
-        host.journal.retry(1)
-    with pytest.raises(NeucoError, match="no submission '9'"):
-        host.journal.retry(9)
-
-
+@pytest.mark.slow
 def test_processes_that_add_teams_at_once_lose_none(tmp_path: Path) -> None:
     folder = make_challenge(tmp_path / "c")
     rules = folder / "challenge.toml"

@@ -20,6 +20,7 @@ def gained(attack: str, rule: str) -> float:
     return float(np.mean([ladder.gains(attack, rule, seed, [60])[0] for seed in range(3)]))
 
 
+@pytest.mark.slow
 def test_an_attacker_gains_less_on_the_ladder_and_rounding_does_not_help() -> None:
     without, rounded, small_steps, leaps = (
         gained(*way) for way in (("climb", "as it is"), ("climb", "2 digits"), ("climb", "ladder"), ("leap", "ladder"))
@@ -34,6 +35,7 @@ def test_restoring_and_spoiling_an_id_shows_less_on_the_ladder() -> None:
     assert shares["ladder"].max() < 0.3
 
 
+@pytest.mark.slow
 def test_what_is_known_of_ids_is_one_of_them_for_each_answer() -> None:
     """Who spoils ids learns nothing. Who holds good embeddings back for it learns at most one id a submission."""
     known = {way: decoys.known(*way, submissions=31, seed=0) for way in WAYS}

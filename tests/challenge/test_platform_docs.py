@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge.journal import MESSAGES
@@ -25,6 +26,7 @@ def submit_two(server: EvalAI, folder: Path) -> None:
         server.submissions[number]["submitted_at"] = "2025-01-10T12:00:00Z"
 
 
+@pytest.mark.slow
 def test_the_page_does_what_it_says(tmp_path: Path) -> None:
     rules = tmp_path / "ours" / "challenge.toml"
     with EvalAI(visibility=60.0) as server:

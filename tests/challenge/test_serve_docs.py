@@ -28,6 +28,7 @@ def text(root: Path) -> str:
     return (root / "docs/challenge-server.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_the_commands_do_what_the_page_shows(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if shutil.which("curl") is None:
         missing("curl", "not installed")

@@ -170,7 +170,7 @@ def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Pat
             children(os.getpid())[0].kill()
             wait_until(lambda: host.journal.get(own.id).state == "scored")
         end = host.journal.get(own.id)
-        assert (end.attempts, end.place) == (2, 1)
+        assert (end.attempts, end.answer_number) == (2, 1)
         assert len(host.records(end)) == 1
     assert children(os.getpid()) == []
 

@@ -123,8 +123,8 @@ def test_a_team_signs_in_although_the_board_cannot_be_had(browser: Any, server: 
         assert page.url == server.address.rstrip("/") + "/"
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1440, 390])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.slow), "dark"])
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 390])
 def test_the_page_fits_and_can_be_read(browser: Any, server: Server, root: Path, width: int, scheme: str) -> None:
     visit = Visit(browser, server, viewport={"width": width, "height": 900}, color_scheme=scheme, bypass_csp=True)
     page = visit.page

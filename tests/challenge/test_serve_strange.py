@@ -160,6 +160,7 @@ def test_a_full_disk_is_said_and_leaves_nothing(server: Server, good: bytes) -> 
     assert server.put(bytes(1_600_000)).status == 201
 
 
+@pytest.mark.slow
 def test_an_answer_that_nobody_reads_is_given_up(tmp_path: Path) -> None:
     folder = open_challenge(tmp_path)
     (folder / "public/large.json").write_bytes(bytes(50_000_000))

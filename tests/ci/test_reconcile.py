@@ -22,8 +22,8 @@ from ci.reconcile import compared, lost_methods, lost_records, registered, withd
 from neuco_core.boards.store import board_path
 from neuco_core.errors import DataError
 from neuco_core.records.model import Record, summary
-from neuco_core.records.store import read_all, write_record
-from neuco_core.specs import Method, Suite, to_json
+from neuco_core.records.store import read_all, write_records
+from neuco_core.specs import Method, Remote, Suite, to_json
 from tests.ci.helpers import ROOT, WHO, Upstream, ci, git
 from tests.ci.prs import both, edit, method, remove, task, write_file
 from tests.ci.test_sandbox import need_bubblewrap
@@ -179,6 +179,7 @@ def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_its
     assert "random" in ranked(own_upstream)
 
 
+@pytest.mark.slow
 def test_a_sample_is_verified_and_a_forged_record_is_found(own_upstream: Upstream) -> None:
     need_bubblewrap()
     repo = own_upstream.clone("main")
@@ -188,7 +189,7 @@ def test_a_sample_is_verified_and_a_forged_record_is_found(own_upstream: Upstrea
     done = ci(repo, "verify", "--sample", "3")
     assert (done.returncode, done.stdout.count("ok verify")) == (0, 3), done.stdout
     forged = better(next(record for record in read_all(repo / "registry") if record.method == "random"))
-    write_record(forged, repo / "registry")
+    write_records(repo / "registry", [forged])
     done = ci(repo, "verify", "--sample", "3")
     assert (done.returncode, "failed verify random on digits_class" in done.stdout) == (1, True), done.stdout
     assert forged in read_all(repo / "registry"), "nothing is replaced"
@@ -201,7 +202,8 @@ def better(record: Record) -> Record:
 
 
 def plugin(name: str, *ids: str) -> PluginData:
-    rows = [{"noun": "method", "spec": {**to_json(Method(id=spec, files={})), "encoder": False}} for spec in ids]
+    files = {"digits": Remote("https://example.org/x", sha256="0" * 64)}
+    rows = [{"noun": "method", "spec": to_json(Method(id=spec, files=files))} for spec in ids]
     return PluginData(Touched("neuco_methods", name, "kept"), Path(), Path(), rows=rows)
 
 

@@ -17,7 +17,7 @@ from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError
 from neuco_core.plugins.catalog import load_dataset, load_method, load_task
 from neuco_core.records.model import Record
-from neuco_core.records.parse import parse_record
+from neuco_core.records.store import parse_record
 from neuco_core.text import one_line
 from neuco_tasks.ssl4eo_s12_downstream import fake
 from tests.ci.helpers import ROOT

@@ -21,8 +21,11 @@ NOT_A_FORMAT = "not a format of embeddings; expected a .csv, .parquet, .npz or .
 
 MISTAKES = {
     # What to score, on what, and how.
-    "score": (2, "nothing to score. Say --method ID, --embeddings FILE or --all"),
-    "score averaging olinda_sea_level": (2, "got averaging olinda_sea_level. Say `neuco score --method ID --task ID`"),
+    "score": (2, "nothing to score. Give --method ID, --embeddings FILE or --all"),
+    "score averaging olinda_sea_level": (
+        2,
+        "got averaging olinda_sea_level. Write `neuco score --method ID --task ID`",
+    ),
     "score mine.csv": (2, "or --embeddings FILE"),
     "score --method averagin": (3, "no method 'averagin'. Did you mean 'averaging'"),
     "score --method averaging,pcaa": (3, "no method 'pcaa'. Did you mean 'pca'?"),
@@ -76,10 +79,13 @@ MISTAKES = {
     "compare averaging": (2, "Missing argument 'B'"),
     "compare averaging pcaa": (3, "no method 'pcaa'. Did you mean 'pca'?"),
     "compare averaging mine.cvs": (4, "mine.cvs: no such file"),
-    "ablate --task olinda_sea_level": (2, "give either --method ID or --embeddings FILE"),
-    "ablate --method averaging --task olinda_sea_level --dims 4,many": (2, "is not a list of whole numbers"),
-    "ablate --method averaging --task olinda_sea_level --rates float33": (2, "no such rate; expected float32, float16"),
-    "ablate --method averaging --task olinda_sea_level --plot x.bmp": (2, "expected .png, .svg, .pdf, got .bmp"),
+    "rate ablate --task olinda_sea_level": (2, "give either --method ID or --embeddings FILE"),
+    "rate ablate --method averaging --task olinda_sea_level --dims 4,many": (2, "is not a list of whole numbers"),
+    "rate ablate --method averaging --task olinda_sea_level --rates float33": (
+        2,
+        "no such rate; expected float32, float16",
+    ),
+    "rate ablate --method averaging --task olinda_sea_level --plot x.bmp": (2, "expected .png, .svg, .pdf, got .bmp"),
     "embed --method averaging --dataset olinda": (2, "no file to write; expected --out FILE"),
     "embed --method averaging --dataset olinda --out x.pkl": (2, "a name that ends in .csv, .parquet, .npz"),
     "embed --method averaging --dataset olinda --out x.npz --param size=7.5": (2, "expected a whole number, got 7.5"),

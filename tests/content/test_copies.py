@@ -79,7 +79,7 @@ def test_a_copied_moved_and_downloaded_dataset_is_the_same_one(user: User) -> No
     assert user.plan() == {"cached": 2}
     user.copy = user.home / "downloaded"
     download_again(moved, user.copy)
-    verified = user.run("verify", "--all", "--json")
+    verified = user.run("verify", "--json")
     assert verified.code == 0, verified.text
     assert [check["verdict"] for check in verified.json["checks"]] == ["same", "same"]
     built = user.run("leaderboard", "build")
@@ -102,6 +102,6 @@ def test_another_byte_in_a_cube_is_found(user: User, tmp_path: Path) -> None:
     flip(place, b"bands/0.2.0.0.0")
     read = user.run("data", "verify", common.DATASET)
     assert (read.code, str(place) in read.err) == (4, True), read.text
-    verified = user.run("verify", "--all", "--json")
+    verified = user.run("verify", "--json")
     assert {check["verdict"] for check in verified.json["checks"]} == {"failed"}
     assert "damaged cube" in verified.json["checks"][0]["reason"]

@@ -108,6 +108,7 @@ def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: W
     assert world.records() == world.records("here")
 
 
+@pytest.mark.slow
 def test_two_runs_share_a_scheduler(world: World) -> None:
     with cluster(world, workers=2, TOY_SLEEP="0.1") as (place, _):
         words = world.command(*world.score_words("--engine", place, methods=METHODS[:2]))
@@ -122,12 +123,13 @@ def test_two_runs_share_a_scheduler(world: World) -> None:
     assert "neuco" not in names, "a run that ended leaves nothing on the scheduler"
 
 
+@pytest.mark.slow
 def test_a_cell_that_kills_dask_workers_is_given_up_and_others_are_done(world: World) -> None:
     words = ["score", "--all", "--protocol", PROTOCOL, "--engine", "dask", "--jobs", "1"]
     words += ["--method", "toy_evil", "--method", "toy_one", "--task", "toy_[aef]"]
     done = world.neuco(*words, TOY_PARENT="1")
     assert done.returncode == 1, done.stderr
-    records = {name.partition("@")[0]: json.loads(text) for name, text in world.records().items()}
+    records = {name: json.loads(text) for name, text in world.records().items()}
     assert {records[f"toy_one/toy_{letter}"]["status"] for letter in "aef"} == {"ok"}
     evil = {letter: records[f"toy_evil/toy_{letter}"] for letter in "aef"}
     assert {letter: record["failure"] for letter, record in evil.items()} == {"a": "crash", "e": "method", "f": "crash"}
@@ -157,6 +159,7 @@ def run_briefly(world: World, place: str) -> tuple[str, str]:
     return done.stdout, done.stderr
 
 
+@pytest.mark.slow
 def test_a_scheduler_without_workers_is_given_up(world: World) -> None:
     with cluster(world, workers=0) as (place, _):
         out, errors = run_briefly(world, place.removeprefix("dask://"))
@@ -180,6 +183,7 @@ def begun(world: World, run: subprocess.Popen[str]) -> None:
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: World) -> None:
     with cluster(world, workers=1, TOY_SLEEP="1") as (place, scheduler):
         run = start(world.command(*world.score_words("--engine", place)), world.env())
@@ -194,6 +198,7 @@ def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: Wor
     assert f"--engine {place}" in said[0]
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> None:
     run = start(world.command(*world.score_words("--engine", "dask", "--jobs", "2")), world.env(TOY_SLEEP="1"))
     begun(world, run)
@@ -205,6 +210,7 @@ def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> 
     assert not psutil.wait_procs(started, timeout=60)[1]
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
     with cluster(world, workers=1, TOY_SLEEP="60") as (place, _):
         run = start(world.command(*world.score_words("--engine", place)), world.env())

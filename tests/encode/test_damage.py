@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from neuco_core.cubes.folder import ImageFolder
-from neuco_core.encode.run import CHUNK, encode_dataset
+from neuco_core.encode.run import CHUNK, EncodeOptions, encode_dataset
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset, Method
 from tests.command import neuco_here
@@ -43,7 +43,7 @@ def dataset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Dataset:
 
 def test_all_damaged_samples_that_were_met_are_named(dataset: Dataset) -> None:
     with pytest.raises(DataError, match=rf"2 of {CHUNK} samples looked at so far cannot be read") as caught:
-        encode_dataset(MEAN, dataset, {}, progress=False)
+        encode_dataset(MEAN, dataset, {}, EncodeOptions(progress=False))
     assert "p003.npy" in str(caught.value)
     assert "p100.npy" in str(caught.value)
     assert "--leave-out-damaged" in str(caught.value)
@@ -53,7 +53,8 @@ def test_all_damaged_samples_that_were_met_are_named(dataset: Dataset) -> None:
 def test_they_are_left_out_on_demand_and_the_rest_is_as_ever(method: Method, dataset: Dataset) -> None:
     left_out: dict[str, str] = {}
     told: list[int] = []
-    made = encode_dataset(method, dataset, {}, progress=lambda done, total: told.append(done), left_out=left_out)
+    options = EncodeOptions(progress=lambda done, total: told.append(done), left_out=left_out)
+    made = encode_dataset(method, dataset, {}, options)
     assert set(left_out) == set(BAD)
     assert "p100.npy: unknown version of the NumPy format" in left_out["p100"]
     numbers = [place for place in range(COUNT) if f"p{place:03}" not in BAD]
@@ -62,12 +63,12 @@ def test_they_are_left_out_on_demand_and_the_rest_is_as_ever(method: Method, dat
     assert np.allclose(made.values, np.array(numbers)[:, None] - base, atol=1e-3)
     assert max(told) <= COUNT
     again: dict[str, str] = {}
-    assert encode_dataset(method, dataset, {}, progress=False, left_out=again).sha256 == made.sha256
+    assert encode_dataset(method, dataset, {}, EncodeOptions(progress=False, left_out=again)).sha256 == made.sha256
     assert again == left_out, "a cache of some samples is not taken for one of all"
 
 
 def test_the_command_names_what_it_left_out(dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("neuco_core.plugins.catalog.load_dataset", lambda name: dataset)
+    monkeypatch.setattr("neuco_core.encode.run.load_dataset", lambda name: dataset)
     words = ("embed", "--method", "averaging", "--dataset", "pictures", "--out", tmp_path / "a.npz")
     refused = neuco_here(*words)
     assert (refused.code, len(refused.err.splitlines())) == (4, 1), refused.err
@@ -84,4 +85,4 @@ def test_a_folder_of_which_nothing_can_be_read(tmp_path: Path) -> None:
         (tmp_path / f"{name}.npy").write_bytes(b"x")
     dataset = Dataset(id="pictures", bands=("image/1",), seasons=("scene",), cubes=partial(ImageFolder, tmp_path))
     with pytest.raises(DataError, match="damaged image"):
-        encode_dataset(MEAN, dataset, {}, progress=False, left_out={})
+        encode_dataset(MEAN, dataset, {}, EncodeOptions(progress=False, left_out={}))

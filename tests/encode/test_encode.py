@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encode.run import CHUNK, encode_dataset, method_embeddings
+from neuco_core.encode.run import CHUNK, EncodeOptions, encode_dataset, method_embeddings
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
@@ -30,7 +30,7 @@ def cubes(count: int = 10, **options: Any) -> TinyCubes:
 
 def test_rows_are_those_of_the_encoder_in_the_order_of_the_source(log: list[str]) -> None:
     source = cubes()
-    embeddings = encode_dataset(MEAN, source.dataset(), {}, batch_size=4)
+    embeddings = encode_dataset(MEAN, source.dataset(), {}, EncodeOptions(batch_size=4))
     assert embeddings.ids == source.ids()
     assert np.allclose(embeddings.values, source.read(source.ids()).values.mean(axis=(1, 3, 4)), rtol=1e-6)
     assert log[0] == "fit"
@@ -41,10 +41,10 @@ def test_the_second_time_comes_from_the_cache(log: list[str]) -> None:
     dataset = cubes().dataset()
     first = encode_dataset(MEAN, dataset, {})
     log.clear()
-    second = encode_dataset(MEAN, dataset, {}, batch_size=3)
+    second = encode_dataset(MEAN, dataset, {}, EncodeOptions(batch_size=3))
     assert log == []
     assert second.sha256 == first.sha256
-    encode_dataset(MEAN, dataset, {}, cached=False)
+    encode_dataset(MEAN, dataset, {}, EncodeOptions(cached=False))
     assert log[0] == "fit"
 
 
@@ -88,11 +88,11 @@ def test_an_interrupted_run_is_continued(log: list[str]) -> None:
 
     stopping = Stopping(CHUNK + 20, LANDSAT_BANDS, ("scene",), 4)
     with pytest.raises(KeyboardInterrupt):
-        encode_dataset(MEAN, stopping.dataset(), {}, batch_size=64)
+        encode_dataset(MEAN, stopping.dataset(), {}, EncodeOptions(batch_size=64))
     log.clear()
-    embeddings = encode_dataset(MEAN, source.dataset(), {}, batch_size=10)
+    embeddings = encode_dataset(MEAN, source.dataset(), {}, EncodeOptions(batch_size=10))
     assert log == ["fit", "encode 10", "encode 10"]  # the first chunk was there; another batch size does not matter
-    assert embeddings.sha256 == encode_dataset(MEAN, source.dataset(), {}, cached=False).sha256
+    assert embeddings.sha256 == encode_dataset(MEAN, source.dataset(), {}, EncodeOptions(cached=False)).sha256
 
 
 def test_a_damaged_cache_is_made_again(tmp_path: Path, log: list[str]) -> None:
@@ -134,7 +134,7 @@ def give(value: Any) -> Any:
 )
 def test_an_encoder_that_gives_nonsense_is_named(value: Any, words: str) -> None:
     with pytest.raises(NeucoError, match=words) as caught:
-        encode_dataset(Method(id="odd", encoder=give(value)), cubes().dataset(), {}, cached=False)
+        encode_dataset(Method(id="odd", encoder=give(value)), cubes().dataset(), {}, EncodeOptions(cached=False))
     assert "method 'odd'" in str(caught.value)
     assert isinstance(caught.value, PluginError | DataError)
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from neuco_core.contract.repeatability import agree, apart
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
-from neuco_core.encode import device, memory, pipeline
-from neuco_core.encode.agree import agree, apart
+from neuco_core.encode import device, pipeline
 from neuco_core.encode.encoding import Clock
-from neuco_core.encode.run import encode_dataset
+from neuco_core.encode.run import EncodeOptions, encode_dataset
 from neuco_core.errors import DataError, PluginError, UsageError
 from neuco_core.plugins.catalog import load_method
 from neuco_core.specs import Dataset, Method
@@ -30,7 +30,7 @@ SHAPES = [(1, 1), (1, 7), (2, 1), (2, 7), (2, 64)]
 
 def embed(method: Method, source: CubeSource, **options: Any) -> np.ndarray:
     dataset = Dataset(id="tiny", bands=source.bands, seasons=source.seasons, cubes=lambda: source)
-    return encode_dataset(method, dataset, {}, cached=False, progress=False, **options).values
+    return encode_dataset(method, dataset, {}, EncodeOptions(cached=False, progress=False, **options)).values
 
 
 @pytest.fixture(scope="module")
@@ -140,24 +140,6 @@ def test_a_source_may_ask_to_be_read_by_one_thread_at_a_time() -> None:
     assert np.array_equal(embed(Method(id="mean", encoder=make), Shy(30), threads=4, batch_size=2), expected)
     some = Method(id="mean", encoder=make, bands=("s1",))
     assert embed(some, Shy(30), threads=4, batch_size=2).shape == (30, 2)
-
-
-class Greedy(Mean):
-    """Takes 200 MB for each batch, beyond what it is given."""
-
-    def encode(self, batch: CubeBatch) -> np.ndarray:
-        return super().encode(batch) + 0 * np.ones(25_000_000)[::25_000_000].sum(dtype=np.float32)
-
-
-def test_fewer_threads_if_each_takes_much_memory(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1_000_000_000)
-    monkeypatch.setattr(pipeline, "WATCHED_BYTES", 0)
-    rows = embed(Method(id="greedy", encoder=Greedy), TinyCubes(12), threads=8, batch_size=4)
-    assert np.array_equal(rows, embed(Method(id="mean", encoder=make), TinyCubes(12), threads=8))
-    assert "method 'greedy': 2 of 8 threads, since each takes 0.2 GB of memory" in caplog.text
-    assert (memory.fitting(8, 0), memory.fitting(8, 10**12), memory.fitting(8, 1000)) == (8, 1, 8)
 
 
 class Crowded(Mean):

@@ -14,7 +14,7 @@ from neuco_core.boards.model import Board, Interval
 from neuco_core.boards.published import list_published
 from neuco_core.cli.leaderboard import leaderboard
 from neuco_core.errors import DataError, UnknownIdError, UsageError
-from neuco_core.records.store import write_record
+from neuco_core.records.store import write_records
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
@@ -217,7 +217,7 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     tasks = ("olinda_elevation_mean", "olinda_elevation_std")
     for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
         for task in tasks:
-            write_record(real_record(method, task, [base, base + 0.1]), registry)
+            write_records(registry, [real_record(method, task, [base, base + 0.1])])
     (registry / "suites").mkdir()
     options = 'kind = "geobench"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
     lines = "".join(f"{task} = 1\n" for task in tasks)
@@ -241,7 +241,7 @@ def test_a_suite_is_shown_by_another_kind(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
     for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
         for task in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
-            write_record(real_record(method, task, [base, base + 0.1]), registry)
+            write_records(registry, [real_record(method, task, [base, base + 0.1])])
     (registry / "suites").mkdir()
     lines = 'id = "trial"\ntitle = "Trial"\nversion = 1\nprotocol = "neuco-2025"\noptions = { weights = "equal" }\n'
     tasks = "olinda_elevation_mean = 1\nolinda_elevation_std = 1\nolinda_sea_level = 1\n"

@@ -10,11 +10,11 @@ import pytest
 
 from benchmarks.geobench import HEADS
 from neuco_core.plugins.catalog import load_board
-from neuco_core.scoring.search import INNER, SHARE, TEST_SIZE
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
 from neuco_extensions.geobench.iqm import OURS
 from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
+from neuco_extensions.geobench.search import INNER, SHARE, TEST_SIZE
 from neuco_extensions.geobench.submission import list_submissions
 from neuco_extensions.geobench.tables import capability_table
 from tests import console

@@ -23,12 +23,12 @@ from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
 from neuco_core.runs.sources import MethodSource
 from neuco_core.runs.worker_steps import WorkerSteps
-from neuco_core.scoring.search import Divided, Plan, divide
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_extensions.geobench import tune as module
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.command_tune import tune as command
+from neuco_extensions.geobench.search import Divided, TuningPlan, divide
 from neuco_extensions.geobench.tune import Tuned, read_tuned, tune, tune_on
 from neuco_extensions.geobench.tuned import board_of, read_all_tuned
 from neuco_extensions.geobench.validate import validate
@@ -105,7 +105,7 @@ def test_one_that_fails_on_an_engine_does_not_stop_the_others(tmp_path: Path) ->
             yield second, WorkerSteps().do(second)
 
     pairs = [(load_method("averaging"), load_task(task)) for task in TASKS[:2]]
-    plan = Plan(load_protocol("neuco-strict"), trials=1, repeats=2)
+    plan = TuningPlan(load_protocol("neuco-strict"), trials=1, repeats=2)
     tuned = tune_on(Engine(), pairs, plan, tmp_path)
     assert next(tuned).task == TASKS[1]
     with pytest.raises(ScoreError, match=r"1 pair could not be tuned: averaging on olinda_elevation_mean.*too large"):
@@ -129,14 +129,14 @@ def parts() -> tuple[Embeddings, Labels]:
 
 
 def tuned(parts: tuple[Embeddings, Labels], out: Path, **changes: Any) -> Tuned:
-    plan = Plan(load_protocol("neuco-strict"), **{"trials": 3, "repeats": 2, **changes})
+    plan = TuningPlan(load_protocol("neuco-strict"), **{"trials": 3, "repeats": 2, **changes})
     return tune("averaging", load_task(TASKS[0]), *parts, plan, out=out / "x.json")
 
 
 def test_test_rows_have_no_say_in_the_search(parts: tuple[Embeddings, Labels], tmp_path: Path) -> None:
     """Labels and embeddings of the test part are replaced by nonsense: every trial is the same, to the last bit."""
     embeddings, labels = parts
-    plan = Plan(load_protocol("neuco-strict"))
+    plan = TuningPlan(load_protocol("neuco-strict"))
     test = divide(embeddings, labels, plan).test
     assert 0.15 < len(test) / len(labels.ids) < 0.25
     inside = np.array([name in test for name in labels.ids])
@@ -152,7 +152,7 @@ def test_test_rows_have_no_say_in_the_search(parts: tuple[Embeddings, Labels], t
 def test_a_planted_test_row_is_found_out(
     parts: tuple[Embeddings, Labels], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def leaky(embeddings: Embeddings, labels: Labels, plan: Plan) -> Divided:
+    def leaky(embeddings: Embeddings, labels: Labels, plan: TuningPlan) -> Divided:
         clean = divide(embeddings, labels, plan)
         ids = (*clean.train, min(clean.test))
         return replace(clean, searched=(embeddings.only(ids), labels.only(ids)))
@@ -166,13 +166,15 @@ def test_parts_share_no_sample_and_no_group(parts: tuple[Embeddings, Labels]) ->
     embeddings, labels = parts
     names = np.array([str(i % 30) for i in range(len(labels.ids))])
     grouped = replace(labels, groups=names, splitter="group")
-    found = divide(embeddings, grouped, Plan(load_protocol("neuco-strict")))
+    found = divide(embeddings, grouped, TuningPlan(load_protocol("neuco-strict")))
     assert not set(found.train) & found.test
     group = dict(zip(labels.ids, names, strict=True))
     assert not {group[name] for name in found.train} & {group[name] for name in found.test}
     assert found.searched[1].splitter == "group"
     named = np.where(np.arange(len(labels.ids)) % 4 == 0, "test", "train")
-    fixed = divide(embeddings, replace(labels, split=named, splitter="fixed"), Plan(load_protocol("neuco-strict")))
+    fixed = divide(
+        embeddings, replace(labels, split=named, splitter="fixed"), TuningPlan(load_protocol("neuco-strict"))
+    )
     assert fixed.test == {name for name, part in zip(labels.ids, named, strict=True) if part == "test"}
     assert (fixed.searched[1].split, fixed.searched[1].splitter) == (None, "")
 
@@ -192,16 +194,16 @@ def test_more_trials_go_on_and_repeat_anew(parts: tuple[Embeddings, Labels], tmp
 
 def test_what_cannot_be_tuned() -> None:
     with pytest.raises(UsageError, match="'ridge' has nothing to search"):
-        Plan(load_protocol("ridge"))
+        TuningPlan(load_protocol("ridge"))
     with pytest.raises(UsageError, match="at least 1 trial and 2 repeats"):
-        Plan(load_protocol("neuco-strict"), repeats=1)
-    rules = Plan(load_protocol("neuco-2025")).strict
+        TuningPlan(load_protocol("neuco-strict"), repeats=1)
+    rules = TuningPlan(load_protocol("neuco-2025")).strict
     assert (rules.select, rules.scale_on) == ("last", "train")
 
 
 def test_an_error_is_made_small(parts: tuple[Embeddings, Labels], tmp_path: Path) -> None:
     task = replace(load_task(TASKS[0]), metric="mae")
-    plan = Plan(load_protocol("neuco-strict"), trials=3, repeats=2)
+    plan = TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2)
     found = tune("averaging", task, *parts, plan, out=tmp_path / "x.json")
     assert found.best.value == min(trial.value for trial in found.trials)
 

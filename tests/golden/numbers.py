@@ -158,7 +158,7 @@ def hash_of(text: str) -> float:
 
 
 def _encoded() -> list[float]:
-    from neuco_core.encode.run import encode_dataset
+    from neuco_core.encode.run import EncodeOptions, encode_dataset
     from neuco_core.specs import Method
     from neuco_core.testing import TinyCubes
 
@@ -167,7 +167,7 @@ def _encoded() -> list[float]:
             return np.asarray(batch.values.mean(axis=(1, 3, 4)))
 
     method = Method(id="mean", encoder=Mean)
-    found = encode_dataset(method, TinyCubes(count=3).dataset(), {}, progress=False, cached=False)
+    found = encode_dataset(method, TinyCubes(count=3).dataset(), {}, EncodeOptions(progress=False, cached=False))
     return [float(value) for value in found.values.ravel()]
 
 

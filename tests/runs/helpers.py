@@ -11,6 +11,10 @@ import textwrap
 from pathlib import Path
 
 import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 
 PROTOCOL = "neuco-2025+k=3,probe=toy_probe"
 TASKS = tuple(f"toy_{letter}" for letter in "abcdef")
@@ -52,6 +56,10 @@ def neuco_tasks():
 
 CUBES = """
 import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 from neuco_core.cubes.cubes import CubeBatch
 
 class ToyCubes:
@@ -91,6 +99,10 @@ def neuco_probes():
 WORK = '''
 import os, signal, sys, time
 import numpy as np
+from msgspec.structs import replace
+
+from neuco_core.jsonio import canonical
+from neuco_core.records.store import read_all
 from neuco_core.scoring.probes import Fit
 
 class Encoder:
@@ -201,15 +213,9 @@ class World:
         return ["score", "--all", "--protocol", PROTOCOL, *chosen, *words]
 
     def records(self, registry: str = "registry") -> dict[str, str]:
-        """All files below results, by name; without the lines that tell who made a record, and when."""
-        root = self.folder / registry / "results"
-        return {
-            str(path.relative_to(root)): "\n".join(
-                line for line in path.read_text().splitlines() if not line.startswith('"provenance"')
-            )
-            for path in root.rglob("*")
-            if path.is_file()
-        }
+        """All records as JSON, by method and task; without what tells who made a record, and when."""
+        records = read_all(self.folder / registry)
+        return {f"{r.method}/{r.task}": canonical(replace(r, provenance={}).to_json()) for r in records}
 
     def logged(self) -> list[str]:
         return self.log.read_text().splitlines() if self.log.exists() else []

@@ -20,8 +20,8 @@ import pytest
 import neuco_methods
 import neuco_tasks
 from neuco_core.plugins import catalog
-from neuco_core.records.model import Record, record_bytes
-from neuco_core.records.store import read_all, read_record, record_files
+from neuco_core.records.model import Record
+from neuco_core.records.store import find_record, read_all, write_records
 from neuco_core.runs.messages import Group, Result, Step, StepLimits
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import run_plan
@@ -187,7 +187,7 @@ class Small:
         shared = self.folder / "verified"
         shutil.rmtree(shared, ignore_errors=True)
         shared.mkdir()
-        records = {path: read_record(path) for path in record_files(registry or self.registry)}
+        records = read_all(registry or self.registry)
         return list(verify_records(records, Serial(), StepLimits(), fresh=fresh, shared=str(shared)))
 
     def cached(self, method: str = "small_one") -> Path:
@@ -196,8 +196,9 @@ class Small:
 
     def record(self, change: Callable[[Record], Record]) -> None:
         """Rewrite a record, with a digest that is right."""
-        path = self.registry / "results" / "small_one" / f"small_a@{PROTOCOL}.json"
-        path.write_bytes(record_bytes(change(read_record(path))))
+        record = find_record(self.registry, ("small_one", "small_a", PROTOCOL))
+        assert record is not None
+        write_records(self.registry, [change(record)])
 
     def now(self) -> dict[str, object]:
         """The inputs that a record of small_one on small_a would have now: what a forger can find out."""

@@ -39,7 +39,7 @@ def test_a_run_goes_on_without_a_cache_and_says_so_once(world: World, disk: str)
     assert done.stderr.count("embeddings cannot be kept in") == 1, "not by each worker, of each method"
     assert words in done.stderr
     assert len(world.records()) == 6
-    assert all('"status": "ok"' in record for record in world.records().values())
+    assert all('"status":"ok"' in record for record in world.records().values())
     embedded = [line for line in world.logged() if line.startswith("embed")]
     assert len(embedded) == 2 * embedded.count("embed 2"), "workers share what one of them made"
 

@@ -139,7 +139,7 @@ def test_a_second_call_is_served_from_records_and_says_so(tmp_path: Path, monkey
     assert "1 cached" in second.out
     assert "no change found since; --fresh runs them again" in second.out
     assert first.out.splitlines()[2] == second.out.splitlines()[2], "the same row"
-    (record,) = (tmp_path / "results" / "random").iterdir()
+    record = tmp_path / "records" / "random.jsonl"
     before = record.read_bytes()
     fresh = neuco(*words, "--fresh")
     assert "1 fresh" in fresh.out
@@ -153,10 +153,10 @@ def test_a_file_is_recorded_only_on_demand_and_then_ranked(
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
     words = ("score", "--embeddings", case / "embeddings.csv", "--task", "parity_beta", *FAST)
     assert neuco(*words).code == 0
-    assert not list(tmp_path.rglob("*.json"))
+    assert not list(tmp_path.rglob("*.jsonl"))
     saved = neuco(*words, "--save", "--name", "mine")
     assert saved.code == 0, saved.err
-    (path,) = (tmp_path / "results" / "mine").iterdir()
+    path = tmp_path / "records" / "mine.jsonl"
     assert json.loads(path.read_text())["registered"] is False
     assert "1 cached" in neuco(*words, "--save", "--name", "mine").out
     assert "there is a method 'pca' already" in neuco(*words, "--save", "--name", "pca").err

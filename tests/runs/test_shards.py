@@ -44,6 +44,7 @@ def neuco_methods():
 BATCHES = 29  # of 64 samples; digits has 1797
 
 
+@pytest.mark.slow
 def test_two_dask_workers_one_killed_and_the_file_is_the_same(world: World) -> None:
     world.write("neuco_methods/slow/__init__.py", SLOW)
     files = {name: world.folder / f"{name}.npz" for name in ("here", "there")}
@@ -90,12 +91,13 @@ class Halting(TinyCubes):
             time.sleep(600)
         return super().read(ids)
 
-def embed(progress=False):
+def embed(progress=False, cached=True):
     source = Halting(400, ("etm/B1",), ("scene",), 4)
-    return run.encode_dataset(MEAN, source.dataset(), {}, batch_size=8, progress=progress)
+    options = run.EncodeOptions(batch_size=8, progress=progress, cached=cached)
+    return run.encode_dataset(MEAN, source.dataset(), {}, options)
 
 random.seed(int(sys.argv[1]))
-whole = run.encode_dataset(MEAN, TinyCubes(400, ("etm/B1",), ("scene",), 4).dataset(), {}, cached=False)
+whole = embed(cached=False)
 kills = 0
 for _ in range(10):
     reads, wait = random.randint(1, 5), random.uniform(0, 0.1)

@@ -121,9 +121,9 @@ def stretch(x):
 """
 SHOW = "import neuco_methods.small.stretch as s; print(s.stretch(1.0))"
 EMBED = """
-from neuco_core.encode.run import method_embeddings
+from neuco_core.encode.run import EncodeOptions, method_embeddings
 from neuco_core.plugins.catalog import load_method
-print(method_embeddings(load_method("small_one"), "small", {}, cached=False).sha256)
+print(method_embeddings(load_method("small_one"), "small", {}, EncodeOptions(cached=False)).sha256)
 """
 
 

@@ -11,8 +11,8 @@ import pytest
 from msgspec.structs import replace
 
 from neuco_core.errors import UsageError
-from neuco_core.records.model import FIELDS, Record, fingerprint, record_bytes, summary
-from neuco_core.records.store import read_record
+from neuco_core.records.model import FIELDS, Record, fingerprint, summary
+from neuco_core.records.store import find_record, write_records
 from neuco_core.runs.messages import StepLimits
 from neuco_core.runs.verify import compare, verify_records
 from tests.records.examples import scored, unscored
@@ -123,62 +123,58 @@ def test_a_run_that_fails_confirms_nothing() -> None:
 @pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1.0])
 def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
     with pytest.raises(UsageError, match="bad tolerance; expected a finite number of at least 0"):
-        list(verify_records({}, None, StepLimits(), tolerance))  # type: ignore[arg-type]
+        list(verify_records([], None, StepLimits(), tolerance))  # type: ignore[arg-type]
 
 
 @pytest.fixture
-def folder(world: World) -> Path:
+def registry(world: World) -> Path:
     done = world.neuco("score", "--all", "--method", "toy_one", "--protocol", PROTOCOL, "--task", "toy_[ab]")
     assert done.returncode == 0, done.stderr
-    return world.folder / "registry" / "results" / "toy_one"
+    return world.folder / "registry"
 
 
-def forge(path: Path, target: Path, change: Callable[[Record], Record]) -> str:
-    target.write_bytes(record_bytes(change(read_record(path))))
-    return str(target)
+def forge(registry: Path, task: str, change: Callable[[Record], Record]) -> None:
+    record = find_record(registry, ("toy_one", task, PROTOCOL))
+    assert record is not None
+    write_records(registry, [change(record)])
 
 
-def test_each_file_of_a_cell_is_checked(world: World, folder: Path, tmp_path: Path) -> None:
-    true = folder / f"toy_a@{PROTOCOL}.json"
-    better = forge(true, tmp_path / "better.json", lambda record: shifted(record, -0.01))
-    wider = forge(true, tmp_path / "wider.json", lambda record: replace(record, dim=9))
-    changed = forge(true, tmp_path / "changed.json", lambda record: with_inputs(record, labels_from="0b" * 32))
-    for order in ([better, changed, wider, str(true)], [str(true), wider, changed, better]):
-        done = world.neuco("verify", *order, "--json")
-        assert done.returncode == 1
-        found = {check["file"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
-        assert found == {better: "differs", wider: "differs", changed: "stale", str(true): "same"}
-    assert "3 of 4 records not confirmed" in done.stderr
+def test_each_record_that_is_named_is_checked(world: World, registry: Path) -> None:
+    forge(registry, "toy_a", lambda record: replace(record, dim=9))
+    done = world.neuco("verify", "toy_one", "--json")
+    assert done.returncode == 1
+    verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+    assert verdicts == {"toy_a": "differs", "toy_b": "same"}
+    assert "1 of 2 records not confirmed" in done.stderr
     assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
-    told = world.neuco("verify", wider, str(true)).stdout
-    assert "dim is 2, recorded is 9" in told
-    assert wider in told
+    assert "dim is 2, recorded is 9" in done.stderr
+    assert "1 of 1 confirmed" in world.neuco("verify", "toy_one/toy_b").stdout
+    for names, said in (("toy_on", "no record of method 'toy_on'. Did you mean 'toy_one'?"), ("toy_one/b", "task 'b'")):
+        done = world.neuco("verify", names)
+        assert (done.returncode, said in done.stderr) == (3, True), done.stderr
 
 
-def test_what_was_not_run_is_not_confirmed(world: World, folder: Path, tmp_path: Path) -> None:
-    true = folder / f"toy_b@{PROTOCOL}.json"
+def test_what_was_not_run_is_not_confirmed(world: World, registry: Path) -> None:
     empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "splits": {}}
-    lost = forge(
-        true, tmp_path / "lost.json", lambda record: replace(record, status="skipped", reason="no data", **empty)
-    )
-    alone = world.neuco("verify", lost)
+    forge(registry, "toy_b", lambda record: replace(record, status="skipped", reason="no data", **empty))
+    alone = world.neuco("verify", "toy_one/toy_b")
     assert alone.returncode == 1
     assert "0 of 1 confirmed, 1 not checked (without a score, or made from a file)" in alone.stdout
     assert "nothing was confirmed" in alone.stderr
-    both = world.neuco("verify", lost, str(true))
+    both = world.neuco("verify")
     assert both.returncode == 0, both.stderr
     assert "1 of 2 confirmed, 1 not checked (without a score, or made from a file), tolerance 0.0001" in both.stdout
 
 
 def test_a_registry_without_records_confirms_nothing(world: World) -> None:
-    done = world.neuco("verify", "--all", registry="not/there")
+    done = world.neuco("verify", registry="not/there")
     assert done.returncode == 4
     assert "no records to verify" in done.stderr
     assert "NEUCO_REGISTRY" in done.stderr
 
 
 @pytest.mark.parametrize("tolerance", ["nan", "inf", "-1"])
-def test_the_command_refuses_such_a_tolerance(tolerance: str, world: World, folder: Path) -> None:
-    done = world.neuco("verify", "--all", f"--tolerance={tolerance}")
+def test_the_command_refuses_such_a_tolerance(tolerance: str, world: World, registry: Path) -> None:
+    done = world.neuco("verify", f"--tolerance={tolerance}")
     assert done.returncode == 2
     assert "bad tolerance" in done.stderr

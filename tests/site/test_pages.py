@@ -365,7 +365,7 @@ def test_the_cells_of_a_method_are_told_with_their_record(registry: Path) -> Non
     facts = dict(record_facts(source, "pca", "mini_clouds"))
     assert len(facts["Labels (sha256)"]) == len(facts["Record"]) == 64
     line = verify_command(source, "pca", "mini_clouds")
-    assert line == "neuco verify registry/results/pca/mini_clouds@ridge.json"
+    assert line == "neuco verify pca/mini_clouds"
     assert line in words
     assert line in method_page(source, next(r for r in source.board.rows if r.method == "pca"), scales(source))
     page = task_page(source, source.board.tasks[0], scales(source))

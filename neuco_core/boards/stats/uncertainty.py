@@ -33,6 +33,9 @@ REPLICATES = 1000
 MOST_VALUES, FEWEST = 50_000_000, 100
 LEVEL = 0.95
 SEED = 2025
+# Of the typical spread over splits: a resample of few splits may have none at all, and Q is divided by it. How often
+# intervals hold with it is measured by `python benchmarks/intervals.py`.
+FLOOR = 0.2
 FEW = 10  # successes or failures: with more, a share is as good as normal
 
 
@@ -199,9 +202,9 @@ def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int 
     shift = drawn @ centred.T / count
     spread = np.sqrt(np.maximum(drawn @ (centred**2).T / count - shift**2, 0.0))
     # Turned round, as a pivot: where a resample is high, the truth is as much below what was observed. This matters
-    # for the spread, whose error is skewed. A resample of few splits may have no spread at all, hence the floor.
+    # for the spread, whose error is skewed.
     typical = spread.mean(axis=0)
-    ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), 0.2 * typical)
+    ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), FLOOR * typical)
     n = known.sum(axis=1)
     stretch = np.sqrt((1 / n + scores.overlap) * n**2 / (n - 1))
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))

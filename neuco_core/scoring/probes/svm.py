@@ -27,21 +27,21 @@ def svm_probe(protocol: Protocol) -> EstimatorProbe:
     """``search_samples``: at most so many training samples take part in the search; all take part in the fit."""
     most = parameters(protocol, search_samples=1000)["search_samples"]
 
-    def regressor() -> Tuned:
+    def regressor() -> TunedMachine:
         from sklearn.svm import SVR
 
         # Labels are scaled to [0, 1]; the default tube of 0.1 would hide a fifth of that.
-        return Tuned(SVR(coef0=1.0, epsilon=0.01, tol=0.01), "neg_mean_squared_error", most, protocol.seed)
+        return TunedMachine(SVR(coef0=1.0, epsilon=0.01, tol=0.01), "neg_mean_squared_error", most, protocol.seed)
 
-    def classifier() -> Tuned:
+    def classifier() -> TunedMachine:
         from sklearn.svm import SVC
 
-        return Tuned(SVC(coef0=1.0, tol=0.01), "f1_macro", most, protocol.seed)
+        return TunedMachine(SVC(coef0=1.0, tol=0.01), "f1_macro", most, protocol.seed)
 
     return EstimatorProbe(regressor, classifier)
 
 
-class Tuned:
+class TunedMachine:
     """Scale the features, search on a part of the samples, fit the best to all of them."""
 
     def __init__(self, machine: Any, scoring: str, most: int, seed: int) -> None:
@@ -58,7 +58,7 @@ class Tuned:
             for name in ("C", "degree")
         }
 
-    def fit(self, x: np.ndarray, y: np.ndarray) -> Tuned:
+    def fit(self, x: np.ndarray, y: np.ndarray) -> TunedMachine:
         from sklearn.preprocessing import StandardScaler
 
         self.scaler = StandardScaler().fit(x)

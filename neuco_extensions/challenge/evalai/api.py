@@ -6,14 +6,11 @@ No error carries the token, or an address with a signature.
 from __future__ import annotations
 
 import json
-import math
 import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -65,7 +62,7 @@ class Account:
         return f"Account({self.server!r}, {self.queue!r}, {self.challenge})"  # the token is in no traceback
 
     @property
-    def places(self) -> frozenset[tuple[str, str, int]]:
+    def origins(self) -> frozenset[tuple[str, str, int]]:
         """The origins that may be asked for a file."""
         return frozenset(map(origin, (self.server, *self.files)))
 
@@ -74,12 +71,12 @@ def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port of an address; two addresses with the same origin are one server."""
     try:
         parts = urlsplit(url)
-        place = parts.scheme, (parts.hostname or "").rstrip("."), parts.port or PORTS.get(parts.scheme, 0)
+        host, port = (parts.hostname or "").rstrip("."), parts.port or PORTS.get(parts.scheme, 0)
     except ValueError as error:
         raise UsageError("not an address", expected="https://HOST") from error
-    if parts.scheme not in PORTS or not place[1] or parts.username is not None:
+    if parts.scheme not in PORTS or not host or parts.username is not None:
         raise UsageError("not an address", expected="https://HOST", got=f"{parts.scheme}://{parts.hostname}")
-    return place
+    return parts.scheme, host, port
 
 
 class EvalAIRefusedError(FetchError):
@@ -110,8 +107,7 @@ class Api:
 
     def receive(self) -> Mapping[str, Any]:
         """The next message of the queue; its ``body`` is None if there is none."""
-        message: Mapping[str, Any] = self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")
-        return message
+        return self._ask("GET", f"/api/jobs/challenge/queues/{self.account.queue}/")  # type: ignore[no-any-return]
 
     def acknowledge(self, receipt: str) -> None:
         """Take a message from the queue."""
@@ -120,12 +116,11 @@ class Api:
     def submission(self, number: int) -> Mapping[str, Any] | None:
         """A submission as it is now; None if it was deleted."""
         try:
-            state: Mapping[str, Any] = self._ask("GET", f"/api/jobs/submission/{number}")
+            return self._ask("GET", f"/api/jobs/submission/{number}")  # type: ignore[no-any-return]
         except EvalAIRefusedError as error:
             if error.status == 404:
                 return None
             raise
-        return state
 
     def codename(self, phase: int) -> str:
         """The name that a phase has in ``challenge_config.yaml``."""
@@ -196,7 +191,8 @@ class Api:
 def _read(answer: requests.Response, where: str) -> Any:
     status = answer.status_code
     if status in TRANSIENT:
-        wait = _asked(answer.headers.get("Retry-After", ""))
+        header = answer.headers.get("Retry-After", "")  # Django's REST framework gives whole seconds
+        wait = min(float(header), LONGEST_ASKED) if header.isdecimal() else 0.0
         raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
     if status in (401, 403):
         hint = "The token may have expired, or its owner is not a host of the challenge"
@@ -211,15 +207,3 @@ def _read(answer: requests.Response, where: str) -> Any:
         reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
         raise EvalAIRefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
     return content
-
-
-def _asked(header: str) -> float:
-    """Seconds in a ``Retry-After``, which may also be a date."""
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = (parsedate_to_datetime(header) - datetime.now(UTC)).total_seconds()
-        except (ValueError, TypeError):
-            return 0.0
-    return min(max(seconds, 0.0), LONGEST_ASKED) if math.isfinite(seconds) else 0.0

@@ -46,26 +46,24 @@ def bring(url: str, path: Path, account: Account) -> None:
 def allowed(url: str, account: Account) -> None:
     """Raise unless a file may be read from there: a place that was named, and not a name for the host's own network."""
     try:
-        place = origin(url)
+        source = origin(url)
     except UsageError:
         raise RefusedPlaceError("the file has no address that can be read", where="EvalAI") from None
-    if place not in account.places:
-        scheme, host, port = place
+    scheme, host, port = source
+    if source not in account.origins:
         hint = f"If it is right, add --files {scheme}://{host}" + (f":{port}" if port not in (80, 443) else "")
         raise RefusedPlaceError(
             "the file is at a place that is not allowed", got=f"{scheme}://{host}:{port}", hint=hint
         )
     # The server may be in the host's own network; a public store that resolves to it is a trick.
-    if place != origin(account.server) and any(not address.is_global for address in _addresses(place[1], place[2])):
-        raise RefusedPlaceError("the name of a file's place leads into a private network", got=place[1])
-
-
-def _addresses(host: str, port: int) -> list[ipaddress.IPv4Address | ipaddress.IPv6Address]:
+    if source == origin(account.server):
+        return
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
     except OSError:
-        return []  # the download will say so
-    return [ipaddress.ip_address(str(entry[4][0]).partition("%")[0]) for entry in found]
+        return  # the download will say so
+    if not all(ipaddress.ip_address(str(address).partition("%")[0]).is_global for address in addresses):
+        raise RefusedPlaceError("the name of a file's place leads into a private network", got=host)
 
 
 def _transport(account: Account) -> Transport:

@@ -99,8 +99,8 @@ class Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self._begun = True
-            own = {name for name, _ in message["headers"]}
-            added = [pair for pair in raw(HEADERS) if pair[0] not in own]
+            present = {name for name, _ in message["headers"]}
+            added = [pair for pair in raw(HEADERS) if pair[0] not in present]
             closing = [(b"connection", b"close")] if self._unread else []
             await self._send({**message, "headers": [*message["headers"], *added, *closing]})
         elif self._unread and not self._asks and not message.get("more_body", False):
