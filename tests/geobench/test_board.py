@@ -232,7 +232,7 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
     assert ends == [{"low": 0.4, "high": 0.7}] * 2
     assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6
-    page = board_page(from_suite(now, now.suites["trial"], registry))
+    page = board_page(from_suite(now, now.suites["trial"]))
     assert all(f'id="{name}"' in page for name in ("capability-overall", "capability-texture", "profile"))
 
 
