@@ -44,12 +44,13 @@ def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) 
 
 
 def make_labels(boxes: PluginSandbox, plugin: PluginData) -> None:
-    """Labels that the plugin's loaders make: twice, and both must be equal."""
+    """Labels that the plugin's loaders make; those of a contributed one twice, and both must be equal."""
     loaded = [task.label for task in plugin.tasks if task.loader]
     if not loaded or (plugin.made / "labels").is_dir():
         return
     ask = ("labels", plugin.touched.tree, plugin.touched.name)
-    first, second = (boxes.inside(plugin, step, *ask) for step in ("labels1", "labels2"))
+    first = boxes.inside(plugin, "labels1", *ask)
+    second = first if plugin.kept else boxes.inside(plugin, "labels2", *ask)
     for name in loaded:
         labels = read_table(first / f"{name}.csv")
         if labels != read_table(second / f"{name}.csv"):
