@@ -21,10 +21,9 @@ import numpy as np
 from neuco_core.boards.stats.ranking import positions
 from neuco_extensions.geobench.board_scores import certainty
 from neuco_extensions.geobench.facts import CAPABILITIES
-from neuco_extensions.geobench.iqm import REPLICATES, Score, score
+from neuco_extensions.geobench.iqm import REPLICATES, ComparedScore, PooledScore, capability_table, score
 from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
 from neuco_extensions.geobench.submission import read_submission
-from neuco_extensions.geobench.tables import Pair, capability_table
 
 REGISTRY = Path(__file__).parents[1] / "registry"
 BASE, SEEDS, RESAMPLES = "114be1f0", 5, 300
@@ -50,7 +49,7 @@ def truths() -> dict[str, dict[str, tuple[float, float]]]:
 
 def drawn(
     cells: Sequence[Sequence[tuple[float, float]]], rng: np.random.Generator, sets: int, errors: Errors
-) -> list[list[Score]]:
+) -> list[list[PooledScore]]:
     """``sets`` boards: a score for each backbone, from seeds drawn anew."""
     found = []
     for _ in range(sets):
@@ -62,7 +61,7 @@ def drawn(
     return found
 
 
-def covered(boards: Sequence[Sequence[Score]]) -> tuple[np.ndarray, float]:
+def covered(boards: Sequence[Sequence[PooledScore]]) -> tuple[np.ndarray, float]:
     """The shares of boards in which the three intervals hold the expected score, and the least one of ours."""
     value = np.array([[own.value for own in board] for board in boards])
     away = np.abs(value - value.mean(axis=0))
@@ -72,7 +71,7 @@ def covered(boards: Sequence[Sequence[Score]]) -> tuple[np.ndarray, float]:
     return np.mean(shares, axis=1), float(shares[0].min())
 
 
-def ranked(boards: Sequence[Sequence[Score]]) -> tuple[float, float]:
+def ranked(boards: Sequence[Sequence[PooledScore]]) -> tuple[float, float]:
     """The share of ranks that their intervals hold, and the mean number of ranks in an interval."""
     truth = positions(-np.mean([[own.value for own in board] for board in boards], axis=0))
     sure = [own for board in boards if (own := certainty(board)) is not None]
@@ -80,7 +79,7 @@ def ranked(boards: Sequence[Sequence[Score]]) -> tuple[float, float]:
     return float(np.mean((low <= truth) & (truth <= high))), float((high - low + 1).mean())
 
 
-def table(sets: int, seed: int = 1, errors: str = "normal", only: str = "") -> dict[str, list[list[Score]]]:
+def table(sets: int, seed: int = 1, errors: str = "normal", only: str = "") -> dict[str, list[list[PooledScore]]]:
     """By capability: boards drawn anew; of ``only`` one if it is named."""
     rng, known = np.random.default_rng(seed), truths()
     return {
@@ -93,7 +92,7 @@ def table(sets: int, seed: int = 1, errors: str = "normal", only: str = "") -> d
     }  # fmt: skip
 
 
-def off_by(pair: Pair) -> float:
+def off_by(pair: ComparedScore) -> float:
     """The difference of the published score to ours, in errors of a mean of 100 resamples."""
     return abs(pair.official - pair.ours.value) / (pair.ours.error / np.sqrt(REPLICATES))
 

@@ -686,7 +686,7 @@ def standalone(svg: str) -> str:
     assets = files("neuco_core.site") / "assets"
     colours = re.search(r":root \{.*?\n\}", (assets / "style.css").read_text(encoding="utf-8"), re.DOTALL)
     rules = (assets / "figures.css").read_text(encoding="utf-8")
-    head, rest = svg.split(">", 1)
+    head, rest = "".join(svg).split(">", 1)  # plain text: Markup would escape what is put in
     head = head.replace('width="100%"', 'width="1000"').replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
     style = f"{colours[0] if colours else ''} svg {{ font-family: sans-serif; }} {rules}".replace("<", "")
     return f"{head}><style>{style}</style>{rest}\n"

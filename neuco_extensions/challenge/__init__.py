@@ -8,13 +8,13 @@ Every way in (the command line, the web server, the worker of EvalAI) uses one o
     with Host(folder) as host:                         # challenge.toml, sealed; one for each thread and process
         team = host.challenge.team_of(token)           # None: no such token; compared in constant time
         try:
-            own = host.submit(team, "dev", chunks_or_path, source="evalai:12")   # on disk and in the journal
+            entry = host.submit(team, "dev", chunks_or_path, source="evalai:12")   # on disk and in the journal
         except RefusedError as error:                  # error.code, str(error): a fixed sentence for the team
             ...
-        host.work()                                    # evaluate the next one that waits; None if there is none
-        host.work(only=own.id)                         # or this one, unless an earlier one of the team waits
-        host.answer(own.id, team)                      # what the team may see, and when
-        host.journal.get(own.id)                       # what the hosts may: state, code, feedback, scores, detail
+        for done in evaluate_waiting(host, start_engine("local", 2), 2):     # of ``workers``: all that waits
+            ...
+        host.answer(entry.id, team)                    # what the team may see, and when
+        host.journal.get(entry.id)                     # what the hosts may: state, code, feedback, scores, detail
 
 An upload in parts, as of an asynchronous server, is ``files.Upload`` and then ``host.enter(team, phase, upload)``.
 ``host.evaluate(phase, path)`` scores a file and keeps nothing. ``host.challenge.public()`` is what anybody may read of

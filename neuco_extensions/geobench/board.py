@@ -13,8 +13,11 @@ from dataclasses import dataclass
 
 from neuco_core.boards.cells import BoardMethod, Cells
 from neuco_core.boards.model import RANDOM, BoardRow, Column, Interval, Ranked, Uncertainty, number
+from neuco_core.boards.stats.uncertainty import LEVEL, SEED
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
-from neuco_extensions.geobench.board_parts import (
+from neuco_core.plugins.catalog import load_task
+from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, compute, rank
+from neuco_extensions.geobench.board_sections import (
     BEST,
     CELL_COLUMNS,
     cells_of,
@@ -23,9 +26,8 @@ from neuco_extensions.geobench.board_parts import (
     task_columns,
     tasks_of,
 )
-from neuco_extensions.geobench.board_scores import LEVEL, SEED, Computed, Standing, compute, standing
 from neuco_extensions.geobench.facts import CAPABILITIES
-from neuco_extensions.geobench.normaliser import Normaliser, load_normaliser
+from neuco_extensions.geobench.normaliser import load_normaliser
 
 OVERALL = "Overall"
 NOT_CAPABILITIES = ("control",)
@@ -66,14 +68,16 @@ class Filter:
         return None
 
     def describe(self) -> str:
-        words = [
-            self.tuning if self.tuning != "all" else "",
-            f"decoder {self.decoder}" if self.decoder != "all" else "",
-        ]
-        words += [f"at least {self.smallest} M parameters" if self.smallest else ""]
-        words += [f"at most {self.largest} M parameters" if self.largest else ""]
-        said = ", ".join(word for word in words if word)
-        return f"; only {said}" if said else ""
+        parts = []
+        if self.tuning != "all":
+            parts.append(self.tuning)
+        if self.decoder != "all":
+            parts.append(f"decoder {self.decoder}")
+        if self.smallest:
+            parts.append(f"at least {self.smallest} M parameters")
+        if self.largest:
+            parts.append(f"at most {self.largest} M parameters")
+        return f"; only {', '.join(parts)}" if parts else ""
 
 
 def rank_cells(
@@ -104,10 +108,31 @@ def rank_cells(
     reasons = {method.id: chosen.why_not(method) for method in cells.methods}
     pool = [method for method in cells.methods if reasons[method.id] is None]
     ends = load_normaliser(normaliser) if normaliser != "none" else None
-    computed = compute(
-        cells, pool, {key: capabilities[name] for key, name in keys.items()}, ends, replicates, aggregation
+    scale = f"normalised by {ends.id}, not clipped" if ends else "scores as they are"
+    rule = f"{keys[first]}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank{chosen.describe()}"
+    tasks = {key: capabilities[name] for key, name in keys.items()}
+    computed = compute(cells, pool, tasks, ends, replicates, aggregation)
+    ranks = {key: rank(scores) for key, scores in computed.scores.items()}
+    own = ranks[first]
+    methods = {method.id: method for method in computed.methods}
+    order = [*own.places, *(name for name in methods if name not in own.places)]
+    columns = [
+        Column(key, name, f"Score on {len(tasks[key])} tasks: {', '.join(tasks[key])}", "higher")
+        for key, name in keys.items()
+    ]
+    return Ranked(
+        columns=(BEST, *columns),
+        rows=tuple(_row(computed, cells, methods[name], own) for name in order),
+        rule=rule,
+        tasks=tasks_of(computed, cells),
+        cell_columns=CELL_COLUMNS,
+        task_columns=task_columns(computed),
+        groups=own.groups,
+        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
+        sections=sections(computed, keys, first, ranks),
+        profile="iqm",
+        notes=tuple(_notes(own, reasons)),
     )
-    return _board(cells, computed, keys, first, f"{_rule(keys[first], aggregation, ends)}{chosen.describe()}", reasons)
 
 
 def slug(name: str) -> str:
@@ -121,8 +146,6 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
         return {**{name: own for name, own in CAPABILITIES.items() if set(own) <= set(names)}, OVERALL: names}
     if scheme != "tags":
         raise UsageError("no such scheme of capabilities", expected="geobench-2 or tags", got=scheme)
-    from neuco_core.plugins.catalog import load_task
-
     tagged: dict[str, list[str]] = {}
     for task in cells.tasks:
         with suppress(NeucoError):  # a task that is not registered here has no tags
@@ -132,42 +155,7 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
     return {OVERALL: names, **{tag: own for tag, own in kept.items() if tag not in NOT_CAPABILITIES}}
 
 
-def _rule(capability: str, aggregation: str, normaliser: Normaliser | None) -> str:
-    scale = f"normalised by {normaliser.id}, not clipped" if normaliser else "scores as they are"
-    return f"{capability}: {AGGREGATIONS[aggregation]} ({scale}); ties share the better rank"
-
-
-def _columns(computed: Computed, keys: Mapping[str, str]) -> Iterable[Column]:
-    yield BEST
-    for key, name in keys.items():
-        tasks = computed.capabilities[key]
-        yield Column(key, name, f"Score on {len(tasks)} tasks: {', '.join(tasks)}", "higher")
-
-
-def _board(
-    cells: Cells, computed: Computed, keys: Mapping[str, str], first: str, rule: str, reasons: Mapping[str, str | None]
-) -> Ranked:
-    stand = {key: standing(scores) for key, scores in computed.scores.items()}
-    own = stand[first]
-    methods = {method.id: method for method in computed.methods}
-    rows = [_row(computed, cells, methods[name], own) for name in own.places]
-    rows += [_row(computed, cells, method, own) for name, method in methods.items() if name not in own.places]
-    return Ranked(
-        columns=tuple(_columns(computed, keys)),
-        rows=tuple(rows),
-        rule=rule,
-        tasks=tasks_of(computed, cells),
-        cell_columns=CELL_COLUMNS,
-        task_columns=task_columns(computed),
-        groups=own.groups,
-        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
-        sections=sections(computed, keys, first, stand),
-        profile="iqm",
-        notes=tuple(_notes(own, reasons)),
-    )
-
-
-def _notes(own: Standing, reasons: Mapping[str, str | None]) -> Iterable[str]:
+def _notes(own: CapabilityRanks, reasons: Mapping[str, str | None]) -> Iterable[str]:
     for reason in sorted({reason for reason in reasons.values() if reason}):
         left_out = [name for name, other in reasons.items() if other == reason]
         yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"
@@ -177,7 +165,7 @@ def _notes(own: Standing, reasons: Mapping[str, str | None]) -> Iterable[str]:
         yield f"No interval, since the runs do not vary: {', '.join(unknown)}"
 
 
-def _row(computed: Computed, cells: Cells, method: BoardMethod, own: Standing) -> BoardRow:
+def _row(computed: CapabilityScores, cells: Cells, method: BoardMethod, own: CapabilityRanks) -> BoardRow:
     values: dict[str, float | None] = {}
     intervals: dict[str, Interval] = {}
     if method.id in own.ranks:

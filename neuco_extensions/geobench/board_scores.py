@@ -10,23 +10,21 @@ import numpy as np
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.stats.rank_intervals import groups, judge_pairs, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
-from neuco_core.boards.stats.uncertainty import LEVEL, SEED, chance_of_first
-from neuco_extensions.geobench.iqm import Score, score
+from neuco_core.boards.stats.uncertainty import LEVEL, chance_of_first
+from neuco_extensions.geobench.iqm import PooledScore, score
 from neuco_extensions.geobench.normaliser import Normaliser
-
-__all__ = ["LEVEL", "SEED", "Certainty", "Computed", "Standing", "certainty", "compute", "places", "standing"]
 
 
 @dataclass(frozen=True)
-class Computed:
+class CapabilityScores:
     """Scores by capability and method; ``others`` are those of the other aggregation, which is not ranked by."""
 
     methods: Sequence[BoardMethod]
     capabilities: Mapping[str, tuple[str, ...]]
     normaliser: Normaliser | None
     values: Mapping[tuple[str, str], np.ndarray]
-    scores: Mapping[str, Mapping[str, Score]]
-    others: Mapping[str, Mapping[str, Score]]
+    scores: Mapping[str, Mapping[str, PooledScore]]
+    others: Mapping[str, Mapping[str, PooledScore]]
     aggregation: str
     replicates: int
 
@@ -38,7 +36,7 @@ def compute(
     normaliser: Normaliser | None,
     replicates: int,
     aggregation: str,
-) -> Computed:
+) -> CapabilityScores:
     sign = {task.id: 1.0 if task.greater_is_better else -1.0 for task in cells.tasks}
     values = {
         (method.id, task.id): _runs(cells.cell(method.id, task.id), sign[task.id], task.id, normaliser)
@@ -46,7 +44,7 @@ def compute(
         for task in cells.tasks
         if cells.scored(method, task)
     }
-    both: dict[bool, dict[str, dict[str, Score]]] = {
+    both: dict[bool, dict[str, dict[str, PooledScore]]] = {
         pooled: {key: {} for key in capabilities} for pooled in (True, False)
     }
     for method in methods:
@@ -58,7 +56,9 @@ def compute(
             for pooled, found in both.items():
                 found[key][method.id] = score(own, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled)
     pooled = aggregation == "pooled"
-    return Computed(methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates)
+    return CapabilityScores(
+        methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates
+    )
 
 
 def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
@@ -79,7 +79,7 @@ class Certainty:
     apart: np.ndarray
 
 
-def certainty(scores: Sequence[Score]) -> Certainty | None:
+def certainty(scores: Sequence[PooledScore]) -> Certainty | None:
     """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies.
 
     One whose runs do not vary stands where it is: nobody loses an interval because of that.
@@ -95,7 +95,7 @@ def certainty(scores: Sequence[Score]) -> Certainty | None:
 
 
 @dataclass(frozen=True)
-class Standing:
+class CapabilityRanks:
     """Methods by their scores, the best first: places, and where they vary the ranks that are plausible, the chance of
     being first, and who cannot be told apart. Of one whose own runs do not vary nothing but the place is known."""
 
@@ -105,7 +105,7 @@ class Standing:
     groups: tuple[tuple[str, ...], ...] | None
 
 
-def places(scores: Mapping[str, Score]) -> dict[str, int]:
+def places(scores: Mapping[str, PooledScore]) -> dict[str, int]:
     """By method its place, in the order of places; ties share the better one."""
     if not scores:
         return {}
@@ -113,13 +113,13 @@ def places(scores: Mapping[str, Score]) -> dict[str, int]:
     return dict(sorted(zip(scores, map(int, found), strict=True), key=lambda item: (item[1], item[0])))
 
 
-def standing(scores: Mapping[str, Score]) -> Standing:
+def rank(scores: Mapping[str, PooledScore]) -> CapabilityRanks:
     placed = places(scores)
     order = list(placed)
     sure = certainty([scores[name] for name in order]) if order else None
     if sure is None:
-        return Standing(placed, {}, {}, None)
+        return CapabilityRanks(placed, {}, {}, None)
     known = [m for m, name in enumerate(order) if scores[name].error > 0]
     ranks = {order[m]: (int(sure.low[m]), int(sure.high[m])) for m in known}
     together = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), sure.apart))
-    return Standing(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)
+    return CapabilityRanks(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)

@@ -11,7 +11,7 @@ from neuco_core.contract.subjects import Subject
 from neuco_core.paths import layers, registry_dir
 from neuco_core.text import counted
 from neuco_extensions.geobench.exchange import to_folder
-from neuco_extensions.geobench.submission import ABOUT, RUNS, Submission, read_submission, submissions_dir
+from neuco_extensions.geobench.submission import ABOUT, RUNS, GeobenchSubmission, read_submission, submissions_dir
 from neuco_extensions.geobench.validate import validate
 
 
@@ -24,7 +24,7 @@ class SubmissionSubject(Subject):
         self.id, self.directory = folder.name, folder
 
     @cached_property
-    def submission(self) -> Submission:
+    def submission(self) -> GeobenchSubmission:
         return read_submission(self.directory)
 
 

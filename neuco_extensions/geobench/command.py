@@ -1,25 +1,51 @@
-"""``neuco geobench``: submissions to the GEO-Bench-2 leaderboard, checked, kept, ranked and written."""
+"""``neuco geobench``: submissions to the GEO-Bench-2 leaderboard, checked, kept, ranked and written; and tuning."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
+import msgspec
 
-from neuco_core.cli.options import ids_of
+from neuco_core.boards.cells import from_records
+from neuco_core.boards.formatting import show
+from neuco_core.boards.from_registry import current
+from neuco_core.boards.model import plain
+from neuco_core.boards.report import notes, place
+from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, ScoreError, UnknownIdError, UsageError
+from neuco_core.files import write_atomic
+from neuco_core.jsonio import dump
 from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import load_protocol
+from neuco_core.progress import show_progress
+from neuco_core.runs.engine import open_engine
+from neuco_core.runs.sources import MethodSource, Source, open_source
+from neuco_core.specs import Task
+from neuco_core.studies.labels_for import gather, grouped
+from neuco_core.tables.labels import Labels
 from neuco_core.text import counted, join_names
-from neuco_extensions.geobench.command_tune import tune
-
-if TYPE_CHECKING:
-    from neuco_core.boards.model import Board
-    from neuco_extensions.geobench.faults import Fault
-    from neuco_extensions.geobench.submission import Submission
+from neuco_extensions.geobench.board import slug
+from neuco_extensions.geobench.exchange import from_folder, to_folder
+from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.folder import read_folder
+from neuco_extensions.geobench.iqm import capability_table, score
+from neuco_extensions.geobench.normaliser import GEOBENCH, folders, load_normaliser, made_of
+from neuco_extensions.geobench.published import of_submissions
+from neuco_extensions.geobench.search import TuningPlan
+from neuco_extensions.geobench.submission import (
+    GeobenchSubmission,
+    list_submissions,
+    submissions_dir,
+    write_submission,
+)
+from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, submission_of, tune_on
+from neuco_extensions.geobench.tune import tune as tune_pair
+from neuco_extensions.geobench.validate import validate as find_faults
 
 WITH = "Also rank the submission in this folder, and show where it would stand; nothing is written. Repeatable."
 FOLDER = click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
@@ -30,33 +56,24 @@ def geobench() -> None:
     """Check, keep, rank and write submissions to the GEO-Bench-2 leaderboard."""
 
 
-geobench.add_command(tune)
-
-
 @geobench.command()
 @FOLDER
 @click.option("--official", is_flag=True, help="Only the rules of the leaderboard's own validator.")
 @json_option
 def validate(folder: Path, official: bool, as_json: bool) -> None:
     """Name all faults of the submission in DIR at once: line, column, value and cure. Exits with 4 if there are any."""
-    from neuco_extensions.geobench.validate import validate as check
-
-    faults = check(folder, official=official)
+    faults = find_faults(folder, official=official)
     if as_json:
         echo_json([vars(fault) | {"where": fault.where} for fault in faults])
     else:
         for fault in faults:
             click.echo(clean(f"{fault.rule}: {fault}"))
-    _refuse(faults, folder)
-    if not as_json:
-        click.echo("no faults" + (" by the official rules" if official else ""))
-
-
-def _refuse(faults: Sequence[Fault], folder: Path) -> None:
     if faults:
         theirs = sum(fault.official for fault in faults)
         words = f"{counted(len(faults), 'fault')}, {theirs} of them by the leaderboard's own rules"
         raise DataError(words, where=folder)
+    if not as_json:
+        click.echo("no faults" + (" by the official rules" if official else ""))
 
 
 @geobench.command(name="import")
@@ -66,10 +83,6 @@ def _refuse(faults: Sequence[Fault], folder: Path) -> None:
 @click.option("--source", default="", help="Where the numbers come from.")
 def import_folder(folder: Path, name: str, title: str, source: str) -> None:
     """Put the submission in DIR into the registry, as one directory of its own."""
-    from neuco_extensions.geobench.exchange import from_folder
-    from neuco_extensions.geobench.folder import read_folder
-    from neuco_extensions.geobench.submission import submissions_dir, write_submission
-
     name = name or re.sub(r"[^a-z0-9_-]+", "-", folder.resolve().name.lower()).strip("-_")
     if (submissions_dir(registry_dir()) / name).exists():
         hint = "Choose another --id, or remove the old one"
@@ -81,7 +94,7 @@ def import_folder(folder: Path, name: str, title: str, source: str) -> None:
         click.echo(f"left out, since the leaderboard does not read them: {join_names(further, 20)}")
 
 
-def _size(submission: Submission) -> str:
+def _size(submission: GeobenchSubmission) -> str:
     datasets = {own.dataset for own in submission.runs}
     runs = sum(len(own.scores) for own in submission.runs)
     return (
@@ -89,9 +102,7 @@ def _size(submission: Submission) -> str:
     )
 
 
-def _known(name: str) -> Submission:
-    from neuco_core.errors import UnknownIdError
-    from neuco_extensions.geobench.submission import list_submissions
+def _known(name: str) -> GeobenchSubmission:
 
     known = {item.about.id: item for item in list_submissions(registry_dir())}
     if name not in known:
@@ -103,8 +114,6 @@ def _known(name: str) -> Submission:
 @json_option
 def list_all(as_json: bool) -> None:
     """List the submissions of the registry."""
-    from neuco_extensions.geobench.submission import list_submissions
-
     found = list_submissions(registry_dir())
     rows = [
         (s.about.id, s.about.tuning, len(s.backbones), len({r.dataset for r in s.runs}), s.about.title) for s in found
@@ -125,10 +134,6 @@ def list_all(as_json: bool) -> None:
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A new folder.")
 def export(submission: str | None, tuned: Path | None, named: Sequence[str], out: Path) -> None:
     """Write SUBMISSION, a name in the registry, or what was tuned, as the folder that the leaderboard takes."""
-    from neuco_core.errors import UsageError
-    from neuco_extensions.geobench.exchange import to_folder
-    from neuco_extensions.geobench.tuned import read_all_tuned, submission_of
-
     if (submission is None) == (tuned is None):
         raise UsageError("name either a submission or --tuned FOLDER")
     if tuned is not None:
@@ -151,11 +156,6 @@ def export(submission: str | None, tuned: Path | None, named: Sequence[str], out
 @json_option
 def board(capability: str, folders: Sequence[Path], as_json: bool, **options: str | int) -> None:
     """Print the board of all submissions; `neuco leaderboard show geobench-2 --details` tells more of it."""
-    from neuco_core.boards.model import plain
-    from neuco_extensions.geobench.exchange import from_folder
-    from neuco_extensions.geobench.published import of_submissions
-    from neuco_extensions.geobench.submission import list_submissions
-
     yours = [from_folder(folder, f"yours-{number}") for number, folder in enumerate(folders, 1)]
     published = of_submissions([*list_submissions(registry_dir()), *yours])
     if published is None:
@@ -163,33 +163,22 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
     ranked = published.board({**options, "by": _key(capability)})
     if as_json:
         echo_json(plain(ranked))
-    else:
-        _print_board(ranked)
-
-
-def _print_board(board: Board) -> None:
-    """Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal."""
-    from neuco_core.boards.formatting import show
-    from neuco_core.boards.report import notes, place
-
-    leading, others = board.columns[:2], board.columns[2:]
-    heads = ("Rank", "Method", *(column.label for column in board.columns))
-    rows = [(*place(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in board.shown]
+        return
+    # Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal.
+    leading, others = ranked.columns[:2], ranked.columns[2:]
+    heads = ("Rank", "Method", *(column.label for column in ranked.columns))
+    rows = [(*place(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in ranked.shown]
     click.echo(table(heads, rows, right=set(range(len(heads))) - {1}))
-    for part in board.sections:
+    for part in ranked.sections:
         if part.about == "column" and part.title == leading[-1].label:
             click.echo(clean(part.lead))
-    for note in notes(board):
+    for note in notes(ranked):
         if note.startswith(("Ranking:", "Intervals:", "Not ranked:", "Left out")):
             click.echo(clean(note))
 
 
 def _key(capability: str) -> str:
     """A capability by the beginning of its name."""
-    from neuco_core.errors import UnknownIdError
-    from neuco_extensions.geobench.board import slug
-    from neuco_extensions.geobench.facts import CAPABILITIES
-
     known = [slug(name) for name in (*CAPABILITIES, "Overall")]
     found = [key for key in known if key.startswith(slug(capability))] if capability else [""]
     if len(found) != 1:
@@ -205,13 +194,6 @@ def normaliser(suite: str, name: str) -> None:
 
     A suite of the kind "geobench" names it as its option `normaliser`. It is written once and never changed.
     """
-    import msgspec
-
-    from neuco_core.boards.cells import from_records
-    from neuco_core.boards.from_registry import current
-    from neuco_core.files import write_atomic
-    from neuco_core.jsonio import dump
-    from neuco_extensions.geobench.normaliser import folders, made_of
 
     now = current(registry_dir())
     (chosen,) = now.choose([suite])
@@ -236,11 +218,6 @@ def normaliser(suite: str, name: str) -> None:
 @json_option
 def show_table(submission: str, capability: str, as_json: bool) -> None:
     """Print capability scores of SUBMISSION: the leaderboard's own with its ±, and ours with the standard error."""
-    from neuco_core.errors import UnknownIdError
-    from neuco_extensions.geobench.facts import CAPABILITIES
-    from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
-    from neuco_extensions.geobench.tables import capability_table
-
     if capability not in ("all", *CAPABILITIES):
         raise UnknownIdError("capability", capability, CAPABILITIES)
     chosen = dict(CAPABILITIES) if capability == "all" else {capability: CAPABILITIES[capability]}
@@ -264,3 +241,104 @@ def show_table(submission: str, capability: str, as_json: bool) -> None:
     for backbone in (backbone for backbone, own in found.items() if len(own) < len(chosen)):
         missing = [cap for cap in chosen if cap not in found[backbone]]
         click.echo(f"{backbone} lacks datasets of {join_names(missing, 9)}")
+
+
+@geobench.command()
+@click.option(
+    "--method",
+    "methods",
+    multiple=True,
+    required=True,
+    callback=split_commas,
+    shell_complete=ids_of("method"),
+    metavar="ID|FILE",
+    help="A method, or a file of embeddings; repeatable, or separated by commas.",
+)
+@task_options
+@click.option("--protocol", default="neuco-strict", show_default=True, help="Whose probe is tuned.")
+@click.option("--trials", type=click.IntRange(min=1), default=16, show_default=True, help="Settings that are tried.")
+@click.option("--repeats", type=click.IntRange(min=2), default=5, show_default=True, help="Seeds of what was best.")
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Of the division and search.")
+@click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side.")
+@click.option("--engine", metavar="NAME", help="Run on this engine: local, dask, dask://HOST:PORT, or a plugin's.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Workers of the engine.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="A folder for the results."
+)
+@json_option
+def tune(
+    methods: Sequence[str],
+    protocol: str,
+    trials: int,
+    repeats: int,
+    seed: int,
+    threads: int | None,
+    engine: str | None,
+    jobs: int,
+    out: Path,
+    as_json: bool,
+    **selection: Any,
+) -> None:
+    """Find settings of a probe inside the training part, and repeat the best with several seeds on the test part.
+
+    Every trial is kept in --out when it is done. After an interruption the same command goes on, and ends with the
+    same numbers. The search never gets a row of the test part. On an engine a method on a task is one step, which is
+    kept when it ends. `neuco geobench export --tuned` writes a submission.
+    """
+    plan = TuningPlan(load_protocol(protocol), trials, repeats, seed)
+    choice = choose(protocol=protocol, **selection)
+    notes: list[str] = []
+    work: list[tuple[Source, Task, Labels]] = []
+    for text in methods:
+        source = open_source(text)
+        inputs = gather(choice.tasks, source, same_dataset=choice.same_dataset)
+        notes += grouped((item.status, f"{source.name} on {item.task.label}", item.reason) for item in inputs)
+        work += [(source, item.task, item.labels) for item in inputs if item.labels is not None]
+    if not work:
+        raise ScoreError("nothing can be tuned", got=notes[0] if notes else None)
+    found: list[TuningRun] = []
+    with prompt_interrupt(), show_progress() as progress:
+
+        def tell(tuned: TuningRun) -> None:
+            share = (len(tuned.trials) + len(tuned.repeats)) / (trials + repeats)
+            if progress:
+                progress((len(found) + share) / len(work), f"{tuned.method} on {tuned.task}")
+
+        if engine:
+            pairs = [(source.method, task) for source, task, _ in work if isinstance(source, MethodSource)]
+            if len(pairs) < len(work):
+                raise UsageError("an engine tunes registered methods only", hint="Leave out --engine for a file")
+            for tuned in tune_on(open_engine(engine, jobs), pairs, plan, out, threads or 1):
+                found.append(tuned)
+                tell(tuned)
+            found.sort(key=lambda own: (own.method, own.task))
+        else:
+            for source, task, labels in work:
+                name = source.method.id if isinstance(source, MethodSource) else Path(source.name).stem
+                file = out / name / f"{task.id}.json"
+                found.append(
+                    tune_pair(name, task, source.embeddings(task), labels, plan, out=file, threads=threads, report=tell)
+                )
+    _show_tuned(found, as_json)
+    for note in notes:
+        click.echo(clean(note), err=True)
+
+
+def _show_tuned(found: Sequence[TuningRun], as_json: bool) -> None:
+
+    if as_json:
+        echo_json(msgspec.to_builtins(found))
+        return
+
+    rows = []
+    for own in found:
+        scores = [run.score for run in own.repeats]
+        interval = score([scores])
+        settings = ", ".join(f"{name} {value:.3g}" for name, value in own.best.settings.items())
+        mean = sum(scores) / len(scores)
+        between = f"{interval.low:.4f} to {interval.high:.4f}"
+        rows.append([own.method, own.task, own.metric, f"{own.best.value:.4f}", f"{mean:.4f}", between, settings])
+    heads = ("method", "task", "metric", "search", "test", "95 % over seeds", "settings")
+    click.echo(table(heads, rows, right=(3, 4, 5)))
+    first = found[0]
+    click.echo(f"{len(first.trials)} trials inside the training part, {len(first.repeats)} seeds on the test part")

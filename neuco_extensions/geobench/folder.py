@@ -1,4 +1,4 @@
-"""The two files of a submission as they lie there: rows of text and a dictionary, and what keeps them from being read.
+"""The two files of a submission as they lie there: rows of text and a dictionary, and the faults found on the way.
 
 The table is read with Python's csv module. What a column holds is then a matter of its own text: pandas 2 and pandas 3
 give the same column different types, by which the leaderboard's own validator refuses under one what it takes under
@@ -12,14 +12,14 @@ import io
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from neuco_core.errors import DataError
 from neuco_core.files import read_limited
+from neuco_core.text import join_names, shorten
 from neuco_extensions.geobench.facts import COLUMNS, INFO, SEEDS, TABLE
-from neuco_extensions.geobench.faults import Fault
 
 LARGEST_TABLE, LARGEST_INFO = 50_000_000, 1_000_000
 # 100 backbones on 19 datasets are 9,500 rows; real tables have 16 to 25 columns.
@@ -29,10 +29,53 @@ OVERLOOKED = {".DS_Store"}
 SEPARATORS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 # What readers of tables take for "no value".
 EMPTY = {"", "nan", "n/a", "na", "null", "none", "<na>", "#n/a", "-nan"}
+MOST_SHOWN = 3  # lines of a fault
 
 
 @dataclass(frozen=True)
-class Row:
+class Fault:
+    """One thing that is wrong. ``rows`` are lines of the file as an editor counts them; the header is line 1.
+
+    ``official`` is a rule that the leaderboard's own validator has; the others are ours.
+    """
+
+    rule: str
+    what: str
+    cure: str
+    file: str = ""
+    rows: tuple[int, ...] = ()
+    column: str = ""
+    value: str | None = None
+    official: bool = False
+
+    @property
+    def where(self) -> str:
+        parts = [self.file]
+        if self.column:
+            parts.append(f"column {shorten(self.column)}")
+        if len(self.rows) == 1:
+            parts.append(f"line {self.rows[0]}")
+        elif len(self.rows) > 2 and self.rows[-1] - self.rows[0] == len(self.rows) - 1:
+            parts.append(f"lines {self.rows[0]}–{self.rows[-1]}")
+        elif self.rows:
+            parts.append(f"lines {join_names([*map(str, self.rows)], MOST_SHOWN)}")
+        return ", ".join(part for part in parts if part)
+
+    def __str__(self) -> str:
+        found = "" if self.value is None else f" (found {shorten(self.value)})"
+        return f"{self.where}: {self.what}{found}. {self.cure}"
+
+
+def merged(faults: Iterable[Fault]) -> list[Fault]:
+    """Faults that differ only by row become one with all rows; the order is that of the first."""
+    together: dict[Fault, list[int]] = {}
+    for fault in faults:
+        together.setdefault(replace(fault, rows=()), []).extend(fault.rows)
+    return [replace(fault, rows=tuple(sorted(set(rows)))) for fault, rows in together.items()]
+
+
+@dataclass(frozen=True)
+class RunRow:
     """A line of the table: its number in the file, and its text by column."""
 
     line: int
@@ -45,12 +88,12 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Folder:
+class SubmissionFolder:
     """What was read. ``table`` and ``info`` are ``None`` if they could not be; ``faults`` say why."""
 
     path: Path
     columns: tuple[str, ...] = ()
-    table: tuple[Row, ...] | None = None
+    table: tuple[RunRow, ...] | None = None
     info: dict[str, Any] | None = None
     faults: tuple[Fault, ...] = field(default=())
 
@@ -60,23 +103,23 @@ class Folder:
         return tuple(column for column in self.columns if column not in COLUMNS)
 
 
-def grouped(rows: Iterable[Row]) -> dict[tuple[str, str], list[Row]]:
+def grouped(rows: Iterable[RunRow]) -> dict[tuple[str, str], list[RunRow]]:
     """The rows of each backbone and dataset; those that lack one of the two are left out."""
-    cells: dict[tuple[str, str], list[Row]] = {}
+    cells: dict[tuple[str, str], list[RunRow]] = {}
     for row in rows:
         if row.text("backbone") and row.text("dataset"):
             cells.setdefault((row.text("backbone"), row.text("dataset")), []).append(row)
     return cells
 
 
-def read_folder(path: Path) -> Folder:
+def read_folder(path: Path) -> SubmissionFolder:
     """Read a submission as it is; only a path that is no folder is an error."""
     if not path.is_dir():
         raise DataError("no such folder", where=path, expected=f"a folder with {TABLE} and {INFO}")
     faults = list(_files(path))
     columns, table = _part(path / TABLE, faults, _table, ((), None))
     info = _part(path / INFO, faults, _info, None)
-    return Folder(path, columns, table, info, tuple(faults))
+    return SubmissionFolder(path, columns, table, info, tuple(faults))
 
 
 def _files(path: Path) -> Iterator[Fault]:
@@ -111,7 +154,7 @@ def _part(path: Path, faults: list[Fault], read: Any, nothing: Any) -> Any:
     return nothing
 
 
-def _table(path: Path, faults: list[Fault]) -> tuple[tuple[str, ...], tuple[Row, ...] | None]:
+def _table(path: Path, faults: list[Fault]) -> tuple[tuple[str, ...], tuple[RunRow, ...] | None]:
     text = read_limited(path, LARGEST_TABLE).decode("utf-8-sig")
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     columns = tuple(next(reader, ()))
@@ -140,7 +183,7 @@ def _table(path: Path, faults: list[Fault]) -> tuple[tuple[str, ...], tuple[Row,
             cure = "Give every row as many fields as the header; put text with commas into quotes"
             faults.append(Fault("fields", what, cure, TABLE, (reader.line_num,), official=official))
             continue
-        rows.append(Row(reader.line_num, dict(zip(columns, cells, strict=True))))
+        rows.append(RunRow(reader.line_num, dict(zip(columns, cells, strict=True))))
     if not rows and not faults:
         faults.append(Fault("empty", "the table has no rows", "Add a row for each run", TABLE, official=True))
     return columns, tuple(rows)

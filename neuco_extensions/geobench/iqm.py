@@ -16,6 +16,10 @@ from zlib import crc32
 import numpy as np
 from scipy.special import stdtrit
 
+from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.normaliser import Normaliser
+from neuco_extensions.geobench.submission import GeobenchSubmission
+
 CUT = 0.25
 LEVEL = 0.95
 REPLICATES = 100  # theirs
@@ -58,7 +62,7 @@ def official_replicates(values: Values) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Score:
+class PooledScore:
     """A score with its standard error, and an interval; ``replicates`` have the spread that the interval allows for."""
 
     value: float
@@ -76,7 +80,7 @@ def score(
     overlaps: Sequence[float] = (),
     replicates: int = OURS,
     pooled: bool = True,
-) -> Score:
+) -> PooledScore:
     """The score of pooled datasets, each a list of scores of its seeds; or the mean of the datasets' own IQMs.
 
     Draws depend on the ``names`` of the datasets and on the scores, never on who else is on a board; runs that are
@@ -101,7 +105,7 @@ def score(
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * _spread(smoothed)
     chi = _stream("χ²", *map(_named, names, values)).chisquare(freedom, size=replicates)
     wide = value + (smoothed - smoothed.mean()) * np.sqrt(freedom / chi)
-    return Score(value, error, value - half, value + half, freedom, wide)
+    return PooledScore(value, error, value - half, value + half, freedom, wide)
 
 
 def _spread(values: np.ndarray) -> float:
@@ -150,3 +154,33 @@ def _freedom(values: Sequence[np.ndarray], overlaps: np.ndarray, pooled: bool) -
     shares = np.array(variances) * (1 / counts + overlaps) * (counts**2 if pooled else 1)
     free = np.maximum(counts - 1, 1)
     return float(shares.sum() ** 2 / (shares**2 / free).sum()) if shares.sum() > 0 else float(free.min())
+
+
+@dataclass(frozen=True)
+class ComparedScore:
+    """A capability score as the leaderboard prints it, with its ±, and ours with the standard error."""
+
+    official: float
+    official_error: float
+    ours: PooledScore
+
+
+def capability_table(
+    submission: GeobenchSubmission,
+    normaliser: Normaliser,
+    capabilities: Mapping[str, tuple[str, ...]] = CAPABILITIES,
+) -> dict[str, dict[str, ComparedScore]]:
+    """By backbone and capability; a backbone that lacks a dataset of a capability has no score for it."""
+    values = {key: normaliser(key[1], scores) for key, scores in submission.scores().items()}
+    table: dict[str, dict[str, ComparedScore]] = {backbone: {} for backbone in submission.backbones}
+    for capability, datasets in capabilities.items():
+        inside = {key: own for key, own in values.items() if key[1] in datasets}
+        theirs = official_replicates({key: own.tolist() for key, own in inside.items()})
+        for backbone in submission.backbones:
+            keys = [(backbone, dataset) for dataset in datasets]
+            if all(key in inside for key in keys):
+                ours = score([inside[key].tolist() for key in keys], names=datasets)
+                own = theirs[backbone]
+                error = float(own.std(ddof=1) / np.sqrt(len(own)))
+                table[backbone][capability] = ComparedScore(float(own.mean()), error, ours)
+    return table

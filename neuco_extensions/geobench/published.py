@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from neuco_core.boards.facts import COLUMNS as KNOWN
 from neuco_core.boards.model import Column
 from neuco_core.boards.published import Published, PublishedRow
 from neuco_core.errors import DataError
-from neuco_extensions.geobench.check_words import same_name
 from neuco_extensions.geobench.facts import DATASETS, KINDS, SOURCE
 from neuco_extensions.geobench.normaliser import GEOBENCH
-from neuco_extensions.geobench.submission import Runs, Submission, list_submissions
+from neuco_extensions.geobench.submission import GeobenchSubmission, list_submissions
+from neuco_extensions.geobench.validate import same_name
 
 ID = "geobench-2"
 SCHEME = "geobench-2"
 FACTS = (
-    Column("submission", "Submission", "The submission that the row is from", format="text"),
+    Column("submission", "GeobenchSubmission", "The submission that the row is from", format="text"),
     Column("tuning", "Tuning", "Whether the backbone was frozen or tuned with the decoder", format="text"),
     Column("decoder", "Decoder", "What was trained on top of the backbone", format="text"),
     *(column for column in KNOWN if column.key == "n_parameters"),
@@ -37,7 +37,7 @@ def published_submissions(registry: Path) -> list[Published]:
     return [board] if board else []
 
 
-def of_submissions(submissions: Iterable[Submission]) -> Published | None:
+def of_submissions(submissions: Iterable[GeobenchSubmission]) -> Published | None:
     chosen = [item for item in submissions if any(own.dataset in DATASETS for own in item.runs)]
     rows = [_row(item, backbone) for item in chosen for backbone in item.backbones]
     if not rows:
@@ -69,23 +69,23 @@ def row_id(submission: str, backbone: str) -> str:
     return f"{same_name(backbone)[: 63 - len(submission)]}-{submission}"
 
 
-def _row(submission: Submission, backbone: str) -> PublishedRow:
+def _row(submission: GeobenchSubmission, backbone: str) -> PublishedRow:
     about, own = submission.about, {r.dataset: r for r in submission.runs if r.backbone == backbone}
     model = about.models.get(backbone)
     title = model.title if model and model.title else backbone
+    decoders = ", ".join(sorted({runs.decoder for runs in own.values()}))
+    facts: dict[str, str | int | float | None] = {"submission": about.id, "tuning": about.tuning, "decoder": decoders}
+    size = parameters(model.size) if model else None
+    if size:
+        facts["n_parameters"] = size
     return PublishedRow(
         method=row_id(about.id, backbone),
         title=f"{title} · {about.id}",
         name=f"{backbone}, submission {about.id}: {about.title}",
         baseline=False,
         runs=tuple(own[dataset].scores if dataset in own else () for dataset in DATASETS),
-        facts={"submission": about.id, "tuning": about.tuning, "decoder": decoders(list(own.values()))}
-        | ({"n_parameters": size} if model and (size := parameters(model.size)) else {}),
+        facts=facts,
     )
-
-
-def decoders(runs: Sequence[Runs]) -> str:
-    return ", ".join(sorted({own.decoder for own in runs}))
 
 
 def parameters(text: str) -> int | None:

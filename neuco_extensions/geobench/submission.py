@@ -10,8 +10,8 @@ import csv
 import io
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -45,8 +45,8 @@ class Runs:
     data_percentages: int
     partition: str
     experiment: str
-    seeds: tuple[int, ...] = field(default=())
-    scores: tuple[float, ...] = field(default=())
+    seeds: tuple[int, ...] = ()
+    scores: tuple[float, ...] = ()
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -78,7 +78,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 
 @dataclass(frozen=True)
-class Submission:
+class GeobenchSubmission:
     about: About
     runs: tuple[Runs, ...]
 
@@ -98,28 +98,21 @@ def submissions_dir(registry: Path) -> Path:
     return registry / "geobench"
 
 
-def write_submission(registry: Path, submission: Submission) -> Path:
+def write_submission(registry: Path, submission: GeobenchSubmission) -> Path:
     """Put a submission into the registry; the same one again writes the same bytes."""
     folder = submissions_dir(registry) / submission.about.id
-    write_atomic(folder / RUNS, _table(submission.runs))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(NAMES)
+    for own in sorted(submission.runs, key=lambda own: (own.backbone, own.dataset)):
+        values = [getattr(own, name) for name in NAMES]
+        writer.writerow([" ".join(map(repr, value)) if isinstance(value, tuple) else value for value in values])
+    write_atomic(folder / RUNS, text.getvalue().encode())
     write_atomic(folder / ABOUT, dump(msgspec.to_builtins(submission.about)))
     return folder
 
 
-def _table(runs: Iterable[Runs]) -> bytes:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(NAMES)
-    for own in sorted(runs, key=lambda own: (own.backbone, own.dataset)):
-        writer.writerow(["" if (value := getattr(own, name)) is None else _text(value) for name in NAMES])
-    return text.getvalue().encode()
-
-
-def _text(value: Any) -> str:
-    return " ".join(map(repr, value)) if isinstance(value, tuple) else str(value)
-
-
-def read_submission(folder: Path) -> Submission:
+def read_submission(folder: Path) -> GeobenchSubmission:
     """Read a submission of the registry strictly."""
     try:
         about = msgspec.json.decode(read_limited(folder / ABOUT, LARGEST), type=About)
@@ -134,18 +127,21 @@ def read_submission(folder: Path) -> Submission:
             "wrong header", where=folder / RUNS, expected=",".join(NAMES), got=",".join(rows[0] if rows else ())
         )
     runs = tuple(_runs(cells, folder / RUNS, line) for line, cells in enumerate(rows[1:], 2))
-    _unique(runs, folder / RUNS)
-    return Submission(about, runs)
+    for key, count in Counter((own.backbone, own.dataset) for own in runs).items():
+        if count > 1:
+            raise DataError(f"{key[0]} on {key[1]} is there twice", where=folder / RUNS, hint="Keep one of the lines")
+    return GeobenchSubmission(about, runs)
 
 
 def _runs(cells: Sequence[str], path: Path, line: int) -> Runs:
-    types = Runs.__dataclass_fields__
     if len(cells) != len(NAMES):
         raise DataError(f"line {line}: wrong number of fields", where=path, expected=len(NAMES), got=len(cells))
+    values: dict[str, Any] = dict(zip(NAMES, cells, strict=True))
+    values |= {"seeds": values["seeds"].split(), "scores": values["scores"].split()}
+    values["early_stop_patience"] = values["early_stop_patience"] or None
     try:
-        values = {name: _value(str(types[name].type), text) for name, text in zip(NAMES, cells, strict=True)}
-        own = Runs(**values)
-    except ValueError as error:
+        own = msgspec.convert(values, Runs, strict=False)  # numbers are text in a table
+    except msgspec.ValidationError as error:
         raise DataError(f"line {line}: {error}", where=path) from error
     if not all(map(math.isfinite, (*own.scores, own.lr, own.weight_decay))):
         raise DataError(f"line {line}: non-finite values", where=path)
@@ -157,22 +153,7 @@ def _runs(cells: Sequence[str], path: Path, line: int) -> Runs:
     return own
 
 
-def _value(kind: str, text: str) -> Any:
-    if kind.startswith("tuple"):
-        one = int if "int" in kind else float
-        return tuple(one(word) for word in text.split())
-    if kind == "int | None" and not text:
-        return None
-    return {"str": str, "float": float}.get(kind, int)(text)
-
-
-def _unique(runs: Sequence[Runs], path: Path) -> None:
-    for key, count in Counter((own.backbone, own.dataset) for own in runs).items():
-        if count > 1:
-            raise DataError(f"{key[0]} on {key[1]} is there twice", where=path, hint="Keep one of the lines")
-
-
-def list_submissions(registry: Path) -> list[Submission]:
+def list_submissions(registry: Path) -> list[GeobenchSubmission]:
     """All submissions of a registry, and of those that lie below it."""
     found: dict[str, Path] = {}
     for layer in reversed(layers(registry)):

@@ -1,14 +1,18 @@
-"""The study behind `neuco geobench tune`: a file for each method and task, written after every trial."""
+"""The study behind `neuco geobench tune`: a file for each method and task, written after every trial.
+
+What it has found can be submitted to GEO-Bench.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from neuco_core.errors import DataError, ScoreError
+from neuco_core.errors import DataError, NeucoError, ScoreError, UsageError
 from neuco_core.files import write_atomic
 from neuco_core.jsonio import dump, hashed, read_strictly
 from neuco_core.plugins import catalog
@@ -17,6 +21,7 @@ from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import Call, CallContext, Embed, Group, Returned, StepLimits
 from neuco_core.specs import exact, to_json
 from neuco_core.text import counted, join_names
+from neuco_extensions.geobench.facts import DATASETS, SEEDS
 from neuco_extensions.geobench.search import (
     INNER,
     SHARE,
@@ -31,6 +36,7 @@ from neuco_extensions.geobench.search import (
     repeated,
     search,
 )
+from neuco_extensions.geobench.submission import About, GeobenchSubmission, Model, Runs
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
 LARGEST = 10_000_000
 
 
-class Tuned(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class TuningRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A method on a task, as far as it has come. ``key`` names all that the numbers depend on."""
 
     schema: Literal[1] = 1
@@ -71,9 +77,9 @@ def tune(
     *,
     out: Path,
     threads: int | None = None,
-    told: Callable[[Tuned], None] = lambda tuned: None,
-) -> Tuned:
-    """Search and repeat; every trial and every repeat is written when it is done, and ``told``."""
+    report: Callable[[TuningRun], None] = lambda run: None,
+) -> TuningRun:
+    """Search and repeat; every trial and every repeat is written when it is done, and ``report``ed."""
     divided = divide(embeddings, labels, plan)
     sizes = len(divided.train), len(divided.test)
     found = _begin(method, task, plan, key_of(task, plan, embeddings.sha256, labels.sha256), sizes, out)
@@ -81,9 +87,9 @@ def tune(
 
     def keep() -> None:
         write_atomic(out, dump(msgspec.to_builtins(now())))
-        told(now())
+        report(now())
 
-    def now() -> Tuned:
+    def now() -> TuningRun:
         return msgspec.structs.replace(found, trials=tuple(trials), repeats=tuple(repeats))
 
     for trial in search(divided, plan, task.metric, list(trials), found.greater_is_better, threads):
@@ -95,7 +101,7 @@ def tune(
     return now()
 
 
-def _usable(found: Tuned, plan: TuningPlan) -> tuple[list[Trial], list[Repeat]]:
+def _usable(found: TuningRun, plan: TuningPlan) -> tuple[list[Trial], list[Repeat]]:
     """Of what is in a file; another number of trials may well find something else, so repeats begin anew."""
     same = len(found.trials) == plan.trials
     return list(found.trials[: plan.trials]), list(found.repeats[: plan.repeats]) if same else []
@@ -109,7 +115,7 @@ def key_of(task: Task, plan: TuningPlan, embeddings: str, labels: str) -> str:
     return hashed(given | constants | content)
 
 
-def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int, int], out: Path) -> Tuned:
+def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int, int], out: Path) -> TuningRun:
     """What is in the file, or a beginning."""
     if out.exists():
         found = read_tuned(out)
@@ -117,7 +123,7 @@ def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int
             hint = "Choose another --out, or remove the file to begin anew"
             raise DataError("the file is of other data, another protocol, seed or optuna", where=out, hint=hint)
         return found
-    return Tuned(
+    return TuningRun(
         key=key,
         method=method,
         task=task.id,
@@ -131,13 +137,13 @@ def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int
     )
 
 
-def read_tuned(path: Path) -> Tuned:
-    return read_strictly(path, Tuned, "a file of `neuco geobench tune`", most=LARGEST)
+def read_tuned(path: Path) -> TuningRun:
+    return read_strictly(path, TuningRun, "a file of `neuco geobench tune`", most=LARGEST)
 
 
 def tune_on(
     engine: EngineLike, pairs: Sequence[tuple[Method, Task]], plan: TuningPlan, out: Path, threads: int = 1
-) -> Iterator[Tuned]:
+) -> Iterator[TuningRun]:
     """The same on an engine: a step is a method on a task, written when it ends. The numbers are the same."""
     calls: dict[Embed, list[Call]] = {}
     pair_of = {}
@@ -185,7 +191,7 @@ def tune_on_worker(
     return {**contents, **sizes, **msgspec.to_builtins({"trials": trials, "repeats": repeats})}
 
 
-def _from_engine(method: str, task: Task, plan: TuningPlan, result: Mapping[str, Any], out: Path) -> Tuned:
+def _from_engine(method: str, task: Task, plan: TuningPlan, result: Mapping[str, Any], out: Path) -> TuningRun:
     path = out / method / f"{task.id}.json"
     key = key_of(task, plan, result["embeddings"], result["labels"])
     begun = _begin(method, task, plan, key, (result["train"], result["test"]), path)
@@ -194,3 +200,75 @@ def _from_engine(method: str, task: Task, plan: TuningPlan, result: Mapping[str,
     found = msgspec.structs.replace(begun, trials=trials, repeats=repeats)
     write_atomic(path, dump(msgspec.to_builtins(found)))
     return found
+
+
+def read_all_tuned(folder: Path) -> list[TuningRun]:
+    """Every file of a folder that `neuco geobench tune` has written; what is not complete is an error."""
+    found = [read_tuned(path) for path in sorted(folder.glob("*/*.json"))]
+    if not found:
+        raise DataError("nothing is tuned here", where=folder, hint="Run `neuco geobench tune --out FOLDER`")
+    for tuned in found:
+        if not tuned.repeats:
+            hint = "Run the same `neuco geobench tune` again: it goes on"
+            raise DataError(f"{tuned.method} on {tuned.task} is not complete", where=folder, hint=hint)
+    return found
+
+
+def submission_of(
+    tuned: Sequence[TuningRun], name: str, *, datasets: Mapping[str, str] | None = None
+) -> GeobenchSubmission:
+    """A submission; ``datasets`` say which dataset of GEO-Bench a task is, and others keep their own names."""
+    chosen = dict(datasets or {})
+    if strangers := sorted(set(chosen) - {item.task for item in tuned}):
+        raise UsageError("tasks that were not tuned", got=", ".join(strangers))
+    if errors := sorted({item.task for item in tuned if not item.greater_is_better}):
+        hint = "GEO-Bench takes scores of which higher is better: choose another metric"
+        raise UsageError("an error instead of a score", got=", ".join(errors), hint=hint)
+    for item in tuned:
+        if len(item.repeats) < SEEDS:
+            got = f"{counted(len(item.repeats), 'repeat')} of {item.method} on {item.task}"
+            raise UsageError("too few repeats", expected=SEEDS, got=got, hint="Run `neuco geobench tune --repeats 5`")
+    about = About(
+        id=name,
+        title=name,
+        source="neuco geobench tune",
+        license="N/A",
+        tuning="frozen",
+        paper="N/A",
+        code="N/A",
+        trials=str(max(len(item.trials) for item in tuned)),
+        notes="A probe on frozen embeddings; settings found inside the training part.",
+        comments="N/A",
+        models={method: _model(method) for method in sorted({item.method for item in tuned})},
+    )
+    return GeobenchSubmission(about, tuple(_runs(item, chosen.get(item.task, item.task)) for item in tuned))
+
+
+def _model(method: str) -> Model:
+    """A method that is not registered here, such as a file, has its name alone."""
+    with suppress(NeucoError):
+        spec = catalog.load_method(method)
+        size = f"{spec.n_parameters / 1e6:.3g}M" if spec.n_parameters else "N/A"
+        return Model(spec.title or method, size)
+    return Model(method, "N/A")
+
+
+def _runs(item: TuningRun, dataset: str) -> Runs:
+    settings, repeats = item.best.settings, item.repeats[:SEEDS]
+    return Runs(
+        backbone=item.method,
+        dataset=dataset,
+        metric=DATASETS.get(dataset, item.metric),
+        decoder=item.probe,
+        lr=float(settings["lr"]),
+        weight_decay=float(settings["weight_decay"]),
+        batch_size=int(settings["batch_size"]),
+        batch_size_selection="HPO",
+        n_trials=len(item.trials),
+        early_stop_patience=None,
+        data_percentages=100,
+        partition="100%",
+        experiment=f"neuco_{item.method}_{item.probe}",
+        seeds=tuple(run.seed for run in repeats),
+        scores=tuple(run.score for run in repeats),
+    )

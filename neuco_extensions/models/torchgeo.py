@@ -1,7 +1,7 @@
 """Networks of TorchGeo, by the name of their weights; one table has all of those for Sentinel-1 and Sentinel-2.
 
-The table (``torchgeo.json``) is made from TorchGeo itself, so that methods can be listed without it, by ``python -m
-neuco_extensions.models.torchgeo_table --write``; ``make test-models`` compares the two.
+The table (``torchgeo.json``) is made from TorchGeo itself, so that methods can be listed without it, by ``python
+benchmarks/torchgeo_table.py --write``; ``make test-models`` compares the two.
 """
 
 from __future__ import annotations

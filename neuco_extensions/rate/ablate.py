@@ -10,21 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from neuco_core.errors import DataError, ScoreError, UsageError
-from neuco_extensions.rate.rates import code
+from neuco_core.progress import Progress
+from neuco_core.protocol import Protocol
+from neuco_core.scoring.scorer import Score, score
+from neuco_core.specs import Task
+from neuco_core.tables.embeddings import Embeddings, make_embeddings
+from neuco_core.tables.labels import Labels
+from neuco_extensions.rate.coders import code
 from neuco_extensions.rate.stored import WHOLE
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from neuco_core.progress import Progress
-    from neuco_core.protocol import Protocol
-    from neuco_core.scoring.scorer import Score
-    from neuco_core.specs import Task
-    from neuco_core.tables.embeddings import Embeddings
-    from neuco_core.tables.labels import Labels
 
 REDUCTIONS = ("truncate", "pca", "random")
 
@@ -39,11 +37,12 @@ class Variant:
     share: float = 1.0
 
     def __str__(self) -> str:
-        return f"{self.reduction} {self.dim} {self.rate}" + (f", {self.share:.3g} of the labels" * (self.share < 1))
+        text = f"{self.reduction} {self.dim} {self.rate}"
+        return f"{text}, {self.share:.3g} of the labels" if self.share < 1 else text
 
 
 @dataclass(frozen=True)
-class Point:
+class VariantScore:
     """A variant's cost in bits per sample, and its score on each task; or why it could not be scored."""
 
     variant: Variant
@@ -104,11 +103,8 @@ def ablate(
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
-) -> Iterator[Point]:
+) -> Iterator[VariantScore]:
     """Score each variant on each task and yield it when it is done; one that fails does not stop the others."""
-    from neuco_core.scoring.scorer import score
-    from neuco_core.tables.embeddings import make_embeddings
-
     reducer = Reducer(embeddings.values, seed)
     for place, variant in enumerate(variants):
         try:
@@ -119,11 +115,12 @@ def ablate(
                 if progress:
                     share = (place + number / len(tasks)) / len(variants)
                     progress(share, str(variant))
-                own: dict[str, Any] = {"metric": task.metric, "threads": threads, "train_share": variant.share}
-                scores[task.label] = score(small, labels, protocol, **own)
-            yield Point(variant, coded.bits, coded.side_bits, scores)
+                scores[task.label] = score(
+                    small, labels, protocol, metric=task.metric, threads=threads, train_share=variant.share
+                )
+            yield VariantScore(variant, coded.bits, coded.side_bits, scores)
         except (DataError, ScoreError) as error:
-            yield Point(variant, problem=str(error))
+            yield VariantScore(variant, problem=str(error))
 
 
 class Reducer:
@@ -135,8 +132,6 @@ class Reducer:
         self._axes: np.ndarray | None = None
 
     def __call__(self, reduction: str, dim: int) -> np.ndarray:
-        import numpy as np
-
         if reduction == WHOLE:
             return self.values
         if reduction == "truncate":
@@ -151,8 +146,6 @@ class Reducer:
 
 def principal_axes(values: np.ndarray) -> np.ndarray:
     """The eigenvectors of the covariance, the widest first; each points where its largest entry is positive."""
-    import numpy as np
-
     centred = values - values.mean(axis=0, dtype=np.float64)
     spread, axes = np.linalg.eigh(centred.T @ centred)
     axes = axes[:, np.argsort(-spread, kind="stable")]
@@ -162,7 +155,5 @@ def principal_axes(values: np.ndarray) -> np.ndarray:
 
 def random_projection(values: np.ndarray, dim: int, seed: int) -> np.ndarray:
     """Onto ``dim`` Gaussian directions, scaled so that distances are kept on average."""
-    import numpy as np
-
     directions = np.random.default_rng(seed).standard_normal((values.shape[1], dim)) / np.sqrt(dim)
     return np.asarray(values @ directions, dtype=np.float32)

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from neuco_core.boards.model import rounded
 from neuco_core.cli.options import choose, ids_of, prompt_interrupt, protocol_options, split_commas, task_options
 from neuco_core.cli.output import echo_json, json_option, table
+from neuco_core.errors import ScoreError, UsageError
+from neuco_core.figures import check_target, save
+from neuco_core.jsonio import jsonable
+from neuco_core.paths import registry_dir
+from neuco_core.plugins.catalog import load_method, load_suite
 from neuco_core.progress import show_progress
+from neuco_core.protocol import Protocol
+from neuco_core.runs.sources import FileSource, MethodSource, Source
+from neuco_core.specs import Suite, Task, to_json
+from neuco_core.studies.labels_for import gather, grouped
+from neuco_core.tables.labels import Labels
 from neuco_core.text import counted
-
-if TYPE_CHECKING:
-    from neuco_core.protocol import Protocol
-    from neuco_core.runs.sources import Source
-    from neuco_core.specs import Method, Task
-    from neuco_core.tables.labels import Labels
-    from neuco_extensions.rate.ablate import Point
+from neuco_extensions.rate.ablate import VariantScore, plan
+from neuco_extensions.rate.ablate import ablate as score_variants
+from neuco_extensions.rate.coders import expand
+from neuco_extensions.rate.plot import ablation_figure
+from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
 
 DEFAULT = click.core.ParameterSource.DEFAULT
 WIDE = 4  # with more tasks the table is too wide for a terminal
@@ -98,13 +107,6 @@ def ablate(
 
     All tasks must be of one dataset. The bits are those a coder really wrote, with everything the decoder needs.
     """
-    from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.plugins.catalog import load_method
-    from neuco_core.runs.sources import FileSource, MethodSource
-    from neuco_extensions.rate.ablate import ablate as run
-    from neuco_extensions.rate.ablate import plan
-    from neuco_extensions.rate.rates import expand
-
     if (method is None) == (embeddings is None):
         raise UsageError("give either --method ID or --embeddings FILE")
     if keep and (method is None or not selection["suite"] or shares or grid):
@@ -115,80 +117,70 @@ def ablate(
     if shares and all(source_of(name) is DEFAULT for name in ("dims", "reductions", "rates")):
         dims, rates = (), ("float32",)
     if plot:
-        from neuco_core.figures import check_target
-
         check_target(plot)
-    coders = expand(rates)
+    rates = expand(rates)
     choice = choose(**selection)
-    if embeddings is None:
-        source: Source = MethodSource(load_method(str(method)))
-    else:
-        source = FileSource(embeddings)
+    source: Source = FileSource(embeddings) if embeddings else MethodSource(load_method(str(method)))
     tasks, notes = _usable(source, choice.tasks)
     protocol = choice.protocol_of(tasks[0][0])
-    if keep:
-        _check_whole(selection["suite"], [task for task, _ in tasks], protocol)
+    suite = load_suite(selection["suite"]) if keep else None
+    if suite is not None:
+        _check_whole(suite, [task for task, _ in tasks], protocol)
     whole = source.embeddings(tasks[0][0])
-    axes: dict[str, Any] = {"dims": dims, "reductions": reductions, "rates": coders, "shares": shares}
-    variants, left_out = plan(whole.dim, len(whole), **axes, grid=grid)
+    variants, left_out = plan(
+        whole.dim, len(whole), dims=dims, reductions=reductions, rates=rates, shares=shares, grid=grid
+    )
     with prompt_interrupt(), show_progress() as progress:
-        points = list(run(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress))
+        run = score_variants(whole, tasks, protocol, variants, seed=projection_seed, threads=threads, progress=progress)
+        points = list(run)
     scored = [point for point in points if not point.problem]
-    _show(points, source, protocol, [*notes, *(f"left out {text}" for text in left_out)], as_json)
+    notes += [f"left out {text}" for text in left_out]
+    if as_json:
+        head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
+        echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
+    else:
+        _show(scored)
+        click.echo(f"protocol {protocol.name}; {source.name}")
+        for note in (*notes, *(f"failed {p.variant}: {p.problem}" for p in points if p.problem)):
+            click.echo(note)
     if plot and scored:
-        _draw(scored, source.name, protocol, plot)
-    if keep and len(scored) == len(points):
-        path = _keep(selection["suite"], load_method(str(method)), [task for task, _ in tasks], points, projection_seed)
-        click.echo(f"kept in {path}", err=True)
+        save(ablation_figure(scored, f"{source.name}, protocol {protocol.name}"), plot)
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
-
-
-def _check_whole(suite: str, tasks: Sequence[Task], protocol: Protocol) -> None:
-    """What is kept must be of all tasks of the board, under its protocol: it is shown beside its scores."""
-    from neuco_core.errors import UsageError
-    from neuco_core.plugins.catalog import load_suite
-
-    own = load_suite(suite)
-    if {task.id: task.version for task in tasks} != dict(own.tasks) or protocol.name != own.protocol:
-        expected = f"all {counted(len(own.tasks), 'task')} under {own.protocol}"
-        got = f"{counted(len(tasks), 'task')} under {protocol.name}"
-        raise UsageError(f"--keep is for the whole of suite {suite!r}", expected=expected, got=got)
-
-
-def _keep(suite: str, method: Method, tasks: Sequence[Task], points: Sequence[Point], seed: int) -> Path:
-    from neuco_core.boards.model import rounded
-    from neuco_core.paths import registry_dir
-    from neuco_core.plugins.catalog import load_suite
-    from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
-
-    kept = [
-        AblationPoint(
-            p.variant.reduction,
-            p.variant.dim,
-            p.variant.rate,
-            p.bits,
-            {task.id: rounded(p.scores[task.label].q) for task in tasks},
+    if suite is not None:
+        click.echo(
+            f"kept in {_keep(suite, str(method), [task for task, _ in tasks], points, projection_seed)}", err=True
         )
-        for p in points
-    ]
-    own = Ablation(
+
+
+def _check_whole(suite: Suite, tasks: Sequence[Task], protocol: Protocol) -> None:
+    """What is kept must be of all tasks of the board, under its protocol: it is shown beside its scores."""
+    if {task.id: task.version for task in tasks} != dict(suite.tasks) or protocol.name != suite.protocol:
+        expected = f"all {counted(len(suite.tasks), 'task')} under {suite.protocol}"
+        got = f"{counted(len(tasks), 'task')} under {protocol.name}"
+        raise UsageError(f"--keep is for the whole of suite {suite.id!r}", expected=expected, got=got)
+
+
+def _keep(suite: Suite, method: str, tasks: Sequence[Task], points: Sequence[VariantScore], seed: int) -> Path:
+    kept = []
+    for p in points:
+        q = {task.id: rounded(p.scores[task.label].q) for task in tasks}
+        kept.append(AblationPoint(p.variant.reduction, p.variant.dim, p.variant.rate, p.bits, q))
+    spec = load_method(method)
+    ablation = Ablation(
         schema=1,
-        suite=suite,
-        method=method.id,
-        version=method.version,
-        protocol=load_suite(suite).protocol,
+        suite=suite.id,
+        method=spec.id,
+        version=spec.version,
+        protocol=suite.protocol,
         projection_seed=seed,
         points=tuple(kept),
     )
-    return write_ablation(registry_dir(), own)
+    return write_ablation(registry_dir(), ablation)
 
 
 def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Labels]], list[str]]:
     """The tasks that the source has embeddings for, with their labels; they must be of one dataset."""
-    from neuco_core.errors import ScoreError, UsageError
-    from neuco_core.studies.labels_for import gather, grouped
-
     inputs = gather(tasks, source, same_dataset=True)
     usable = [(item.task, item.labels) for item in inputs if item.labels is not None]
     notes = grouped(("left out", item.task.label, item.reason) for item in inputs)
@@ -200,39 +192,26 @@ def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Lab
     return usable, notes
 
 
-def _show(points: Sequence[Point], source: Source, protocol: Protocol, notes: list[str], as_json: bool) -> None:
-    from neuco_core.jsonio import jsonable
-    from neuco_core.specs import to_json
-
-    if as_json:
-        head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
-        echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
-        return
-    scored = [point for point in points if not point.problem]
-    names = list(scored[0].scores) if scored else []
-    shown = names if len(names) <= WIDE else []
-    several = len(names) > 1
-    part = any(p.variant.share < 1 for p in scored)
-    columns = ["reduction", "dims", "rate", "bits/sample", *["labels"] * part]
-    columns += [*[f"Q {name}" for name in shown], *["mean Q"] * several]
-    rows = [
-        [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
-        + [f"{100 * p.variant.share:g} %"] * part
-        + [f"{p.scores[name].q:.2f}" for name in shown]
-        + [f"{p.mean_q:.2f}"] * several
-        for p in scored
-    ]
+def _show(points: Sequence[VariantScore]) -> None:
+    """Q of each task, as many as a terminal has room for, and their mean."""
+    tasks = list(points[0].scores) if points else []
+    shown = tasks if len(tasks) <= WIDE else []
+    shares = any(p.variant.share < 1 for p in points)
+    columns = ["reduction", "dims", "rate", "bits/sample"]
+    if shares:
+        columns.append("labels")
+    columns += [f"Q {task}" for task in shown]
+    if len(tasks) > 1:
+        columns.append("mean Q")
+    rows = []
+    for p in points:
+        row = [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
+        if shares:
+            row.append(f"{100 * p.variant.share:g} %")
+        row += [f"{p.scores[task].q:.2f}" for task in shown]
+        if len(tasks) > 1:
+            row.append(f"{p.mean_q:.2f}")
+        rows.append(row)
     click.echo(table(columns, rows, right=(1, *range(3, len(columns)))))
     if not shown:
-        click.echo(f"mean of {counted(len(names), 'task')}; --json has each of them")
-    click.echo(f"protocol {protocol.name}; {source.name}")
-    for note in (*notes, *(f"failed {p.variant}: {p.problem}" for p in points if p.problem)):
-        click.echo(note)
-
-
-def _draw(points: Sequence[Point], name: str, protocol: Protocol, path: Path) -> None:
-    from neuco_core.figures import save
-    from neuco_extensions.rate.plot import ablation_figure
-
-    save(ablation_figure(points, f"{name}, protocol {protocol.name}"), path)
-    click.echo(f"plot in {path}", err=True)
+        click.echo(f"mean of {counted(len(tasks), 'task')}; --json has each of them")

@@ -11,7 +11,7 @@ from neuco_extensions.rate.stored import series
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from neuco_extensions.rate.ablate import Point
+    from neuco_extensions.rate.ablate import VariantScore
 
 # Colours that do not rely on red against green; markers repeat the distinction.
 STYLES = {
@@ -23,7 +23,7 @@ STYLES = {
 }
 
 
-def ablation_figure(points: Sequence[Point], title: str) -> Figure:
+def ablation_figure(points: Sequence[VariantScore], title: str) -> Figure:
     """Q of every task against bits per sample; with several tasks also their mean."""
     from matplotlib.figure import Figure
 
@@ -44,17 +44,17 @@ def ablation_figure(points: Sequence[Point], title: str) -> Figure:
     return figure
 
 
-def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
+def _panel(axes: Any, points: Sequence[VariantScore], task: str | None) -> None:
     for name, (color, marker, label) in STYLES.items():
         line_points = sorted((p.bits, _q(p, task)) for p in points if _series(p) == name)
         if line_points:
             line = "" if name == "fixed" else "-"
             bits, q = zip(*line_points, strict=True)
             axes.plot(bits, q, color=color, marker=marker, markersize=5, linestyle=line, linewidth=1.4, label=label)
-        for bits_at, q_at, text in _named(points, task) if name == "fixed" else ():
-            axes.annotate(
-                text, (bits_at, q_at), (0, 6), textcoords="offset points", ha="center", fontsize=7, color=color
-            )
+    for p in points:
+        if _series(p) == "fixed":  # which form no line
+            color, at = STYLES["fixed"][0], (p.bits, _q(p, task))
+            axes.annotate(p.variant.rate, at, (0, 6), textcoords="offset points", ha="center", fontsize=7, color=color)
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda bits, _: f"{bits:g}")
     axes.tick_params(labelbottom=True)  # there may be no panel below to show the scale
@@ -64,15 +64,9 @@ def _panel(axes: Any, points: Sequence[Point], task: str | None) -> None:
     axes.set(xlabel="bits per sample", ylabel="Q", title="mean of the tasks" if task is None else task)
 
 
-def _named(points: Sequence[Point], task: str | None) -> list[tuple[float, float, str]]:
-    """The points of fixed rates, which form no line, with their names."""
-    fixed = [p for p in points if _series(p) == "fixed"]
-    return [(p.bits, _q(p, task), p.variant.rate) for p in fixed]
-
-
-def _q(point: Point, task: str | None) -> float:
+def _q(point: VariantScore, task: str | None) -> float:
     return point.mean_q if task is None else point.scores[task].q
 
 
-def _series(point: Point) -> str | None:
+def _series(point: VariantScore) -> str | None:
     return series(point.variant.reduction, point.variant.rate)

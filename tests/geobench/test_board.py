@@ -117,7 +117,7 @@ def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> 
 def test_a_ranking_for_each_capability(root: Path, board: Board) -> None:
     """As if the board were ranked by it."""
     (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
-    rankings = [part for part in board.sections if part.about == "capability"]
+    rankings = [part for part in board.sections if part.about == "column"]
     assert [part.title for part in rankings] == [*CAPABILITIES, "Overall"]
     other = item.board({"by": "classification"})
     own = section(board, "Classification")
@@ -232,7 +232,7 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
     assert ends == [{"low": 0.4, "high": 0.7}] * 2
     assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6
-    page = board_page(from_suite(now, now.suites["trial"], registry))
+    page = board_page(from_suite(now, now.suites["trial"]))
     assert all(f'id="{name}"' in page for name in ("capability-overall", "capability-texture", "profile"))
 
 

@@ -65,35 +65,35 @@ def test_capabilities_come_first_and_datasets_on_demand(board_reader: Reader) ->
 
 
 def test_a_tab_for_each_capability(board_reader: Reader) -> None:
-    page = board_reader.open(f"{BOARD}#capabilities")
-    links = page.locator("#capability-tabs a")
+    page = board_reader.open(f"{BOARD}#geobench-capabilities")
+    links = page.locator(".tabs.inner a")
     assert links.all_inner_texts() == [*CAPABILITIES, "Overall"]
-    assert page.locator(".capability:visible h3").all_inner_texts() == ["Core"]
+    assert page.locator(".part:visible h3").all_inner_texts() == ["Core"]
     links.nth(4).click()
-    assert page.locator(".capability:visible h3").all_inner_texts() == ["Classification"]
-    rows = page.locator(".capability:visible tbody tr")
+    assert page.locator(".part:visible h3").all_inner_texts() == ["Classification"]
+    rows = page.locator(".part:visible tbody tr")
     assert rows.count() == 22
     assert rows.first.locator("td").first.inner_text() == "1"
     assert rows.first.locator("line.whisker").count() == 1
-    assert "4 tasks: benv2" in page.locator(".capability:visible").inner_text()
-    assert "another rank" in page.locator(".capability:visible").inner_text()
+    assert "4 tasks: benv2" in page.locator(".part:visible").inner_text()
+    assert "another rank" in page.locator(".part:visible").inner_text()
     page.reload()
-    assert page.locator(".capability:visible h3").all_inner_texts() == ["Classification"]
-    page = board_reader.open(f"{BOARD}#tab=capabilities&cap=nonsense")
+    assert page.locator(".part:visible h3").all_inner_texts() == ["Classification"]
+    page = board_reader.open(f"{BOARD}#tab=geobench-capabilities&part=nonsense")
     page.reload()
-    assert page.locator(".capability:visible h3").all_inner_texts() == ["Core"]
+    assert page.locator(".part:visible h3").all_inner_texts() == ["Core"]
 
 
 def test_a_link_to_a_capability_opens_it(board_reader: Reader) -> None:
     page = board_reader.open(f"{BOARD}#capability-rgb-nir")
-    assert page.locator(".capability:visible h3").all_inner_texts() == ["RGB/NIR"]
+    assert page.locator(".part:visible h3").all_inner_texts() == ["RGB/NIR"]
 
 
 def test_a_profile_of_one_or_two_methods(board_reader: Reader, tmp_path: Path) -> None:
     page = board_reader.open(f"{BOARD}#profiles")
     names = page.locator(".chosen .method-name")
     assert sum(text.startswith(f"{EVIL} · mine, rank 1") for text in names.all_text_contents()) == 1
-    assert EVIL in page.locator("#profile").get_attribute("aria-label")
+    assert EVIL in page.locator("#profile > svg").get_attribute("aria-label")
     assert names.count() == 2
     selects = page.locator("#profile-tools select")
     selects.nth(0).select_option(LEADER)
@@ -101,10 +101,10 @@ def test_a_profile_of_one_or_two_methods(board_reader: Reader, tmp_path: Path) -
     (name,) = names.all_text_contents()
     assert name.startswith("Clay-V1 ViT-B · 2ce4a907, rank ")
     assert page.locator(".chosen .between").count() == page.locator(".chosen .dodge .at").count() == 10
-    assert page.locator("#profile").get_attribute("aria-label").endswith("capabilities: Clay-V1 ViT-B · 2ce4a907")
+    assert page.locator("#profile > svg").get_attribute("aria-label").endswith("columns: Clay-V1 ViT-B · 2ce4a907")
     for end in ("svg", "png"):
         with page.expect_download() as download:
-            page.click(f"text=Save as {end.upper()}")
+            page.click(f"#profile-tools >> text=Save as {end.upper()}")
         assert download.value.suggested_filename == f"geobench-2-profile.{end}"
         download.value.save_as(tmp_path / f"saved.{end}")
     drawn = (tmp_path / "saved.svg").read_text(encoding="utf-8")
@@ -136,22 +136,22 @@ def test_filters(board_reader: Reader, choice: str, mine: bool, others: int) -> 
 def test_strangers_words_are_words(board_reader: Reader) -> None:
     page = board_reader.open(BOARD)
     assert page.locator("#board .label", has_text="HYPERLINK").inner_text() == f"{EVIL} · mine"
-    for tab in ("capabilities", "profiles", "compare", "robustness", "reading", "submit"):
+    for tab in ("geobench-capabilities", "profiles", "compare", "robustness", "reading", "submit"):
         page.click(f"#tabs a[href='#{tab}']")
     assert page.locator("img, a[href^='javascript:']").count() == 0
     page = board_reader.open(f"boards/geobench-2/method/{MINE}.html")
     assert page.locator("h1").inner_text().startswith("=HYPERLINK")
-    assert page.locator("#profile .chosen").count() == 1
+    assert page.locator("#profiles .chosen").count() == 1
     assert page.locator("img, a[href^='javascript:']").count() == 0
 
 
 def test_the_banner_says_what_is_theirs_and_what_is_ours(board_reader: Reader) -> None:
-    words = board_reader.open(BOARD).locator(".banner").inner_text()
+    words = board_reader.open(BOARD).locator(".banner").first.inner_text()
     assert "Ranks, intervals and groups were computed from them here." in words
     assert "imported as it was printed" not in words
 
 
-@pytest.mark.parametrize("tab", ["ranking", "capabilities", "profiles", "robustness"])
+@pytest.mark.parametrize("tab", ["ranking", "geobench-capabilities", "profiles", "robustness"])
 def test_nothing_reaches_beyond_a_phone(browser: Any, board_site: Path, tab: str) -> None:
     context = browser.new_context(viewport={"width": 390, "height": 844})
     page = context.new_page()
@@ -164,7 +164,7 @@ def test_without_scripts_all_is_there(browser: Any, board_site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"file://{board_site}/{BOARD}")
-    assert page.locator(".capability:visible").count() == 10
+    assert page.locator(".part:visible").count() == 10
     assert page.locator(".chosen .method-name:visible").count() == 2
     assert page.locator("th.task:visible").count() == 19
     context.close()

@@ -12,11 +12,10 @@ from benchmarks.geobench import HEADS
 from neuco_core.plugins.catalog import load_board
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, KEYS, RMSE_FACTOR
-from neuco_extensions.geobench.iqm import OURS
+from neuco_extensions.geobench.iqm import OURS, capability_table
 from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
 from neuco_extensions.geobench.search import INNER, SHARE, TEST_SIZE
 from neuco_extensions.geobench.submission import list_submissions
-from neuco_extensions.geobench.tables import capability_table
 from tests import console
 from tests.fetch.helpers import own_settings
 from tests.geobench.parts import good_info, good_rows, spoiled, write

@@ -14,7 +14,14 @@ from neuco_core.errors import DataError, UnknownIdError
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import TABLE
-from neuco_extensions.geobench.submission import RUNS, About, Model, Submission, read_submission, write_submission
+from neuco_extensions.geobench.submission import (
+    RUNS,
+    About,
+    GeobenchSubmission,
+    Model,
+    read_submission,
+    write_submission,
+)
 from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import good_info, good_rows, spoiled, write
 
@@ -60,7 +67,7 @@ def test_any_submission_comes_back(
     runs = tuple(replace(own, backbone=own.backbone.replace("resnet50", "mine")) for own in runs)
     models = {"mine": Model(title, "3M"), "terramind_v1_base": plain.about.models["terramind_v1_base"]}
     about = About(id="trial", title="trial", tuning="full_ft", trials="3", notes=notes, models=models)
-    submission = Submission(about, runs)
+    submission = GeobenchSubmission(about, runs)
     assert validate(to_folder(submission, folder / "out")) == []
     assert validate(folder / "out", official=True) == []
     assert from_folder(folder / "out", "trial") == submission
@@ -97,7 +104,7 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
     [
         ("backbone,", "model,", "wrong header"),
         ("UNet", "UNet,UNet", "line 2: wrong number of fields"),
-        ("0.0003", "fast", "line 2: could not convert"),
+        ("0.0003", "fast", "line 2: Expected `float`"),
         ("0 1 2 3 4", "0 1 2 3", "seeds and scores differ"),
         ("forestnet", "benv2", "is there twice"),
     ],

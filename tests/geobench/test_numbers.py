@@ -15,7 +15,7 @@ from scipy.stats import sem
 from benchmarks import geobench
 from neuco_core.errors import DataError, UnknownIdError
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
-from neuco_extensions.geobench.iqm import iqm, kept, score
+from neuco_extensions.geobench.iqm import ComparedScore, capability_table, iqm, kept, score
 from neuco_extensions.geobench.normaliser import (
     GEOBENCH,
     Normaliser,
@@ -23,8 +23,7 @@ from neuco_extensions.geobench.normaliser import (
     made_of,
     read_normaliser,
 )
-from neuco_extensions.geobench.submission import Submission, list_submissions
-from neuco_extensions.geobench.tables import Pair, capability_table
+from neuco_extensions.geobench.submission import GeobenchSubmission, list_submissions
 from tests.geobench.parts import REAL
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
@@ -33,17 +32,17 @@ NINE_DIGITS = 1e-9
 
 
 @pytest.fixture(scope="module")
-def submissions(root: Path) -> dict[str, Submission]:
+def submissions(root: Path) -> dict[str, GeobenchSubmission]:
     return {item.about.id: item for item in list_submissions(root / "registry")}
 
 
 @pytest.fixture(scope="module")
-def pairs(submissions: dict[str, Submission]) -> dict[str, dict[str, dict[str, Pair]]]:
+def pairs(submissions: dict[str, GeobenchSubmission]) -> dict[str, dict[str, dict[str, ComparedScore]]]:
     return {name: capability_table(submissions[name], load_normaliser(GEOBENCH)) for name in IDS}
 
 
 @pytest.mark.parametrize("name", IDS)
-def test_tables_by_dataset(submissions: dict[str, Submission], name: str) -> None:
+def test_tables_by_dataset(submissions: dict[str, GeobenchSubmission], name: str) -> None:
     scores, normaliser = submissions[name].scores(), load_normaliser(GEOBENCH)
     normalised = {key: normaliser(key[1], own) for key, own in scores.items()}
     raw = {key: (np.mean(own), sem(own)) for key, own in scores.items()}
@@ -71,7 +70,7 @@ def test_capability_scores_with_their_draws_are_theirs(pairs: dict[str, Any], na
 
 
 def test_our_score_is_the_limit_of_theirs(
-    submissions: dict[str, Submission], pairs: dict[str, dict[str, dict[str, Pair]]]
+    submissions: dict[str, GeobenchSubmission], pairs: dict[str, dict[str, dict[str, ComparedScore]]]
 ) -> None:
     """Their resampling carried on: the mean of 20,000 resamples is our score to 0.001, their spread our error."""
     rng, normaliser = np.random.default_rng(3), load_normaliser(GEOBENCH)
@@ -101,7 +100,7 @@ def test_their_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, A
     assert np.median([pair.ours.error / pair.official_error for pair in every]) == pytest.approx(10, rel=0.1)
 
 
-def test_our_scores_do_not_depend_on_our_draws(submissions: dict[str, Submission]) -> None:
+def test_our_scores_do_not_depend_on_our_draws(submissions: dict[str, GeobenchSubmission]) -> None:
     """To 0.001, though the draws are others."""
     normaliser, worst = load_normaliser(GEOBENCH), 0.0
     values = {key: normaliser(key[1], own).tolist() for key, own in submissions["114be1f0"].scores().items()}
@@ -142,11 +141,11 @@ def test_no_spread_is_no_error() -> None:
 def test_intervals_hold_the_score_of_other_seeds() -> None:
     """Few draws here; ``python benchmarks/geobench.py`` makes more. The published ± holds it in one of seven cases."""
     boards = geobench.table(sets=25, seed=3)
-    shares = np.array([geobench.covered(own)[0] for own in boards.formatting()])
+    shares = np.array([geobench.covered(own)[0] for own in boards.values()])
     assert 0.93 < shares[:, 0].mean() < 0.97
     assert shares[:, 0].min() > 0.9
     assert shares[:, 2].mean() < 0.25
-    assert np.mean([geobench.ranked(own)[0] for own in boards.formatting()]) > 0.95
+    assert np.mean([geobench.ranked(own)[0] for own in boards.values()]) > 0.95
 
 
 def test_an_interval_sees_that_a_next_seed_may_fall_into_the_middle() -> None:
@@ -167,7 +166,7 @@ def test_splits_that_overlap_tell_less_than_seeds() -> None:
     assert added == pytest.approx(np.var(cells, ddof=1) / 9, rel=0.06)
 
 
-def test_the_normaliser_is_that_of_the_base_submissions(submissions: dict[str, Submission]) -> None:
+def test_the_normaliser_is_that_of_the_base_submissions(submissions: dict[str, GeobenchSubmission]) -> None:
     pinned = load_normaliser(GEOBENCH)
     scores: dict[str, list[float]] = {}
     for name in pinned.base:
@@ -200,7 +199,7 @@ def test_normalisers_that_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 # Justified: these files may not ship, and a fresh clone has to pass without them.
 @pytest.mark.skipif(not REAL.is_dir(), reason="the real submissions are not here")
-def test_what_is_shipped_are_their_numbers(submissions: dict[str, Submission]) -> None:
+def test_what_is_shipped_are_their_numbers(submissions: dict[str, GeobenchSubmission]) -> None:
     from neuco_extensions.geobench.exchange import from_folder
 
     for name in IDS:

@@ -27,10 +27,9 @@ from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_extensions.geobench import tune as module
 from neuco_extensions.geobench.command import geobench
-from neuco_extensions.geobench.command_tune import tune as command
+from neuco_extensions.geobench.command import tune as command
 from neuco_extensions.geobench.search import Divided, TuningPlan, divide
-from neuco_extensions.geobench.tune import Tuned, read_tuned, tune, tune_on
-from neuco_extensions.geobench.tuned import board_of, read_all_tuned
+from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, read_tuned, tune, tune_on
 from neuco_extensions.geobench.validate import validate
 
 pytest.importorskip("optuna")
@@ -128,7 +127,7 @@ def parts() -> tuple[Embeddings, Labels]:
     return MethodSource(load_method("averaging")).embeddings(task), task.labels()
 
 
-def tuned(parts: tuple[Embeddings, Labels], out: Path, **changes: Any) -> Tuned:
+def tuned(parts: tuple[Embeddings, Labels], out: Path, **changes: Any) -> TuningRun:
     plan = TuningPlan(load_protocol("neuco-strict"), **{"trials": 3, "repeats": 2, **changes})
     return tune("averaging", load_task(TASKS[0]), *parts, plan, out=out / "x.json")
 
@@ -206,13 +205,6 @@ def test_an_error_is_made_small(parts: tuple[Embeddings, Labels], tmp_path: Path
     plan = TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2)
     found = tune("averaging", task, *parts, plan, out=tmp_path / "x.json")
     assert found.best.value == min(trial.value for trial in found.trials)
-
-
-def test_a_board_by_tags(whole: Path) -> None:
-    board = board_of(read_all_tuned(whole)).board()
-    assert set(board.ranks) == set(METHODS)
-    assert board.ranks["pca"] == 1
-    assert [column.label for column in board.columns][1] == "Overall"
 
 
 def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:

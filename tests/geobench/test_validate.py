@@ -17,7 +17,7 @@ from neuco_core.errors import DataError
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import to_folder
 from neuco_extensions.geobench.facts import COLUMNS, INFO, KEYS, TABLE, TEXT
-from neuco_extensions.geobench.faults import Fault
+from neuco_extensions.geobench.folder import Fault
 from neuco_extensions.geobench.submission import read_submission
 from neuco_extensions.geobench.validate import validate
 from tests.geobench.parts import REAL, Info, Rows, good_info, good_rows, spoiled, write

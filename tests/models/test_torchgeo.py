@@ -10,9 +10,9 @@ import pytest
 import torch
 from torchgeo.models import get_weight
 
+from benchmarks import torchgeo_table
 from neuco_core.encode.encoder import full_params, one_thread
 from neuco_core.testing import TinyCubes, check_encoder
-from neuco_extensions.models import torchgeo_table
 from neuco_extensions.models.images import Images
 from neuco_extensions.models.torchgeo import TABLE, Weights, bare_network, find_row, table, torchgeo_encoder
 from neuco_methods.torchgeo import NETWORKS, neuco_methods

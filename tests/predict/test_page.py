@@ -124,7 +124,7 @@ def test_a_map_whose_names_can_be_read(browser: Any, site: Path, width: int, sch
     page = other.open(f"{BOARD}#predict-map")
     count, overlapping = page.evaluate(OVERLAPS)
     assert overlapping == 0
-    assert count == 40 if width > 1000 else count > 20
+    assert count > (30 if width > 1000 else 20)  # a name without room is left out; pointed at, it is told
     assert page.locator("#predict-map .map:visible").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert "distances are distorted" in page.locator("#predict-map .banner").inner_text()

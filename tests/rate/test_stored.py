@@ -41,7 +41,7 @@ def test_what_is_kept_in_the_registry_is_about_its_boards(root: Path) -> None:
         suite = load_suite(folder.name)
         kept = read_ablations(root / "registry", suite.id)
         assert kept
-        source = from_suite(now, suite, root / "registry")
+        source = from_suite(now, suite)
         assert of_board(replace(source, registry=root / "registry")) == kept
 
 
@@ -86,7 +86,7 @@ def test_the_page_draws_them_by_rank_and_escapes_names(tmp_path: Path) -> None:
     for name in ("m000", "m003"):
         write_ablation(tmp_path, curves(source, name))
     page = board_page(replace(source, registry=tmp_path))
-    assert page.count('class="ablation"') == 2
+    assert page.count('class="curves"') == 2
     assert "pca 16, float32: 512 bits, mean Q" in page
     assert IMAGE not in page
     assert 'class="curves"' not in board_page(source)

@@ -1,4 +1,4 @@
-"""Make the table of TorchGeo's weights from TorchGeo: ``python -m neuco_extensions.models.torchgeo_table --write``."""
+"""Make the table of TorchGeo's weights from TorchGeo: ``python benchmarks/torchgeo_table.py --write``."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib import metadata
+from pathlib import Path
 from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from neuco_extensions.models.torchgeo import TABLE
 

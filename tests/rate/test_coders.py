@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from neuco_core.errors import DependencyError, ScoreError, UsageError
-from neuco_extensions.rate.rates import RATES, STEPS, code, expand
+from neuco_extensions.rate.coders import RATES, STEPS, code, expand
 
 BLOCKS = hnp.arrays(
     np.float32,

@@ -23,8 +23,8 @@ from neuco_core.boards.model import (
     number,
 )
 from neuco_core.text import counted
-from neuco_extensions.geobench.board_scores import Computed, Standing, places
-from neuco_extensions.geobench.iqm import Score, iqm, official_replicates, score
+from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, places
+from neuco_extensions.geobench.iqm import PooledScore, iqm, official_replicates, score
 
 IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
 CELL_COLUMNS = (SCORE, STD, IQM)
@@ -39,7 +39,7 @@ OTHER = {"pooled": "mean of IQMs", "mean": "pooled IQM"}
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
-def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
+def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
     """The cells of a method, raw and normalised, each with an interval where there are runs to tell it."""
     shown = cells.shown(method)
     for task in cells.tasks:
@@ -56,32 +56,30 @@ def cells_of(computed: Computed, cells: Cells, method: BoardMethod) -> dict[str,
     return shown
 
 
-def ends_of(own: Score) -> Interval | None:
+def ends_of(own: PooledScore) -> Interval | None:
     """The interval of a score; ``None`` where nothing varies."""
     return Interval(number(own.low, RANDOM), number(own.high, RANDOM)) if own.error > 0 else None
 
 
-def task_columns(computed: Computed) -> tuple[Column, ...]:
+def task_columns(computed: CapabilityScores) -> tuple[Column, ...]:
     return (SPREAD, *ENDS) if computed.normaliser else (SPREAD,)
 
 
-def tasks_of(computed: Computed, cells: Cells) -> tuple[BoardTask, ...]:
-    ends = computed.normaliser.ends if computed.normaliser else {}
-    return tuple(replace(task, values=dict(_task_values(computed, task.id, ends))) for task in cells.tasks)
-
-
-def _task_values(
-    computed: Computed, task: str, ends: Mapping[str, tuple[float, float]]
-) -> Iterable[tuple[str, float | None]]:
-    own = [iqm(values) for (_, other), values in computed.values.items() if other == task]
-    if len(own) > 1:
-        yield SPREAD.key, number(np.std(own))
-    if task in ends:
-        yield from zip((column.key for column in ENDS), ends[task], strict=True)
+def tasks_of(computed: CapabilityScores, cells: Cells) -> tuple[BoardTask, ...]:
+    tasks = []
+    for task in cells.tasks:
+        values: dict[str, float | None] = {}
+        own = [iqm(scores) for (_, other), scores in computed.values.items() if other == task.id]
+        if len(own) > 1:
+            values[SPREAD.key] = number(np.std(own))
+        if computed.normaliser and task.id in computed.normaliser.ends:
+            values |= zip((column.key for column in ENDS), computed.normaliser.ends[task.id], strict=True)
+        tasks.append(replace(task, values=values))
+    return tuple(tasks)
 
 
 def sections(
-    computed: Computed, keys: Mapping[str, str], first: str, stand: Mapping[str, Standing]
+    computed: CapabilityScores, keys: Mapping[str, str], first: str, stand: Mapping[str, CapabilityRanks]
 ) -> tuple[Section, ...]:
     rankings = tuple(_ranking(computed, key, name, stand[key]) for key, name in keys.items())
     if len(stand[first].places) < 2:
@@ -92,7 +90,7 @@ def sections(
     return (*rankings, *theirs, *own, _tasks(computed, keys))
 
 
-def _ranking(computed: Computed, key: str, name: str, own: Standing) -> Section:
+def _ranking(computed: CapabilityScores, key: str, name: str, own: CapabilityRanks) -> Section:
     """The ranking by one capability, and that by the other aggregation beside it.
 
     Pooled, a task on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same.
@@ -134,7 +132,7 @@ def _letters(method: str, groups: Sequence[Sequence[str]]) -> str:
     )
 
 
-def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
+def _disagree(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
     """By capability: the pairs that the aggregations order differently, and who moves farthest."""
     columns = (
         Column("capability", "Capability", format="text"),
@@ -158,7 +156,9 @@ def _disagree(computed: Computed, keys: Mapping[str, str]) -> Section:
     return Section(f"Where the {OTHER[computed.aggregation]} disagrees", columns, tuple(rows), empty)
 
 
-def _by_capability(computed: Computed, keys: Mapping[str, str], stand: Mapping[str, Standing]) -> Section:
+def _by_capability(
+    computed: CapabilityScores, keys: Mapping[str, str], stand: Mapping[str, CapabilityRanks]
+) -> Section:
     columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
     names = [method.id for method in computed.methods]
     rows: list[tuple[Any, ...]] = [(name, *(stand[key].places.get(name) for key in keys)) for name in names]
@@ -166,7 +166,7 @@ def _by_capability(computed: Computed, keys: Mapping[str, str], stand: Mapping[s
     return Section("Ranks by capability", columns, tuple(rows), about="robustness")
 
 
-def _tasks(computed: Computed, keys: Mapping[str, str]) -> Section:
+def _tasks(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
     columns = (
         Column("capability", "Capability", format="text"),
         Column("count", "Tasks", digits=0, format="integer"),
@@ -179,7 +179,7 @@ def _tasks(computed: Computed, keys: Mapping[str, str]) -> Section:
 
 
 def _published(
-    computed: Computed, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
+    computed: CapabilityScores, keys: Mapping[str, str], first: str, ranked: Sequence[BoardMethod]
 ) -> Iterable[Section]:
     """What the leaderboard prints, ± included, beside ours; its draws run through a submission, so it must be known."""
     if not all("submission" in method.facts for method in ranked):

@@ -1,25 +1,25 @@
 """What an embedding costs in bits, and what is left of it after coding: real coding, real decoding.
 
-A coder turns an (n, dim) block of float32 into bits and back. The bits of a sample are those of its own values
-plus its share of everything the decoder needs (scales, levels, model parameters: ``side_bits``).
+A coder is a function: it codes an (n, dim) block of float32, decodes it again, and returns ``Coded``. The bits of a
+sample are those of its own values plus its share of everything the decoder needs (scales, levels, model parameters:
+``side_bits``). A new one is a function here, or a line in ``CODERS``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+
+import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError, UsageError
 
-if TYPE_CHECKING:
-    import numpy as np
-
-RATES = ("float32", "float16", "int8", "binary", "entropy")
 # Steps of the uniform quantiser before the entropy coder, in standard deviations of the whole block.
 STEPS = (0.25, 0.5, 1.0, 2.0)
 MOST_SYMBOLS = 1 << 20
+FLOATS = 32.0  # bits of a float32
 
 
 @dataclass(frozen=True)
@@ -31,88 +31,51 @@ class Coded:
     side_bits: float
 
 
-def expand(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The rates by name; plain ``entropy`` stands for one rate for each of the usual steps."""
-    rates: list[str] = []
-    for name in names:
-        kind, _, step = name.partition("=")
-        if kind not in RATES or (step and kind != "entropy"):
-            expected = ", ".join(RATES) + " or entropy=STEP"
-            raise UsageError("no such rate", expected=expected, got=repr(name))
-        rates += [f"entropy={value:g}" for value in STEPS] if name == "entropy" else [name]
-    return tuple(dict.fromkeys(rates))
+Coder = Callable[[np.ndarray], Coded]
 
 
-def code(values: np.ndarray, rate: str) -> Coded:
-    """Code a block of float32 values at a rate and decode it again."""
-    if rate.startswith("entropy="):
-        return _entropy(values, _step(rate))
-    coders: dict[str, Callable[[np.ndarray], Coded]] = {
-        "float32": lambda block: Coded(block, 32.0 * block.shape[1], 0.0),
-        "float16": _float16,
-        "int8": _int8,
-        "binary": _binary,
-    }
-    if rate not in coders:
-        raise UsageError("no such rate", expected=", ".join((*coders, "entropy=STEP")), got=repr(rate))
-    return coders[rate](values)
+def float32(values: np.ndarray) -> Coded:
+    return Coded(values, FLOATS * values.shape[1], 0.0)
 
 
-def _step(rate: str) -> float:
-    text = rate.partition("=")[2]
-    try:
-        step = float(text)
-    except ValueError:
-        step = 0.0
-    if not 0 < step < float("inf"):
-        raise UsageError("bad step of the entropy coder", expected="a number above 0", got=text)
-    return step
-
-
-def _float16(values: np.ndarray) -> Coded:
-    import numpy as np
-
+def float16(values: np.ndarray) -> Coded:
     if np.abs(values).max() > np.finfo(np.float16).max:
         raise ScoreError("values too large for float16", expected="at most 65504", got=f"{np.abs(values).max():g}")
     return Coded(values.astype(np.float16).astype(np.float32), 16.0 * values.shape[1], 0.0)
 
 
-def _int8(values: np.ndarray) -> Coded:
+def int8(values: np.ndarray) -> Coded:
     """256 even steps between the smallest and the largest value of each dimension; the decoder gets both."""
-    import numpy as np
-
     low, high = values.min(axis=0), values.max(axis=0)
     step = (high.astype(np.float64) - low) / 255
     step[step == 0] = 1.0
     levels = np.rint((values - low) / step).astype(np.uint8)
-    decoded = (low + levels * step).astype(np.float32)
-    side = 64.0 * values.shape[1]
-    return Coded(decoded, 8.0 * values.shape[1] + side / len(values), side)
+    side = 2 * FLOATS * values.shape[1]
+    return Coded((low + levels * step).astype(np.float32), 8.0 * values.shape[1] + side / len(values), side)
 
 
-def _binary(values: np.ndarray) -> Coded:
+def binary(values: np.ndarray) -> Coded:
     """One bit: above the dimension's median or not; the decoder gets the means of the two halves."""
-    import numpy as np
-
     above = values > np.median(values, axis=0)
     count = above.sum(axis=0)
     block = values.astype(np.float64)
     total, upper = block.sum(axis=0), np.where(above, block, 0).sum(axis=0)
     high = upper / np.maximum(count, 1)
     low = (total - upper) / np.maximum(len(values) - count, 1)
-    decoded = np.where(above, high, low).astype(np.float32)
-    side = 64.0 * values.shape[1]
-    return Coded(decoded, values.shape[1] + side / len(values), side)
+    side = 2 * FLOATS * values.shape[1]
+    return Coded(np.where(above, high, low).astype(np.float32), values.shape[1] + side / len(values), side)
 
 
-def _entropy(values: np.ndarray, step: float) -> Coded:
+def entropy(values: np.ndarray, step: float) -> Coded:
     """Uniform quantiser and range coder with a Gaussian per dimension.
 
     Side information: mean and deviation of each dimension, the step, and the range of the symbols.
     """
-    import numpy as np
-
-    stream = _range_coder()
+    try:
+        from constriction import stream  # optional extra
+    except ImportError as error:
+        hint = f"Run `{how_to_install('rates')}`, or leave entropy out of --rates"
+        raise DependencyError("entropy coding needs the package constriction", hint=hint) from error
     mean = values.mean(axis=0, dtype=np.float64).astype(np.float32)
     centred = values.astype(np.float64) - mean
     width = np.float32(step * (centred.std() or 1.0))
@@ -133,15 +96,43 @@ def _entropy(values: np.ndarray, step: float) -> Coded:
     decoded = np.stack([decoder.decode(model, len(symbols)) for model in models], axis=1)
     if not np.array_equal(decoded, symbols):
         raise ScoreError("the entropy coder did not return what it was given")
-    side = 64.0 * values.shape[1] + 32 + 64
+    side = 2 * FLOATS * values.shape[1] + FLOATS + 64
     restored = (decoded * np.float64(width) + mean).astype(np.float32)
     return Coded(restored, (32.0 * len(words) + side) / len(values), side)
 
 
-def _range_coder() -> Any:
+CODERS: dict[str, Coder] = {"float32": float32, "float16": float16, "int8": int8, "binary": binary}
+RATES = (*CODERS, "entropy")
+
+
+def expand(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The rates by name; plain ``entropy`` stands for one rate for each of the usual steps."""
+    rates: list[str] = []
+    for name in names:
+        if name == "entropy":
+            rates += [f"entropy={step:g}" for step in STEPS]
+        else:
+            coder_of(name)  # raises
+            rates.append(name)
+    return tuple(dict.fromkeys(rates))
+
+
+def coder_of(rate: str) -> Coder:
+    """The coder of a rate such as ``int8`` or ``entropy=0.5``."""
+    if rate in CODERS:
+        return CODERS[rate]
+    kind, _, text = rate.partition("=")
+    if kind != "entropy":
+        raise UsageError("no such rate", expected=", ".join(RATES) + " or entropy=STEP", got=repr(rate))
     try:
-        import constriction
-    except ImportError as error:
-        hint = f"Run `{how_to_install('rates')}`, or leave entropy out of --rates"
-        raise DependencyError("entropy coding needs the package constriction", hint=hint) from error
-    return constriction.stream
+        step = float(text)
+    except ValueError:
+        step = 0.0
+    if not 0 < step < float("inf"):
+        raise UsageError("bad step of the entropy coder", expected="a number above 0", got=text)
+    return partial(entropy, step=step)
+
+
+def code(values: np.ndarray, rate: str) -> Coded:
+    """Code a block of float32 values at a rate and decode it again."""
+    return coder_of(rate)(values)
