@@ -138,13 +138,13 @@ def broken(*_):
     raise RuntimeError("broken\\n::add-mask::a\\n  ::error::b\\n##[error]c")
 
 
-Scoring.run = broken
+Judge.run = broken
 """
 
 
 def test_a_crash_of_the_judge_leaves_one_too(upstream: Upstream, fork: Path, tmp_path: Path) -> None:
     base = upstream.clone("crash")
-    with (base / "ci" / "score_pr.py").open("a") as file:
+    with (base / "ci" / "judge.py").open("a") as file:
         file.write(CRASH)
     path = tmp_path / "report.json"
     done = ci(base, "score-pr", "--head", str(fork), "--out", str(path), "--trust")

@@ -110,7 +110,7 @@ def test_neucos_own_packages_are_not_replaced(index: Path, tmp_path: Path) -> No
         archive.writestr("numpy/__init__.py", "raise RuntimeError('replaced')")
     digest = hashlib.sha256((index / "sly-1.0-py3-none-any.whl").read_bytes()).hexdigest()
     place = install(lock(tmp_path, f"{line.partition(' ')[0]} --hash=sha256:{digest}\n"))
-    command = [sys.executable, "-m", "ci.packages", str(place), "timeit", "-n1", "-r1", "import numpy, sly"]
+    command = [sys.executable, "-c", BEHIND, str(place), "timeit", "-n1", "-r1", "import numpy, sly"]
     assert subprocess.run(command, capture_output=True).returncode == 0
 
 

@@ -25,6 +25,7 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCase]:
         yield RealCase(tmp_path_factory.mktemp("real-case"), hub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_pull_request_gets_one_of_three_verdicts(name: str, real: RealCase, tmp_path: Path) -> None:
     case = CASES[name]
