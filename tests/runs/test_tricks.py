@@ -18,8 +18,9 @@ from tests.runs.small import PROTOCOL, Small, same_numbers, verdict
 HELPER = "neuco_methods/small/helper.py"
 EXTRA = "neuco_methods/small/extra.py"
 # How the helper comes to its factor → the file that is then changed, from what to what, and what is said of the record.
+# Docstrings, comments and line numbers are no part of a code key, so only scoring anew (verify) finds them out.
 TRICKS: dict[str, tuple[str, str, str, str, str]] = {
-    "a docstring": ('"""1.0"""\nFACTOR = float(__doc__)\n', HELPER, '"""1.0', '"""3.0', "stale"),
+    "a docstring": ('"""1.0"""\nFACTOR = float(__doc__)\n', HELPER, '"""1.0', '"""3.0', "differs"),
     "a name": (
         "def one(): return 1.0\ndef two(): return 3.0\nFACTOR = globals()['o' + 'ne']()\n",
         *(HELPER, "one(): return 1.0\ndef two", "two(): return 1.0\ndef one", "stale"),
@@ -27,9 +28,9 @@ TRICKS: dict[str, tuple[str, str, str, str, str]] = {
     "the length of a name": ("def a(): pass\nFACTOR = float(len(a.__name__))\n", HELPER,
                              "def a(): pass\nFACTOR = float(len(a", "def abc(): pass\nFACTOR = float(len(abc", "stale"),
     "a comment": ("import inspect, sys\n# 1.0\nFACTOR = float(inspect.getsource(sys.modules[__name__])[22:25])\n",
-                  HELPER, "# 1.0", "# 3.0", "stale"),
+                  HELPER, "# 1.0", "# 3.0", "differs"),
     "the number of a line": ("import sys\nFACTOR = float(sys._getframe().f_lineno - 1)\n", HELPER, "import sys\n",
-                             "import sys\n\n\n", "stale"),
+                             "import sys\n\n\n", "differs"),
     "a module found by a computed name": ("from importlib import import_module\n"
                                           "FACTOR = import_module('neuco_methods.small.ex' + 'tra').SIZE\n",
                                           EXTRA, "1.0", "3.0", "stale"),
