@@ -42,7 +42,7 @@ test-axe: $(COMPILED) .venv/parts build/axe/package.json  ## check that everybod
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@$(BIN)/mypy neuco_core neuco_tasks neuco_methods neuco_extensions
+	@$(BIN)/mypy neuco neuco_core neuco_tasks neuco_methods neuco_extensions
 
 format: $(READY)  ## put the code into its standard form
 	@$(BIN)/ruff check --fix .

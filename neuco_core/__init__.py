@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from neuco_core.scoring.scorer import score as score
     from neuco_core.specs import Baseline as Baseline
     from neuco_core.specs import BoardKind as BoardKind
+    from neuco_core.specs import CellSource as CellSource
+    from neuco_core.specs import Check as Check
+    from neuco_core.specs import Command as Command
     from neuco_core.specs import Dataset as Dataset
     from neuco_core.specs import Engine as Engine
     from neuco_core.specs import Method as Method
     from neuco_core.specs import Metric as Metric
+    from neuco_core.specs import Panel as Panel
     from neuco_core.specs import Probe as Probe
+    from neuco_core.specs import PublishedSource as PublishedSource
     from neuco_core.specs import Remote as Remote
     from neuco_core.specs import Splitter as Splitter
     from neuco_core.specs import Suite as Suite
@@ -52,7 +57,8 @@ _PUBLIC = {
     "load_dataset load_method load_protocol load_suite load_task",
     "protocol": "Protocol",
     "scoring.scorer": "Score score",
-    "specs": "Baseline BoardKind Dataset Engine Method Metric Probe Remote Splitter Suite Task",
+    "specs": "Baseline BoardKind CellSource Check Command Dataset Engine Method Metric Panel Probe PublishedSource "
+    "Remote Splitter Suite Task",
     "studies.evaluate": "Results evaluate",
     "tables.embeddings": "Embeddings read_embeddings",
 }

@@ -199,8 +199,10 @@ def neuco_cells() -> Iterable[CellSource]:  # type: ignore[empty-body]
     def neuco_cells():
         def half(board):
             from neuco_core.boards.model import BoardCell, ExtraCells
-            empty = [(row.method, task.id) for row in board.shown for task in board.tasks if task.id not in row.cells]
-            return ExtraCells({place: BoardCell({"mean": 0.5}, {}, "estimated", "") for place in empty}, "A guess.")
+            rows, tasks = board.shown, board.tasks
+            empty = [(row.method, task.id) for row in rows for task in tasks if board.score(row, task.id) is None]
+            guess = BoardCell({board.cell_columns[0].key: 0.5}, {}, "estimated", "")
+            return ExtraCells(dict.fromkeys(empty, guess), "A guess.")
 
         yield CellSource(id="soil", fill=half)
     """

@@ -51,7 +51,7 @@ def _bar() -> Iterator[Progress]:
         TimeRemainingColumn(),
         TextColumn("left"),
     )
-    with RichProgress(*columns, console=Console(stderr=True), transient=True) as bars:
+    with RichProgress(*columns, console=Console(stderr=True), refresh_per_second=4, transient=True) as bars:
         bar = bars.add_task("", total=1.0)
 
         def tell(share: float, name: str) -> None:

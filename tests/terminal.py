@@ -25,22 +25,23 @@ def neuco_in_terminal(*args: str, columns: int = 80, **environment: str) -> str:
     with tempfile.TemporaryFile() as warnings:
         with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=warnings, env=variables) as process:
             os.close(theirs)
-            written = b"".join(_read(ours))
+            written = read_terminal(ours)
         os.close(ours)
         warnings.seek(0)
         assert process.returncode == 0, warnings.read().decode()
     return written.decode().replace("\r\n", "\n")
 
 
-def _read(terminal: int) -> list[bytes]:
+def read_terminal(terminal: int) -> bytes:
+    """All that is written until the other end is closed."""
     parts: list[bytes] = []
     while True:
         try:
             part = os.read(terminal, 65536)
         except OSError:  # how Linux says that the other end is closed
-            return parts
+            part = b""
         if not part:
-            return parts
+            return b"".join(parts)
         parts.append(part)
 
 

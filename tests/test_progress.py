@@ -10,6 +10,7 @@ import sys
 import pytest
 
 from neuco_core.progress import ProgressLines, SampleCounter, sample_progress, show_progress
+from tests.terminal import read_terminal
 
 
 def test_a_line_a_minute_where_there_is_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,8 +51,7 @@ def test_a_terminal_gets_a_bar_that_names_the_work() -> None:
     code = "from neuco_core.progress import show_progress\nwith show_progress() as tell: tell(0.5, 'half [way]')"
     ours, theirs = pty.openpty()
     with subprocess.Popen([sys.executable, "-c", code], stderr=theirs) as process:
-        pass
-    os.close(theirs)
-    assert process.returncode == 0
-    assert "half [way]" in os.read(ours, 65536).decode()
+        os.close(theirs)
+        shown = read_terminal(ours).decode()
     os.close(ours)
+    assert (process.returncode, "half [way]" in shown) == (0, True)

@@ -160,7 +160,7 @@ def _certainty(page: PageData, first: Sequence[BoardRow]) -> Iterable[str]:
 def view_data(page: PageData, colours: Mapping[str, Sequence[str]]) -> dict[str, Any]:
     """What the scripts need, with more digits than are shown: rounded twice, a number would not be the table's."""
     board, columns = page.board, (RANK, *layout(page).columns)
-    names, places = short_names(board.tasks), {row.method: i for i, row in enumerate(page.table_rows)}
+    names = short_names(board.tasks)
     tasks = [
         {
             "id": task.id,
@@ -199,7 +199,6 @@ def view_data(page: PageData, colours: Mapping[str, Sequence[str]]) -> dict[str,
         "limits": [plain(column) for column, _ in _limits(page)],
         "choices": [{"key": column.key, "label": column.label} for column, _ in _choices(page)],
         "rows": rows,
-        "groups": [(places[group[0]], places[group[-1]]) for group in board.groups or ()],
         "anew": rerank_data(board),
         "axes": [column.key for column in axes(board)],
         "splits": page.cells is not None,

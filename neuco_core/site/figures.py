@@ -339,6 +339,13 @@ def forest(board: Board, titles: Titles) -> Markup:
     return _wide(top + line * last + 4, label, *parts, class_="forest")
 
 
+def _group_ends(board: Board) -> list[tuple[int, int]]:
+    """The first and the last place of each group in the ranking; who is not ranked has no place."""
+    places = {row.method: place for place, row in enumerate(board.ranked)}
+    groups = [[places[method] for method in group if method in places] for group in board.groups or ()]
+    return [(min(group), max(group)) for group in groups if group]
+
+
 def _lanes(board: Board) -> dict[str, list[tuple[bool | None, bool]]]:
     """By method, for each lane of bars: whether a bar begins here (None: there is none), and whether it ends here.
 
@@ -347,8 +354,7 @@ def _lanes(board: Board) -> dict[str, list[tuple[bool | None, bool]]]:
     places = {row.method: place for place, row in enumerate(board.ranked)}
     free: list[int] = []
     lanes: dict[str, list[tuple[bool | None, bool]]] = {method: [] for method in places}
-    for group in board.groups or ():
-        first, last = places[group[0]], places[group[-1]]
+    for first, last in _group_ends(board):
         lane = next((k for k, end in enumerate(free) if end < first), len(free))
         free[lane:] = [last, *free[lane + 1 :]]
         for method in list(places)[first : last + 1]:
@@ -364,9 +370,7 @@ def _forest_bands(board: Board, titles: Titles) -> Markup:
     ranks = [float(row.rank or 1) for row in rows]
     ends = [_ends(row.intervals.get(RANK.key)) or (rank, rank) for row, rank in zip(rows, ranks, strict=True)]
     reach = [(rank, rank) for rank in ranks]
-    places = {row.method: place for place, row in enumerate(rows)}
-    for group in board.groups or ():
-        first, end = places[group[0]], places[group[-1]]
+    for first, end in _group_ends(board):
         for place in range(first, end + 1):
             low, high = reach[place]
             reach[place] = (min(low, ranks[first]), max(high, ranks[end]))

@@ -175,7 +175,7 @@ def test_plots(registry: Path, tmp_path: Path, kind: str) -> None:
     one, two = ((tmp_path / f"{name}.svg").read_bytes() for name in ("one", "two"))
     assert one == two
     drawn = ElementTree.fromstring(one.decode())
-    assert len([part for part in drawn.iter() if part.get("data-method")]) == 2
+    assert len([part for part in drawn.iter() if part.get("data-method")]) == 3
     (tmp_path / "file").write_text("in the way", encoding="utf-8")
     with pytest.raises(UsageError, match="cannot be written"):
         run("plot", "trial", "--kind", kind, "--out", tmp_path / "file/x.svg")

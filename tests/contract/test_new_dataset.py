@@ -77,7 +77,7 @@ def test_what_is_too_large_for_the_tree_is_published_first(folder: Path) -> None
     [
         (("--bands", "a,b"), 2, "bad names of bands; expected 3 different ones"),
         (("--protocol", "rigde"), 3, "Did you mean 'ridge'"),
-        (("--license", "mine"), 1, "bad licence"),
+        (("--license", "mine"), 2, "bad licence"),
     ],
 )
 def test_a_wrong_use_is_refused_and_nothing_is_written(

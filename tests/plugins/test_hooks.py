@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -13,12 +16,13 @@ import neuco_core
 from neuco_core import hookspecs, load_dataset, load_method, load_protocol, load_task, score
 from neuco_core.errors import UnpinnedError
 from neuco_core.plugins import catalog
-from neuco_core.plugins.discovery import NOUNS
+from neuco_core.plugins.discovery import PLURAL
 from neuco_core.tables.embeddings import make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.testing import TinyCubes, check_encoder
 from tests.command import neuco_here
 from tests.plugins.helpers import Tree
+from tests.registry import ROOT
 
 HOOKS = {name: item for name, item in vars(hookspecs).items() if name.startswith("neuco_")}
 HEAD = f"import click\nfrom neuco_core import {', '.join(neuco_core.__all__)}\n\n"
@@ -92,12 +96,44 @@ def use_commands() -> None:
     assert neuco_here("soil").out == "soil!\n"
 
 
+def use_checks() -> None:
+    from neuco_core.contract.contract import run_checks
+    from neuco_core.contract.subjects import TaskSubject
+
+    with_unit, without = (replace(load_task("digits_class"), unit=unit) for unit in ("pH", ""))
+    findings = [run_checks("task", TaskSubject(task), ["soil_unit"]) for task in (with_unit, without)]
+    assert [(found.status, found.detail) for (found,) in findings] == [("ok", "pH"), ("warning", "no unit")]
+
+
 def use_panels() -> None:
     from neuco_core.site.render import panels
     from tests.site.made_pages import made_source
 
-    (panel,) = (panel for panel in panels(made_source(4, 2, replicates=10), "board") if panel.id == "soil")
-    assert (panel.title, panel.html) == ("Soil", "<p>2 tasks</p>")
+    soil = [panel for panel in panels(made_source(4, 2, replicates=10), "board") if panel.id == "soil"]
+    assert [(panel.title, panel.html) for panel in soil] == [("Soil", "<p>2 tasks</p>")]
+
+
+def use_published() -> None:
+    from neuco_core.boards.published import list_published
+
+    text = (ROOT / "registry" / "published" / "neuco-paper-table-4.json").read_text()
+    with TemporaryDirectory() as folder:
+        file = Path(folder, "soil", "soil_paper.json")
+        file.parent.mkdir()
+        file.write_text(json.dumps(json.loads(text) | {"id": "soil_paper"}))
+        assert "soil_paper" in [board.id for board in list_published(Path(folder))]
+
+
+def use_cells() -> None:
+    from neuco_core.boards.build import build_board
+    from neuco_core.boards.extra import extra_cells
+    from neuco_core.specs import Suite
+    from tests.boards.helpers import make_records
+
+    records = make_records({"a": {"ph": 0.2}, "b": {"ph": 0.6, "sand": 0.4}})
+    extra = extra_cells(build_board(records, Suite(id="soil", tasks={"ph": 1, "sand": 1})))
+    assert extra is not None
+    assert {place: cell.values for place, cell in extra.cells.items()} == {("a", "sand"): {"score": 0.5}}
 
 
 USES: dict[str, Callable[[], None]] = {
@@ -118,11 +154,11 @@ def test_every_example_is_installed_and_used(hook: str, tree: Tree) -> None:
 
 
 def test_there_is_a_hook_for_every_noun() -> None:
-    assert set(HOOKS) == {f"neuco_{noun}s" for noun in NOUNS} | {"neuco_commands"}
+    assert set(HOOKS) == {f"neuco_{plural}" for plural in PLURAL.values()}
 
 
 def test_the_manual_is_short() -> None:
-    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 140, "nine hooks, each with an example"
+    assert len(Path(hookspecs.__file__).read_text().splitlines()) < 220, "thirteen hooks, each with an example"
 
 
 @pytest.mark.parametrize("hook", HOOKS)

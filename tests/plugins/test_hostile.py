@@ -153,11 +153,12 @@ def test_whatever_a_plugin_prints_stdout_is_ours(tmp_path: Path) -> None:
 def test_a_command_of_another_package_keeps_its_stdout(tree: Tree) -> None:
     source = """
         import subprocess, click
-        from neuco_core import hookimpl
+        from neuco_core import Command, hookimpl
 
         @hookimpl
         def neuco_commands():
-            yield click.Command("soil", callback=lambda: subprocess.run(["echo", "soil!"], check=True) and None)
+            soil = click.Command("soil", callback=lambda: subprocess.run(["echo", "soil!"], check=True) and None)
+            yield Command(id="soil", command=soil)
         """
     tree.install("acme-soil", {"neuco.commands": {"soil": "acme_soil"}}, {"acme_soil": source})
     assert neuco("soil", path=tree.installed).out == "soil!\n"

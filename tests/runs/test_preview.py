@@ -109,7 +109,7 @@ def test_csv_and_json_and_files_hold_the_same(registry: Path) -> None:
             "a look at size=4 is never recorded; got --save. Write the embeddings with",
         ),
         ("--limit 5 --save", "a look at 5 samples of each task is never recorded"),
-        ("--limit 5 --dry-run", "--dry-run tells what records there are"),
+        ("--limit 5 --dry-run", "--dry-run lists what records there are"),
         ("--limit 0", "0 is not in the range x>=1"),
         ("--param dim=3", "method 'averaging' has no parameter dim; it has: bands, size"),
         ("--param size=big", "bad parameter size of method 'averaging'; expected a whole number, got 'big'"),

@@ -17,6 +17,7 @@ import pytest
 
 from neuco_core.cli.score_show import grouped
 from tests.bench.helpers import neuco
+from tests.terminal import read_terminal, unstyled
 
 FAST = ("--k", 3, "--epochs", 2)
 
@@ -296,10 +297,11 @@ def test_a_bar_with_an_estimate_on_a_terminal_only(case: Path, site: Path) -> No
     command = [sys.executable, "-m", "neuco_core.cli", "score", "--embeddings", str(case / "embeddings.csv")]
     command += ["--task", "parity_beta", "--k", "40", "--epochs", "2", "--json"]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(site), *sys.path])}
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=follower, env=environment, check=True)
-    os.close(follower)
-    shown = os.read(leader, 1 << 16).decode()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=follower, env=environment) as process:
+        os.close(follower)
+        shown = unstyled(read_terminal(leader).decode())  # while it runs: nobody can write to a terminal that is full
+        out = process.communicate()[0]
     os.close(leader)
     assert "parity_beta" in shown
     assert re.search(r"so far, .* left", shown)
-    assert json.loads(done.stdout)["cells"][0]["status"] == "ok"
+    assert json.loads(out)["cells"][0]["status"] == "ok"
