@@ -63,9 +63,9 @@ def record(method: str = "plain", task: str = "digits_class", **more: Any) -> st
     """A record that is right in every way."""
     inputs: dict[str, Any] = {
         "method": method, "method_version": 1, "task": task, "task_version": 1, "dataset": "digits",
-        "kind": "classification", "metric": "f1_macro", "protocol": "ridge+k=5", "scorer": "v1",
+        "kind": "classification", "metric": "f1_macro", "protocol": "ridge+k=5", "splitter": "random",
         **dict.fromkeys(("labels", "labels_from", "embeddings", "embeddings_from"), "0" * 64),
-        **dict.fromkeys(("metric_code", "probe_code", "splitter_code"), "v1"),
+        **dict.fromkeys(("metric_code", "probe_code", "splitter_code", "scorer", "strict_code"), "v1"),
     }  # fmt: skip
     shared = {name: inputs[name] for name in ("method", "method_version", "task", "task_version", "dataset")}
     shared |= {name: inputs[name] for name in ("kind", "metric", "protocol")}
