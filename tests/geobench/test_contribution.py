@@ -36,7 +36,7 @@ def trees(root: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 def findings(trees: tuple[Path, Path], name: str = "new") -> dict[str, list[tuple[str, str]]]:
     told: dict[str, list[tuple[str, str]]] = {}
-    for found in check_submissions(*trees, [name]):
+    for found in check_submissions(*trees, [f"geobench/{name}"]):
         told.setdefault(found.check, []).append((found.status, found.detail))
     return told
 
@@ -45,15 +45,15 @@ def test_where_it_would_stand(trees: tuple[Path, Path]) -> None:
     told = findings(trees)
     assert [status for own in told.values() for status, _ in own] == ["ok"] * 5
     first, second = told["submission-place"]
-    assert first[1].startswith("resnet50: not ranked by Core, lacks biomassters, burn_scars")
-    assert "Classification 0." in first[1]
-    assert second[1].startswith("terramind_v1_base: ")
+    assert first[1].startswith("resnet50-new: not ranked, lacks biomassters, burn_scars")
+    assert second[1].startswith("terramind_v1_base-new: ")
     assert first[1].endswith("nothing here was run: the numbers are the submitter's")
 
 
-def test_a_known_one_that_is_changed_is_placed_with_its_rank(trees: tuple[Path, Path]) -> None:
-    told = findings(trees, "2ce4a907")
-    assert told["submission-place"][0][1].startswith("clay_v1_base: rank 1 (1–2) of 17 by Core; Core 0.786 (")
+def test_one_that_is_ranked_is_placed_with_its_rank(trees: tuple[Path, Path]) -> None:
+    shutil.rmtree(trees[0] / "registry/geobench/2ce4a907")
+    placed = [detail for _, detail in findings(trees, "2ce4a907")["submission-place"]]
+    assert any(detail.startswith("clay_v1_base-2ce4a907: rank 1 of 17;") for detail in placed)
 
 
 def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
@@ -106,14 +106,14 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "-m", "Submit")
     changes = changed(repo, "main")
-    assert (changes.submissions, changes.core, changes.unreadable) == (("new",), (), ())
+    assert (changes.submissions, changes.core, changes.unreadable) == (("geobench/new",), (), ())
     report: Report = Judge(repo, repo, "main", kind="trust").run()
     places = [finding for finding in report.findings if finding.check == "submission-place"]
     assert [finding.status for finding in places] == ["ok", "ok"]
     assert report.green
     words = render(report, [], repo / "registry")
     assert "submission&#45;place" in words
-    assert "not ranked by Core" in words
+    assert "not ranked, lacks" in words
     assert "changes the code that judges it" not in words
     (repo / "registry/geobench/new/run.py").write_text("print(1)")
     git(repo, "add", "--all")

@@ -26,6 +26,7 @@ def text(root: Path) -> str:
     return (root / "docs/geobench.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_every_command_prints_what_the_page_shows(
     text: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

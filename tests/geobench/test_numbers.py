@@ -138,6 +138,7 @@ def test_no_spread_is_no_error() -> None:
     assert (found.value, found.error, found.low, found.high) == (0.5, 0.0, 0.5, 0.5)
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_score_of_other_seeds() -> None:
     """Few draws here; ``python benchmarks/geobench.py`` makes more. The published ± holds it in one of seven cases."""
     boards = geobench.table(sets=25, seed=3)
