@@ -70,10 +70,12 @@ def dataset(**options: Any) -> None:
     if made.others:
         suffixes = ", ".join(f"{count} {suffix or 'without suffix'}" for suffix, count in made.others.items())
         click.echo(f"  no images {suffixes}: not looked at")
+    labels = "FILE"
     if made.table:
-        path = write_new(Path(f"{request.name}.csv"), made.table)
-        click.echo(f"  table     {path}: {made.table.partition(chr(10))[0]}")
+        labels = str(write_new(Path(f"{request.name}.csv"), made.table))
+        click.echo(f"  table     {labels}: {made.table.partition(chr(10))[0]}")
     _show_next(request, made.path)
+    click.echo(f"  neuco new task TASK --labels {labels} --dataset {request.name} …")
 
 
 @new.command()
