@@ -37,7 +37,7 @@ test-pandas2: $(READY) $(PANDAS2)/ready  ## run the tests of GEO-Bench's files w
 	@$(BIN)/python -m pytest -q tests/geobench/test_validate.py $(ARGS)
 
 test-axe: $(COMPILED) .venv/parts build/axe/package.json  ## check that everybody can use the pages: axe-core, which needs npm
-	@$(BIN)/python -m pytest -q tests/boards/test_axe.py tests/challenge/test_serve_page.py $(ARGS)
+	@$(BIN)/python -m pytest -q tests/site/test_axe.py tests/challenge/test_serve_page.py $(ARGS)
 
 lint: $(READY)  ## check style and types
 	@$(BIN)/ruff check .
