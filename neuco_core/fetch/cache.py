@@ -8,6 +8,7 @@ keep folders of their own beside these.
 from __future__ import annotations
 
 import errno
+import json
 import os
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from neuco_core.errors import DataError
+from neuco_core.files import write_atomic
 
 LOCK = ".lock"
 
@@ -131,6 +133,13 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK):
             raise PermissionError(errno.EACCES, "read-only, or somebody else's")
+
+
+def write_json(path: Path, value: object) -> None:
+    """Write a file of the user's, such as pins and links: with one entry a line, for people and for git."""
+    text = json.dumps(value, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
+    with writing(path.parent):
+        write_atomic(path, (text + "\n").encode())
 
 
 def store(source: Path, target: Entry) -> Path:

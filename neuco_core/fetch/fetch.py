@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+import importlib.resources
+from collections.abc import Callable, Iterable
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError
 from neuco_core.fetch import cache
-from neuco_core.fetch.local import resolve
 from neuco_core.fetch.pins import Pin, find_pin, require_pin
-from neuco_core.fetch.settings import Settings
-from neuco_core.fetch.transfer import download, shown
+from neuco_core.fetch.transfer import Settings, download, shown
 from neuco_core.specs import Remote
-
-LOCAL = ("file", "pkg")
 
 
 def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
@@ -25,21 +23,53 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     """
     settings = Settings.from_environment()
     pin = require_pin(remote)
-    name = file_name(remote.url)  # also for what a mirror gives: it is looked for under one name
+    item = cache.entry(pin.sha256, file_name(remote.url))  # also for what a mirror gives: it is looked for by one name
+
+    def read(url: str) -> Path:
+        if not is_local(url):
+            return _cached(url, pin, item, settings, progress)
+        path = resolve(url)
+        verify(path, pin, url)
+        return path
+
+    return _first(remote, sorted(remote.urls, key=lambda url: not is_local(url)), read)
+
+
+def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
+    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
+    settings = Settings.from_environment()
+    path = folder / file_name(remote.url)
+
+    def read(url: str) -> Path:
+        if is_local(url):
+            return resolve(url)
+        if settings.offline:
+            raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
+        download(url, path, settings, size=remote.size, progress=progress)
+        return path
+
+    return _first(remote, remote.urls, read)
+
+
+def _first(remote: Remote, urls: Iterable[str], read: Callable[[str], Path]) -> Path:
+    """What the first address gives that works; else one error for all, of their common kind if they have one."""
     failures: list[NeucoError] = []
-    for url in sorted(remote.urls, key=lambda url: not is_local(url)):
+    for url in urls:
         try:
-            if is_local(url):
-                return _local(url, pin)
-            return _cached(url, pin, name, settings, progress)
+            return read(url)
         except (FetchError, DataError) as error:
             failures.append(error)
-    raise _summary(remote, failures)
+    if len(failures) == 1:
+        raise failures[0]
+    kinds = {type(error) for error in failures}
+    kind = kinds.pop() if len(kinds) == 1 else FetchError
+    reasons = "; ".join(str(error) for error in failures)
+    raise kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
 
 
 def is_local(url: str) -> bool:
     """Whether an address is on this machine, so that nothing is copied into the cache."""
-    return urlsplit(url).scheme in LOCAL
+    return urlsplit(url).scheme in ("file", "pkg")
 
 
 def cached(remote: Remote) -> Path | None:
@@ -53,42 +83,41 @@ def verify(path: Path, pin: Pin, name: str) -> None:
     """Raise unless the file has the pinned size and hash."""
     size = path.stat().st_size
     if pin.size is not None and size != pin.size:
-        raise ChecksumError("not the declared file", where=name, expected=f"{pin.size} bytes", got=size, hint=_why(pin))
-    got = cache.hash_file(path)
-    if got != pin.sha256:
-        raise ChecksumError(
-            "not the declared file", where=name, expected=f"sha256 {pin.sha256}", got=got, hint=_why(pin)
-        )
-
-
-def _why(pin: Pin) -> str:
+        expected, got = f"{pin.size} bytes", str(size)
+    else:
+        expected, got = f"sha256 {pin.sha256}", cache.hash_file(path)
+        if got == pin.sha256:
+            return
     if pin.source:
-        return (
-            f"The pin is in {pin.source}. Either the file is corrupt (try again, or another mirror), or its owner "
-            "changed it: then look at the change, raise the task's version and run `neuco data pin --replace`"
-        )
-    return (
-        "Either the file is corrupt (fetch or install it again), or it was changed on purpose: "
-        "then declare the new sha256 and raise the version"
-    )
+        hint = f"The pin is in {pin.source}. Either the file is corrupt (try again, or another mirror), or its owner "
+        hint += "changed it: then look at the change, raise the task's version and run `neuco data pin --replace`"
+    else:
+        hint = "Either the file is corrupt (fetch or install it again), or it was changed on purpose: "
+        hint += "then declare the new sha256 and raise the version"
+    raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
 
 
-def _local(url: str, pin: Pin) -> Path:
-    path = resolve(url)
-    verify(path, pin, url)
-    return path
-
-
-def _cached(url: str, pin: Pin, name: str, settings: Settings, progress: bool | None) -> Path:
-    item = cache.entry(pin.sha256, name)
+def _cached(url: str, pin: Pin, item: cache.Entry, settings: Settings, progress: bool | None) -> Path:
     if _usable(item):
         return item.path
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
         raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)
     with cache.exclusive(item.path.parents[1]):
-        # Another process may have fetched it while this one waited.
-        return item.path if _usable(item) else _download(url, pin, item, settings, progress)
+        if _usable(item):  # another process may have fetched it while this one waited
+            return item.path
+        with cache.scratch() as folder:
+            path = folder / item.name
+            resumed = download(url, path, settings, size=pin.size, progress=progress)
+            try:
+                verify(path, pin, shown(url))
+            except ChecksumError:
+                if not resumed:
+                    raise
+                # The parts may be of two versions of the file; only a whole one proves that the server's is wrong.
+                download(url, path, settings, size=pin.size, progress=progress)
+                verify(path, pin, shown(url))
+            return cache.store(path, item)
 
 
 def _usable(item: cache.Entry) -> bool:
@@ -101,41 +130,6 @@ def _usable(item: cache.Entry) -> bool:
     return False
 
 
-def _download(url: str, pin: Pin, item: cache.Entry, settings: Settings, progress: bool | None) -> Path:
-    with cache.scratch() as folder:
-        path = folder / item.name
-        resumed = download(url, path, settings, size=pin.size, progress=progress)
-        try:
-            verify(path, pin, shown(url))
-        except ChecksumError:
-            if not resumed:
-                raise
-            # The parts may be of two versions of the file; only a whole one proves that the server's is wrong.
-            download(url, path, settings, size=pin.size, progress=progress)
-            verify(path, pin, shown(url))
-        return cache.store(path, item)
-
-
-def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
-    """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
-    failures: list[NeucoError] = []
-    for url in remote.urls:
-        try:
-            return resolve(url) if is_local(url) else _bring(url, remote, folder, progress)
-        except (FetchError, DataError) as error:
-            failures.append(error)
-    raise _summary(remote, failures)
-
-
-def _bring(url: str, remote: Remote, folder: Path, progress: bool | None) -> Path:
-    settings = Settings.from_environment()
-    if settings.offline:
-        raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-    path = folder / file_name(remote.url)
-    download(url, path, settings, size=remote.size, progress=progress)
-    return path
-
-
 def file_name(url: str) -> str:
     """The last part of an address, as a name that is safe in any folder."""
     name = PurePosixPath(unquote(urlsplit(url).path)).name
@@ -143,11 +137,32 @@ def file_name(url: str) -> str:
     return "".join(safe).lstrip(".")[-120:] or "file"
 
 
-def _summary(remote: Remote, failures: list[NeucoError]) -> NeucoError:
-    """One error for all addresses; of their common kind, if they have one."""
-    if len(failures) == 1:
-        return failures[0]
-    kinds = {type(error) for error in failures}
-    kind = kinds.pop() if len(kinds) == 1 else FetchError
-    reasons = "; ".join(str(error) for error in failures)
-    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
+def resolve(url: str) -> Path:
+    """The path of a local address, ``pkg://package/path`` or ``file:///path``; an error if there is no such file."""
+    if url.startswith("pkg://"):
+        return _packaged(url)
+    parts = urlsplit(url)
+    if parts.netloc not in ("", "localhost") or not parts.path:
+        raise FetchError("bad address of a local file", where=url, expected="file:///absolute/path")
+    path = Path(unquote(parts.path))
+    if not path.is_file():
+        raise FetchError("no such file", where=url)
+    return path
+
+
+def _packaged(url: str) -> Path:
+    package, _, inside = url.removeprefix("pkg://").partition("/")
+    names = inside.split("/")
+    if not all(name not in ("", ".", "..") for name in names):
+        raise FetchError("bad address of a packaged file", where=url, expected="pkg://package/path/in/it")
+    try:
+        path = importlib.resources.files(package).joinpath(*names)
+    except (ImportError, TypeError, ValueError) as error:
+        hint = "Install the package that the plugin belongs to"
+        raise FetchError(f"no such package {package!r}: {error}", where=url, hint=hint) from error
+    if not isinstance(path, Path):
+        # A package inside a zip file; none of the tools we support installs one.
+        raise FetchError("the package is not unpacked on disk", where=url, hint="Install it with pip")
+    if not path.is_file():
+        raise FetchError("the package has no such file", where=url, hint="Install it again, or correct the address")
+    return path

@@ -1,16 +1,29 @@
-"""Read over HTTP with pooch's downloader, continuing where the last try stopped if the server allows it."""
+"""Read over HTTP with pooch's downloader, continuing where the last try stopped if the server allows it.
+
+Also ``hf://datasets/owner/name@revision/path``: a file of a Hugging Face repository at one revision.
+"""
 
 from __future__ import annotations
 
 import re
 from typing import Any
+from urllib.parse import quote
 
 from neuco_core.errors import FetchError
-from neuco_core.fetch.settings import Settings
-from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, shown
+from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, shown
 
 TRANSIENT = (408, 425, 429, 500, 502, 503, 504)
 LONGEST_WAIT = 60.0
+HF = re.compile(r"hf://(?P<repo>(?:datasets/|spaces/)?[^/@]+/[^/@]+)@(?P<revision>[^/]+)/(?P<path>.+)")
+
+
+def read_hf(url: str, sink: Sink, settings: Settings) -> None:
+    """Try once, over HTTP. ``HF_ENDPOINT`` names another server, e.g. a mirror."""
+    match = HF.fullmatch(url)
+    if not match or ".." in match["path"].split("/"):
+        raise FetchError("bad address", where=url, expected="hf://datasets/owner/name@revision/path")
+    address = f"{settings.hf_endpoint}/{match['repo']}/resolve/{match['revision']}/{quote(match['path'])}"
+    read_http(address, sink, settings)
 
 
 def read_http(url: str, sink: Sink, settings: Settings) -> None:
@@ -25,9 +38,12 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
             answers.append(response)
             accept(response, url, sink)
 
-    downloader = pooch.HTTPDownloader(
-        chunk_size=CHUNK, headers=_headers(sink), timeout=settings.timeout, hooks={"response": look}
-    )
+    # The hash is that of the file as stored: no compression on the way.
+    headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
+    if sink.received and sink.validator:
+        headers |= {"Range": f"bytes={sink.received}-", "If-Range": sink.validator}
+    hooks = {"response": look}
+    downloader = pooch.HTTPDownloader(chunk_size=CHUNK, headers=headers, timeout=settings.timeout, hooks=hooks)
     try:
         downloader(url, sink, None)
     except (requests.exceptions.RequestException, ValueError) as error:
@@ -35,14 +51,6 @@ def read_http(url: str, sink: Sink, settings: Settings) -> None:
     finally:
         for response in answers:
             response.close()
-
-
-def _headers(sink: Sink) -> dict[str, str]:
-    # The hash is that of the file as stored: no compression on the way.
-    headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
-    if sink.received and sink.validator:
-        headers |= {"Range": f"bytes={sink.received}-", "If-Range": sink.validator}
-    return headers
 
 
 def accept(response: Any, url: str, sink: Sink) -> None:

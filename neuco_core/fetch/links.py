@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,8 +9,10 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError, UnpinnedError, UsageError
-from neuco_core.fetch.cache import config_dir, exclusive, writing
-from neuco_core.files import read_limited, write_atomic
+from neuco_core.fetch.cache import config_dir, exclusive, write_json
+from neuco_core.fetch.fetch import is_local, verify
+from neuco_core.fetch.pins import find_pin, owner_of
+from neuco_core.jsonio import read_strictly
 from neuco_core.specs import Remote
 
 LARGEST = 10_000_000  # bytes
@@ -28,10 +29,10 @@ def variable(dataset_id: str) -> str:
 
 def dataset_root(dataset_id: str) -> Path | None:
     """The folder of the user's local copy, if there is one; the variable wins over the links file."""
+    source: object = variable(dataset_id)
     chosen = os.environ.get(variable(dataset_id))
-    source = variable(dataset_id)
     if not chosen:
-        chosen, source = read_links().get(dataset_id), str(links_file())
+        source, chosen = links_file(), read_links().get(dataset_id)
     if not chosen:
         return None
     root = Path(chosen).expanduser().absolute()
@@ -46,9 +47,6 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
 
     None if there is no copy, or if the copy lacks the file and it can be fetched and verified instead.
     """
-    from neuco_core.fetch.fetch import verify
-    from neuco_core.fetch.pins import find_pin, task_of
-
     root = dataset_root(dataset_id)
     places = [tail for url in remote.urls for tail in tails(url)]
     if root is None or not places:
@@ -59,7 +57,7 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
         verify(path, pin, f"{path} (the local copy of {dataset_id!r})")
     if path is None and pin is None:
         hint = f"Put it there, run `neuco data link {dataset_id} FOLDER` to use another folder, or "
-        hint += f"`neuco data pin {task_of(remote) or 'TASK'}` to fetch and pin it"
+        hint += f"`neuco data pin {owner_of(remote) or 'TASK'}` to fetch and pin it"
         raise UnpinnedError(f"{places[0]} is not in this local copy of {dataset_id!r}", where=root, hint=hint)
     return path
 
@@ -67,11 +65,12 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
 def tails(url: str) -> Iterator[str]:
     """The relative paths where a local copy may hold a file, the most specific first."""
     parts = urlsplit(url)
-    path = unquote(parts.path) if parts.scheme != "hf" else url.partition("@")[2].partition("/")[2]
+    hugging_face = parts.scheme == "hf"
+    path = url.partition("@")[2].partition("/")[2] if hugging_face else unquote(parts.path)
     names = [name for name in path.split("/") if name]
-    if parts.scheme in ("pkg", "file") or not names or ".." in names:
+    if is_local(url) or not names or ".." in names:
         return
-    if parts.scheme == "hf":
+    if hugging_face:
         yield "/".join(names)
         return
     if "resolve" in names[:-2]:  # a Hugging Face address: …/resolve/<revision>/<path in the dataset>
@@ -83,16 +82,9 @@ def tails(url: str) -> Iterator[str]:
 def read_links() -> dict[str, str]:
     """All links by dataset id."""
     path = links_file()
-    try:
-        links = json.loads(read_limited(path, LARGEST))
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
-        reason = error.what if isinstance(error, DataError) else error
-        raise DataError(f"the links file cannot be read: {reason}", where=path, hint="Repair or delete it") from error
-    if not isinstance(links, dict) or not all(isinstance(value, str) for value in links.values()):
-        raise DataError("bad links file", where=path, expected="dataset ids mapped to folders", hint="Delete it")
-    return links
+    return read_strictly(path, dict[str, str], "a file of links", most=LARGEST, hint="Repair or delete it")
 
 
 def add_link(dataset_id: str, folder: Path) -> Path:
@@ -103,7 +95,7 @@ def add_link(dataset_id: str, folder: Path) -> Path:
     if not folder.is_dir():
         raise UsageError("not a folder", where=folder, hint="Give the folder that holds the dataset's files")
     with exclusive(links_file().parent):
-        _write_links({**read_links(), dataset_id: str(folder)})
+        write_json(links_file(), {**read_links(), dataset_id: str(folder)})
     return folder
 
 
@@ -113,11 +105,5 @@ def remove_link(dataset_id: str) -> bool:
         links = read_links()
         if links.pop(dataset_id, None) is None:
             return False
-        _write_links(links)
+        write_json(links_file(), links)
     return True
-
-
-def _write_links(links: dict[str, str]) -> None:
-    text = json.dumps(links, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-    with writing(links_file().parent):
-        write_atomic(links_file(), (text + "\n").encode())

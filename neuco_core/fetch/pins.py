@@ -6,20 +6,18 @@ user's configuration folder, or whatever ``NEUCO_PINS`` names. A hash that a plu
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from neuco_core import paths
 from neuco_core._validate import SHA256
 from neuco_core.errors import DataError, UnpinnedError
-from neuco_core.fetch.cache import config_dir, exclusive, writing
-from neuco_core.files import read_limited, write_atomic
+from neuco_core.fetch.cache import config_dir, exclusive, write_json
+from neuco_core.jsonio import read_strictly
 from neuco_core.specs import Remote
 
-SCHEMA = 1
 LARGEST = 10_000_000  # bytes
 UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
@@ -31,6 +29,22 @@ class Pin:
     sha256: str
     size: int | None = None
     source: str = ""
+
+
+@dataclass(frozen=True)
+class PinnedFile:
+    """An entry of a pins file."""
+
+    sha256: str
+    size: int
+
+
+@dataclass(frozen=True)
+class PinsFile:
+    """A pins file: its entries by address."""
+
+    pins: dict[str, PinnedFile]
+    schema: Literal[1]
 
 
 def shipped_file() -> Path:
@@ -70,58 +84,41 @@ def require_pin(remote: Remote) -> Pin:
     """As ``find_pin``, but an unpinned source is an error that names the command to run."""
     pin = find_pin(remote)
     if pin is None:
-        owner = task_of(remote) or _method_of(remote)
+        owner = owner_of(remote)
         hint = f"Run `neuco data pin {owner}` to fetch, inspect and pin it" if owner else UNREGISTERED
         what = "unpinned: nobody has verified the checksum of this source yet"
         raise UnpinnedError(what, where=remote.url, hint=hint)
     return pin
 
 
-def task_of(remote: Remote) -> str | None:
-    """The task that a source belongs to, so that the command in a hint can be copied as it is."""
-    from neuco_core.plugins.catalog import list_tasks
+def owner_of(remote: Remote) -> str:
+    """The arguments of ``neuco data pin`` for a source, so that the command in a hint can be copied; "" if unknown."""
+    from neuco_core.plugins.catalog import list_methods, list_tasks
 
-    return next((task.id for task in list_tasks() if task.source == remote), None)
-
-
-def _method_of(remote: Remote) -> str:
-    """The same for weights of a method, as an option."""
-    from neuco_core.plugins.catalog import list_methods
-
-    return next((f"--method {method.id}" for method in list_methods() if remote in method.weights.values()), "")
+    for task in list_tasks():
+        if task.source == remote:
+            return task.id
+    for method in list_methods():
+        if remote in method.weights.values():
+            return f"--method {method.id}"
+    return ""
 
 
 def read_pins(path: Path) -> dict[str, Pin]:
     """The pins of a file by address; no file, no pins."""
-    try:
-        content = json.loads(read_limited(path, LARGEST))
-    except FileNotFoundError:
+    if not path.exists():
         return {}
-    except (OSError, ValueError, RecursionError, MemoryError, DataError) as error:
-        reason = error.what if isinstance(error, DataError) else error
-        raise DataError(f"the pins cannot be read: {reason}", where=path, hint="Repair or delete the file") from error
-    if not isinstance(content, dict) or content.get("schema") != SCHEMA or not isinstance(content.get("pins"), dict):
-        raise DataError("bad pins file", where=path, expected=f'an object with "schema": {SCHEMA} and "pins"')
-    return {url: _pin(path, url, value) for url, value in content["pins"].items()}
+    content = read_strictly(path, PinsFile, "a file of pins", most=LARGEST, hint="Repair or delete the file")
+    for url, pin in content.pins.items():
+        if not SHA256.fullmatch(pin.sha256) or pin.size < 0:
+            raise DataError(f"bad pin of {url}", where=path, expected="sha256 and size", got=repr(pin))
+    return {url: Pin(pin.sha256, pin.size, str(path)) for url, pin in content.pins.items()}
 
 
-def _pin(path: Path, url: str, value: object) -> Pin:
-    sha256 = value.get("sha256") if isinstance(value, Mapping) else None
-    size = value.get("size") if isinstance(value, Mapping) else None
-    bad_size = isinstance(size, bool) or not isinstance(size, int) or size < 0
-    if not isinstance(sha256, str) or not SHA256.fullmatch(sha256) or bad_size:
-        raise DataError(f"bad pin of {url}", where=path, expected="sha256 and size", got=repr(value))
-    return Pin(sha256, size, str(path))
-
-
-def write_pin(url: str, sha256: str, size: int) -> Path:
-    """Add or replace a pin; gives the file it is in."""
+def write_pin(url: str, sha256: str, size: int) -> None:
+    """Add or replace a pin."""
     path = pins_file()
     with exclusive(path.parent):
         pins = {**read_pins(path), url: Pin(sha256, size)}
         values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
-        content = {"pins": values, "schema": SCHEMA}
-        text = json.dumps(content, allow_nan=False, ensure_ascii=False, indent=2, sort_keys=True)
-        with writing(path.parent):
-            write_atomic(path, (text + "\n").encode())
-    return path
+        write_json(path, {"pins": values, "schema": 1})

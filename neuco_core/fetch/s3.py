@@ -8,11 +8,11 @@ from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from neuco_core.errors import FetchError
-from neuco_core.fetch.settings import Settings
-from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, shown
+from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, shown
 
 CREDENTIALS = ("InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired")
 BUSY = ("SlowDown", "ServiceUnavailable", "InternalError", "RequestTimeout", "503", "500", "502", "504")
+BAD_VERSION = ("InvalidArgument", "MethodNotAllowed")  # what servers say of a version that is none, or was deleted
 
 
 @dataclass(frozen=True)
@@ -91,41 +91,48 @@ def explain(error: Exception, location: Location, settings: Settings) -> FetchEr
     """Explain in plain words what went wrong with S3."""
     from botocore import exceptions as failed
 
-    where = str(location)
+    where, hint = str(location), ""
     if isinstance(error, failed.ClientError):
-        return _explain_answer(error, location)
+        kind, what, hint = _explain_answer(error.response, location)
+        return kind(what, where=where, hint=hint)
     if isinstance(error, failed.NoCredentialsError | failed.PartialCredentialsError):
         return FetchError(f"the AWS credentials are incomplete: {error}", where=where)
     if isinstance(error, failed.ParamValidationError):
         return FetchError(f"not a valid S3 address: {error}", where=where)
     if isinstance(error, failed.ConnectTimeoutError | failed.ReadTimeoutError) or "Read timed out" in str(error):
-        return TransientError(f"the S3 server sent nothing for {settings.timeout:g} seconds", where=where)
-    if isinstance(error, failed.EndpointConnectionError):
-        hint = "Check the network and AWS_ENDPOINT_URL"
-        return TransientError("the S3 server cannot be reached", where=where, hint=hint)
-    return TransientError("the connection to the S3 server was lost in the middle of the file", where=where)
+        what = f"the S3 server sent nothing for {settings.timeout:g} seconds"
+    elif isinstance(error, failed.EndpointConnectionError):
+        what, hint = "the S3 server cannot be reached", "Check the network and AWS_ENDPOINT_URL"
+    else:
+        what = "the connection to the S3 server was lost in the middle of the file"
+    return TransientError(what, where=where, hint=hint)
 
 
-def _explain_answer(error: Any, location: Location) -> FetchError:
-    code = str(error.response.get("Error", {}).get("Code", ""))
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    where = str(location)
+def error_code(response: Any) -> str:
+    """What S3 calls the error that it answers with."""
+    return str(response.get("Error", {}).get("Code", ""))
+
+
+def _explain_answer(response: Any, location: Location) -> tuple[type[FetchError], str, str]:
+    """The kind of error, what happened, and what to do."""
+    code = error_code(response)
+    status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
     if code in BUSY or status >= 500:
-        return TransientError(f"the S3 server failed ({code})", where=where)
+        return TransientError, f"the S3 server failed ({code})", ""
     if code == "NoSuchBucket":
-        hint = "Check the name and AWS_ENDPOINT_URL"
-        return FetchError(f"there is no bucket {location.bucket!r}", where=where, hint=hint)
-    if code == "NoSuchVersion" or (
-        location.version and code in ("NoSuchKey", "404", "InvalidArgument", "MethodNotAllowed")
-    ):
-        hint = "It was deleted, or the id is wrong"
-        return FetchError(f"the object has no version {location.version!r}", where=where, hint=hint)
-    if code in ("NoSuchKey", "404"):
-        return FetchError(f"the bucket has no object {location.key!r}", where=where, hint="Check the key")
+        return FetchError, f"there is no bucket {location.bucket!r}", "Check the name and AWS_ENDPOINT_URL"
+    no_such_object = code in ("NoSuchKey", "404")
+    if code == "NoSuchVersion" or (location.version and (no_such_object or code in BAD_VERSION)):
+        return FetchError, f"the object has no version {location.version!r}", "It was deleted, or the id is wrong"
+    if no_such_object:
+        return FetchError, f"the bucket has no object {location.key!r}", "Check the key"
     if code in CREDENTIALS:
         hint = "Correct AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or unset them to read anonymously"
-        return FetchError(f"the S3 server does not accept your credentials ({code})", where=where, hint=hint)
+        return FetchError, f"the S3 server does not accept your credentials ({code})", hint
     if code in ("AccessDenied", "403", "AllAccessDisabled") or status == 403:
-        hint = "The bucket's policy must allow it; or set credentials that may read it"
-        return FetchError("the S3 server refused access", where=where, hint=hint)
-    return FetchError(f"the S3 server answered {code or status}", where=where)
+        return (
+            FetchError,
+            "the S3 server refused access",
+            "The bucket's policy must allow it; or set credentials that may read it",
+        )
+    return FetchError, f"the S3 server answered {code or status}", ""

@@ -1,23 +1,24 @@
-"""One download: tries, back-off, resuming, limits, progress. How bytes travel is left to the transports."""
+"""One download: settings, tries, back-off, resuming, limits, progress. How bytes travel is left to the transports."""
 
 from __future__ import annotations
 
-import sys
+import math
+import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from neuco_core.errors import ChecksumError, DataError, FetchError
+from neuco_core.env import switched_on
+from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
 from neuco_core.fetch.cache import writing
-from neuco_core.fetch.settings import Settings
 
 LOOK_SECONDS = 0.1
-MIB = 1 << 20
+MIB, GIB = 1 << 20, 1 << 30
 CHUNK = 1 << 16  # what is lost at most when a connection breaks off
 
 
@@ -33,17 +34,64 @@ class TooLargeError(DataError):
     """More bytes than a file may have here."""
 
 
+@dataclass(frozen=True)
+class Settings:
+    """From environment variables, read at each call. ``timeout`` is for connecting and for each wait for data.
+
+    A download with all its tries may take ``deadline`` seconds, and one more for each ``min_speed`` bytes received;
+    ``retries`` come after the first try.
+    """
+
+    offline: bool = False
+    timeout: float = 30.0
+    retries: int = 3
+    backoff: float = 0.5
+    deadline: float = 600.0
+    min_speed: float = 10_000.0
+    max_bytes: int = 4 * GIB
+    hf_endpoint: str = "https://huggingface.co"
+
+    @classmethod
+    def from_environment(cls) -> Settings:
+        return cls(
+            offline=switched_on("NEUCO_OFFLINE"),
+            timeout=_number("NEUCO_TIMEOUT", cls.timeout, above=0),
+            retries=int(_number("NEUCO_RETRIES", cls.retries, above=-1)),
+            backoff=_number("NEUCO_BACKOFF", cls.backoff, above=-1),
+            deadline=_number("NEUCO_DEADLINE", cls.deadline, above=0),
+            min_speed=_number("NEUCO_MIN_SPEED", cls.min_speed, above=0),
+            max_bytes=int(_number("NEUCO_MAX_BYTES", cls.max_bytes, above=0)),
+            hf_endpoint=(os.environ.get("HF_ENDPOINT") or cls.hf_endpoint).rstrip("/"),
+        )
+
+
+def _number(name: str, default: float, above: float) -> float:
+    text = os.environ.get(name, "").strip()
+    if not text:
+        return default
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not above < number < math.inf:
+        raise UsageError(f"bad {name}", expected=f"a number above {above:g}", got=repr(text))
+    return number
+
+
 class Sink:
     """The file that a transport writes to. It survives a failed try, so that the next can continue it."""
 
-    def __init__(self, path: Path, url: str, *, size: int | None, limit: int, bar: Any = None) -> None:
+    def __init__(self, path: Path, url: str, *, size: int | None, limit: int, progress: bool | None = False) -> None:
+        from tqdm import tqdm
+
         self.path, self.url = path, url
         self.size, self.limit = size, limit
         self.received = 0
         self.total = 0  # of all tries, also of what was thrown away
         self.validator = ""  # ETag or date of what was received, so that two versions are never glued together
         self.resumed = False
-        self._bar = bar
+        disable = None if progress is None else not progress  # None: shown on a terminal only
+        self._bar = tqdm(desc=path.name, unit="B", unit_scale=True, unit_divisor=1024, leave=False, disable=disable)
         with writing(path.parent):
             self._file = path.open("wb")
 
@@ -58,17 +106,15 @@ class Sink:
             self.reset()
         self.resumed = self.resumed or offset > 0
         self.validator = validator
-        if self._bar is not None:
-            self._bar.total = offset + length if length is not None else self.size
-            self._bar.refresh()
+        self._bar.total = offset + length if length is not None else self.size
+        self._bar.refresh()
 
     def reset(self) -> None:
         if self.received:
             self._file.seek(0)
             self._file.truncate()
         self.received, self.validator = 0, ""
-        if self._bar is not None:
-            self._bar.reset()
+        self._bar.reset()
 
     def write(self, chunk: bytes) -> int:
         if self.received + len(chunk) > self.limit:
@@ -78,8 +124,7 @@ class Sink:
             self._file.flush()
         self.received += len(chunk)
         self.total += len(chunk)
-        if self._bar is not None:
-            self._bar.update(len(chunk))
+        self._bar.update(len(chunk))
         return len(chunk)
 
     def flush(self) -> None:
@@ -94,25 +139,20 @@ class Sink:
                 got=f"{total} or more",
                 hint="The server offers another file: try a mirror, or declare the new hash and raise the version",
             )
-        if total > self.limit:
-            hint = f"If it should be that large, set NEUCO_MAX_BYTES={total}"
-            raise TooLargeError(
-                "the file is too large",
-                where=shown(self.url),
-                expected=f"up to {self.limit} bytes",
-                got=total,
-                hint=hint,
-            )
+        check_limit(self.url, total, self.limit)
 
-    def __enter__(self) -> Sink:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def close(self) -> None:
+        self._bar.close()
         # After a failed write closing fails again, for the same reason.
         with suppress(OSError):
             self._file.close()
+
+
+def check_limit(url: str, total: int, limit: int) -> None:
+    if total > limit:
+        hint = f"If it should be that large, set NEUCO_MAX_BYTES={total}"
+        expected = f"up to {limit} bytes"
+        raise TooLargeError("the file is too large", where=shown(url), expected=expected, got=total, hint=hint)
 
 
 Transport = Callable[[str, Sink, Settings], None]
@@ -132,15 +172,9 @@ def download(
     ``transport`` is how, where it is not the usual way of the address's scheme.
     """
     read = transport or transport_of(url)
-    if size is not None and size > settings.max_bytes:
-        hint = f"If it should be that large, set NEUCO_MAX_BYTES={size}"
-        raise DataError(
-            "the file is too large", where=shown(url), expected=f"up to {settings.max_bytes} bytes", got=size, hint=hint
-        )
-    with (
-        _progress_bar(path.name, progress) as bar,
-        Sink(path, url, size=size, limit=settings.max_bytes if size is None else size, bar=bar) as sink,
-    ):
+    limit = settings.max_bytes if size is None else size
+    check_limit(url, limit, settings.max_bytes)
+    with closing(Sink(path, url, size=size, limit=limit, progress=progress)) as sink:
         in_time(lambda: _with_retries(read, url, sink, settings), sink, settings)
         return sink.resumed
 
@@ -180,13 +214,9 @@ def transport_of(url: str) -> Transport:
         from neuco_core.fetch.s3 import read_s3
 
         return read_s3
-    if url.startswith("hf://"):
-        from neuco_core.fetch.hf import read_hf
+    from neuco_core.fetch.http import read_hf, read_http
 
-        return read_hf
-    from neuco_core.fetch.http import read_http
-
-    return read_http
+    return read_hf if url.startswith("hf://") else read_http
 
 
 def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings) -> None:
@@ -199,33 +229,17 @@ def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings
             tries = 1 if sink.received >= furthest + MIB else tries + 1
             furthest = max(furthest, sink.received)
             if tries > settings.retries:
-                raise _giving_up(error, url, tries, furthest) from error
+                what = f"the download stopped after {furthest} bytes: {error.what}" if furthest else error.what
+                what += f" (tried {tries} times)" if tries > 1 else ""
+                hint = error.hint or "Try again later, or declare a mirror"
+                raise TransientError(what, where=shown(url), hint=hint) from error
             time.sleep(max(error.wait, settings.backoff * 2 ** (tries - 1)))
-
-
-def _giving_up(error: TransientError, url: str, tries: int, furthest: int) -> TransientError:
-    what = f"the download stopped after {furthest} bytes: {error.what}" if furthest else error.what
-    what += f" (tried {tries} times)" if tries > 1 else ""
-    return TransientError(what, where=shown(url), hint=error.hint or "Try again later, or declare a mirror")
-
-
-@contextmanager
-def _progress_bar(name: str, progress: bool | None) -> Iterator[Any]:
-    if progress is None:
-        progress = sys.stderr.isatty()
-    if not progress:
-        yield None
-        return
-    from tqdm import tqdm
-
-    with tqdm(desc=name, unit="B", unit_scale=True, unit_divisor=1024, file=sys.stderr, leave=False) as bar:
-        yield bar
 
 
 def shown(url: str) -> str:
     """An address as it may be printed: without a password, and without a signature in the query."""
     parts = urlsplit(url)
     query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if key == "versionId"])
-    if not parts.username and query == parts.query:
+    if parts.scheme == "hf" or (not parts.username and query == parts.query):
         return url
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl() if parts.scheme != "hf" else url
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query).geturl()

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import base64
 import tempfile
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from neuco_core.errors import ChecksumError, FetchError, OfflineError, UsageError
+from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import verify
 from neuco_core.fetch.pins import Pin
-from neuco_core.fetch.s3 import Location, explain, make_client, parse_s3, read_s3
-from neuco_core.fetch.settings import GIB, Settings
-from neuco_core.fetch.transfer import Sink, in_time
+from neuco_core.fetch.s3 import Location, error_code, explain, make_client, parse_s3, read_s3
+from neuco_core.fetch.transfer import GIB, Settings, Sink, in_time
 from neuco_core.specs import Remote
 
 LARGEST = 5 * GIB  # what S3 takes in one request; only one request can carry the file's own sha256
@@ -75,19 +75,16 @@ def _put(path: Path, location: Location, pin: Pin, settings: Settings) -> dict[s
     from botocore.exceptions import BotoCoreError, ClientError
 
     checksum = base64.b64encode(bytes.fromhex(pin.sha256)).decode()
+    wanted = {**location.request(), "ChecksumSHA256": checksum}
     client = make_client(settings, attempts=settings.retries + 1)
     try:
         # Without versions an upload under a used name would destroy what others have pinned.
-        fresh = {} if _versioned(client, location.bucket) else {"IfNoneMatch": "*"}
+        if not _versioned(client, location.bucket):
+            wanted["IfNoneMatch"] = "*"
         with path.open("rb") as body:
-            answer: dict[str, Any] = client.put_object(
-                Bucket=location.bucket, Key=location.key, Body=body, ChecksumSHA256=checksum, **fresh
-            )
-    except ClientError as error:
+            answer: dict[str, Any] = client.put_object(Body=body, **wanted)
+    except (ClientError, BotoCoreError) as error:
         raise _refusal(error, location, settings) from error
-    except BotoCoreError as error:
-        failure = explain(error, location, settings)
-        raise FetchError(f"the upload failed: {failure.what}", where=str(location), hint=failure.hint) from error
     finally:
         client.close()
     if answer.get("ChecksumSHA256", checksum) != checksum:
@@ -104,25 +101,23 @@ def _versioned(client: Any, bucket: str) -> bool:
         return False
 
 
-def _refusal(error: Any, location: Location, settings: Settings) -> FetchError | ChecksumError | UsageError:
-    code = str(error.response.get("Error", {}).get("Code", ""))
+def _refusal(error: Exception, location: Location, settings: Settings) -> NeucoError:
+    code = error_code(getattr(error, "response", {}))
+    where = str(location)
     if code in BAD_SUM:
-        return ChecksumError(
-            f"the server received different bytes ({code})", where=str(location), hint="Upload it again"
-        )
+        return ChecksumError(f"the server received different bytes ({code})", where=where, hint="Upload it again")
     if code in ("PreconditionFailed", "412"):
-        hint = "Choose another name, or turn on the bucket's versioning"
         what = "the bucket has this object and keeps no versions: the old one would be lost"
-        return UsageError(what, where=str(location), hint=hint)
+        return UsageError(what, where=where, hint="Choose another name, or turn on the bucket's versioning")
     failure = explain(error, location, settings)
-    return FetchError(f"the upload failed: {failure.what}", where=str(location), hint=failure.hint)
+    return FetchError(f"the upload failed: {failure.what}", where=where, hint=failure.hint)
 
 
 def _prove_public(url: str, pin: Pin, settings: Settings) -> None:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "read-back"
         try:
-            with Sink(path, url, size=pin.size, limit=pin.size or settings.max_bytes) as sink:
+            with closing(Sink(path, url, size=pin.size, limit=pin.size or settings.max_bytes)) as sink:
                 in_time(lambda: read_s3(url, sink, settings, anonymous=True), sink, settings)
         except FetchError as error:
             what = f"the file is stored, but others cannot read it: {error.what}"

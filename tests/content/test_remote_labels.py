@@ -13,7 +13,7 @@ import pytest
 
 from neuco_core import Task, load_task
 from neuco_core.errors import ChecksumError, FetchError
-from neuco_core.fetch.local import resolve
+from neuco_core.fetch.fetch import resolve
 
 
 class Quiet(SimpleHTTPRequestHandler):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,8 +10,7 @@ import pytest
 from neuco_core.errors import ChecksumError, DataError, FetchError, UsageError
 from neuco_core.fetch.fetch import fetch, file_name
 from neuco_core.fetch.http import accept, read_http
-from neuco_core.fetch.settings import Settings
-from neuco_core.fetch.transfer import CHUNK, Sink
+from neuco_core.fetch.transfer import CHUNK, Settings, Sink
 from tests.fetch.helpers import BODY, files_below, remote
 from tests.fetch.http_server import HALF, FileServer
 
@@ -238,14 +238,14 @@ def test_a_redirect_from_a_secure_to_an_open_address_is_refused(tmp_path: Path) 
     response = requests.Response()
     response.status_code, response.url = 200, "http://example.org/x.csv"
     url = "https://example.org/x.csv"
-    with Sink(tmp_path / "x", url, size=None, limit=10) as sink, pytest.raises(FetchError, match="insecure"):
+    with closing(Sink(tmp_path / "x", url, size=None, limit=10)) as sink, pytest.raises(FetchError, match="insecure"):
         accept(response, url, sink)
 
 
 def test_a_full_disk_is_named(server: FileServer) -> None:
     settings = Settings(retries=0)
     full = Sink(Path("/dev/full"), server.url("good"), size=None, limit=1 << 30)
-    with full, pytest.raises(DataError, match=r"cannot be written: No space left.*NEUCO_CACHE"):
+    with closing(full), pytest.raises(DataError, match=r"cannot be written: No space left.*NEUCO_CACHE"):
         read_http(server.url("good"), full, settings)
 
 
@@ -282,6 +282,7 @@ def test_a_file_name_is_safe_whatever_the_address(url: str, name: str) -> None:
         ("NEUCO_TIMEOUT", "nan"),
     ],
 )
-def test_a_setting_that_makes_no_sense_is_named(name: str, value: str) -> None:
+def test_a_setting_that_makes_no_sense_is_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, value)
     with pytest.raises(UsageError, match=f"bad {name}; expected a number above .*got '{value}'"):
-        Settings.from_environment({name: value})
+        Settings.from_environment()

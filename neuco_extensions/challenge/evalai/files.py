@@ -18,8 +18,7 @@ from urllib3.exceptions import HTTPError
 
 from neuco_core.errors import FetchError, UsageError
 from neuco_core.fetch.http import accept
-from neuco_core.fetch.settings import Settings
-from neuco_core.fetch.transfer import CHUNK, Sink, TransientError, Transport, download, shown
+from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, Transport, download, shown
 from neuco_extensions.challenge.evalai.api import Account, origin
 
 REDIRECTS = 3
