@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, StoredBatch
-from neuco_core.cubes.folder import ImageFolder
+from neuco_core.cubes.folder import ImageFolder, without_path
 from neuco_core.cubes.images import Place
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
@@ -69,10 +69,14 @@ def pack_images(
                 try:
                     image = source.image(name)
                 except DataError as error:
-                    bad[name] = " ".join(str(error).removeprefix(f"{path}: ").split())
+                    bad[name] = without_path(error, path)
                     continue
                 samples[name] = Sample(image.place.crs, image.place.transform) if image.place else Sample()
-                _add(archive, f"{name}.npy", _npy(image.values))
+                little = image.values.dtype.newbyteorder("<")  # one form whatever machine packs it
+                data = io.BytesIO()
+                values = np.ascontiguousarray(image.values, little)
+                np.lib.format.write_array(data, values, version=(1, 0), allow_pickle=False)
+                _add(archive, f"{name}.npy", data.getvalue())
                 if progress:
                     progress(count, len(source.files))
             index = Index("neuco-images-1", source.bands, source.seasons, source.size, samples)
@@ -83,13 +87,6 @@ def pack_images(
             hint = "Repair or remove them, or say --leave-out-damaged, which names them again"
             raise DataError("images that cannot be used", where=source.root, got=got, hint=hint)
     return bad
-
-
-def _npy(values: np.ndarray) -> bytes:
-    file = io.BytesIO()
-    little = values.dtype.newbyteorder("<")  # one form whatever machine packs it
-    np.lib.format.write_array(file, np.ascontiguousarray(values, little), version=(1, 0), allow_pickle=False)
-    return file.getvalue()
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -140,8 +137,8 @@ class ImageArchive:
         return StoredBatch(tuple(ids), [[self._one(name)] for name in ids], self.bands, self.seasons)
 
     def place(self, sample: str) -> Place | None:
-        words = self._find(sample)[2]
-        return Place(words.crs, words.transform) if words.crs else None
+        _, _, entry = self._find(sample)
+        return Place(entry.crs, entry.transform) if entry.crs else None
 
     def _one(self, sample: str) -> np.ndarray:
         archive, path, _ = self._find(sample)
@@ -161,16 +158,6 @@ class ImageArchive:
         if sample not in self._members:
             raise DataError(f"no image {shown([sample])}", where=self._remotes[0].url)
         return self._members[sample]
-
-    def damaged(self) -> Iterator[tuple[str, str]]:
-        """Read every sample: each with what is wrong with it, or ""."""
-        for name in self.ids():
-            try:
-                self._one(name)
-            except DataError as error:
-                yield name, str(error)
-            else:
-                yield name, ""
 
 
 def open_archive(path: Path) -> tuple[zipfile.ZipFile, Index]:

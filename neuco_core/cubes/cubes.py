@@ -165,10 +165,7 @@ def _cubes_of(batch: CubeBatch) -> Sequence[Sequence[np.ndarray]]:
 
 def _fill(target: np.ndarray, cube: Sequence[np.ndarray]) -> None:
     """Put the bands of all parts side by side; numpy converts them on the way."""
-    start = 0
-    for part in cube:
-        target[:, start : start + part.shape[1]] = part
-        start += part.shape[1]
+    np.concatenate(cube, axis=1, out=target, casting="unsafe")
 
 
 class CubeSource(Protocol):
@@ -223,11 +220,10 @@ class Selection:
         return tuple(name for name in ids if name in self._only) if self._only else ids
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
-        some = getattr(self.source, "read_some", None)
-        if some is not None:
-            batch: CubeBatch = some(ids, self.bands, self.seasons)
-            return batch
-        return self.source.read(ids).select(self.bands, self.seasons)
+        if not hasattr(self.source, "read_some"):
+            return self.source.read(ids).select(self.bands, self.seasons)
+        batch: CubeBatch = self.source.read_some(ids, self.bands, self.seasons)
+        return batch
 
 
 def select(source: CubeSource, bands: Sequence[str], seasons: Sequence[str] = ()) -> CubeSource:
@@ -264,9 +260,8 @@ def batches(source: CubeSource, size: int, ids: Iterable[str] | None = None) -> 
 
 def damaged(source: CubeSource) -> Iterator[tuple[str, str]]:
     """Read all of a source: each file, or each sample of a source without files, and what is wrong with it or ""."""
-    files = getattr(source, "damaged", None)
-    if files is not None:
-        yield from ((str(path), reason) for path, reason in files())
+    if hasattr(source, "damaged"):
+        yield from ((str(path), reason) for path, reason in source.damaged())
         return
     for name in source.ids():
         try:
@@ -277,20 +272,8 @@ def damaged(source: CubeSource) -> Iterator[tuple[str, str]]:
             yield name, ""
 
 
-def open_sample(dataset: Dataset, sample_id: str) -> xarray.DataArray:
-    """One sample as (season, band, y, x)."""
-    return _placed(source_of(dataset), sample_id)
-
-
-def iterate(dataset: Dataset) -> Iterator[xarray.DataArray]:
-    """Every sample of a dataset in turn, as ``open_sample`` gives it."""
-    source = source_of(dataset)
-    for name in source.ids():
-        yield _placed(source, name)
-
-
-def _placed(source: CubeSource, name: str) -> xarray.DataArray:
-    """A sample with its coordinates on the Earth, if the source knows them."""
+def open_sample(source: CubeSource, name: str) -> xarray.DataArray:
+    """A sample as (season, band, y, x), with its coordinates on the Earth if the source knows them."""
     cube = source.read([name]).xarray().isel(id=0)
     place = source.place(name) if hasattr(source, "place") else None
     if place is None:

@@ -123,9 +123,14 @@ class ImageFolder:
             try:
                 self.image(name)
             except DataError as error:
-                yield path, " ".join(str(error).removeprefix(f"{path}: ").split())
+                yield path, without_path(error, path)
             else:
                 yield path, ""
+
+
+def without_path(error: DataError, path: Path) -> str:
+    """What is wrong with a file that is named beside it, on one line."""
+    return " ".join(str(error).removeprefix(f"{path}: ").split())
 
 
 def _form(image: Image) -> tuple[object, ...]:

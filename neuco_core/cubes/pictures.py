@@ -73,15 +73,13 @@ def pictures(task: Task, count: int = COUNT) -> list[Picture]:
 
 
 def _choose(labels: Labels, rows: Sequence[int], count: int) -> list[int]:
-    values = labels.values.reshape(len(labels), -1)[rows, 0]
+    values = labels.values.reshape(len(labels), -1)[rows]
     if labels.kind == "regression":
-        order = np.argsort(values, kind="stable")
-        places = np.unique(np.linspace(0, len(rows) - 1, min(count, len(rows))).round().astype(int))
-        return [rows[place] for place in order[places]]
-    # The first sample of each label, as far as there is room.
-    alike = labels.values.reshape(len(labels), -1)[rows]
-    _, first = np.unique(alike, axis=0, return_index=True)
-    return [rows[place] for place in first[np.linspace(0, len(first) - 1, min(count, len(first))).round().astype(int)]]
+        order = np.argsort(values[:, 0], kind="stable")
+    else:
+        order = np.unique(values, axis=0, return_index=True)[1]  # the first sample of each label
+    places = np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(int)
+    return [rows[place] for place in order[places]]
 
 
 def _bands(dataset: Dataset) -> tuple[list[str], bool]:

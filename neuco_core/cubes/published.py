@@ -47,7 +47,10 @@ def _zip(path: Path, folder: Path) -> str:
         for member in archive.infolist():
             name = Path(member.filename).name
             if Path(name).suffix.lower() in SUFFIXES and not member.is_dir():
-                _write(folder / name, archive.read(member), path)
+                if (folder / name).exists():
+                    hint = "Give each a name of its own"
+                    raise DataError(f"two images have the name {name!r}", where=path, hint=hint)
+                (folder / name).write_bytes(archive.read(member))
     return ""
 
 
@@ -69,17 +72,17 @@ def _parquet(path: Path, folder: Path) -> str:
         raise DataError("not a set of images", where=path, expected=expected, got=f"columns {got}")
     plain = [field.name for field in schema if field.name != images[0] and _is_plain(field.type)]
     rows = list(_rows(file, images[0], plain, folder))
-    ids = _ids([place for place, _, _ in rows])
-    for name, (_, temporary, _) in zip(ids, rows, strict=True):
-        temporary.rename(folder / f"{name}{temporary.suffix}")
-    if not plain:
-        return ""
+    ids = [name for name, _, _ in rows]
+    if not all(ids) or first_double(ids) is not None:  # numbers if the set does not name each of its images
+        ids = [f"row-{number:06d}" for number in range(len(rows))]
+    columns = [name for name in plain if name != "id"]
     table = io.StringIO()
     writer = csv.writer(table, lineterminator="\n")
-    writer.writerow(["id", *(name for name in plain if name != "id")])
-    for name, (_, _, values) in zip(ids, rows, strict=True):
-        writer.writerow([name, *(values[column] for column in plain if column != "id")])
-    return table.getvalue()
+    writer.writerow(["id", *columns])
+    for name, (_, temporary, values) in zip(ids, rows, strict=True):
+        temporary.rename(folder / f"{name}{temporary.suffix}")
+        writer.writerow([name, *(values[column] for column in columns)])
+    return table.getvalue() if plain else ""
 
 
 def _rows(file: Any, image: str, plain: list[str], folder: Path) -> Iterator[tuple[str, Path, dict[str, Any]]]:
@@ -99,27 +102,8 @@ def _rows(file: Any, image: str, plain: list[str], folder: Path) -> Iterator[tup
             number += 1
 
 
-def _ids(names: list[str]) -> list[str]:
-    """The names that the set has for its images; numbers if it does not name each of them."""
-    if all(names) and first_double(names) is None:
-        return names
-    return [f"row-{number:06d}" for number in range(len(names))]
-
-
 def _is_plain(kind: Any) -> bool:
-    import pyarrow as pa
+    from pyarrow import types
 
-    tests = (
-        pa.types.is_integer,
-        pa.types.is_floating,
-        pa.types.is_boolean,
-        pa.types.is_string,
-        pa.types.is_large_string,
-    )
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_string, types.is_large_string)
     return any(test(kind) for test in tests)
-
-
-def _write(path: Path, data: bytes, source: Path) -> None:
-    if path.exists():
-        raise DataError(f"two images have the name {path.name!r}", where=source, hint="Give each a name of its own")
-    path.write_bytes(data)

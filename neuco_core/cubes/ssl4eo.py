@@ -129,9 +129,8 @@ class SSL4EOCubes:
             if modality != "s1" and self.shift:
                 part = part.astype(np.float32) + np.float32(self.shift)
             if parts and part.shape[-2:] != parts[0].shape[-2:]:
-                raise DataError(
-                    "modalities of different sizes", where=path, got=f"{part.shape[-2:]}, {parts[0].shape[-2:]}"
-                )
+                got = f"{part.shape[-2:]}, {parts[0].shape[-2:]}"
+                raise DataError("modalities of different sizes", where=path, got=got)
             parts.append(part)
         return parts
 

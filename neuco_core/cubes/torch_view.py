@@ -40,16 +40,11 @@ class CubeTensors(TorchDataset[dict[str, Any]]):
         self.labels: np.ndarray | None = None
         self.without_cube = 0
         if labels is not None:
-            self._join(labels)
-
-    def _join(self, labels: Labels) -> None:
-        present = set(self.ids)
-        kept = [row for row, name in enumerate(labels.ids) if name in present]
-        if not kept:
-            raise DataError("no label matches a sample of the dataset", where=labels.task)
-        self.ids = tuple(labels.ids[row] for row in kept)
-        self.labels = labels.values[kept]
-        self.without_cube = len(labels) - len(kept)
+            joined = labels.only(self.ids)
+            if not len(joined):
+                raise DataError("no label matches a sample of the dataset", where=labels.task)
+            self.ids, self.labels = joined.ids, joined.values
+            self.without_cube = len(labels) - len(joined)
 
     def __len__(self) -> int:
         return len(self.ids)

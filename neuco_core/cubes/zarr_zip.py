@@ -29,28 +29,30 @@ class StoredArray:
     """The array ``bands`` of an open archive: what it declares, and its chunks."""
 
     def __init__(self, archive: zipfile.ZipFile) -> None:
-        words = json.loads(archive.read(f"{NAME}/.zarray"))
-        if words["zarr_format"] != FORMAT:
-            raise ValueError(f"zarr format {words['zarr_format']!r}, expected {FORMAT}")
+        declared = json.loads(archive.read(f"{NAME}/.zarray"))
+        if declared["zarr_format"] != FORMAT:
+            raise ValueError(f"zarr format {declared['zarr_format']!r}, expected {FORMAT}")
         self.archive = archive
-        self.shape: tuple[int, ...] = tuple(words["shape"])
-        self.chunks: tuple[int, ...] = tuple(words["chunks"])
+        self.shape: tuple[int, ...] = tuple(declared["shape"])
+        self.chunks: tuple[int, ...] = tuple(declared["chunks"])
         sizes = (*self.shape, *self.chunks)
         if len(self.shape) != len(self.chunks) or not all(type(size) is int and size > 0 for size in sizes):
             raise ValueError(f"bad shape {self.shape} or chunks {self.chunks}")
-        self.dtype = np.dtype(words["dtype"])
+        self.dtype = np.dtype(declared["dtype"])
         if self.dtype.kind not in "iuf":
             raise ValueError(f"{self.dtype} values, expected numbers")
-        self.order: Any = words["order"]
-        self.fill: Any = words["fill_value"] or 0  # null: what was never written has no value
-        self.separator = words.get("dimension_separator", ".")
+        self.order: Any = declared["order"]
+        self.fill: Any = declared["fill_value"] or 0  # null: what was never written has no value
+        self.separator = declared.get("dimension_separator", ".")
         if self.separator not in SEPARATORS or self.order not in ("C", "F"):
             raise ValueError(f"unknown separator {self.separator!r} or order {self.order!r}")
-        self.codecs = [_codec(words) for words in (*(words["filters"] or ()), words["compressor"]) if words]
+        self.codecs = [_codec(config) for config in (*(declared["filters"] or ()), declared["compressor"]) if config]
         self._members = frozenset(archive.namelist())
 
     def read(self, season: int, target: np.ndarray) -> None:
         """Fill ``target`` (band, y, x) with one season."""
+        # Whether a chunk can be unpacked to where it belongs, without a copy.
+        straight = len(self.codecs) == 1 and self.order == "C" and self.dtype.isnative
         for place, where in self._touching():
             chunk = (0, season // self.chunks[1], *place)
             inside: Any = (0, season % self.chunks[1], *(slice(0, part.stop - part.start) for part in where))
@@ -58,27 +60,17 @@ class StoredArray:
             name = f"{NAME}/" + self.separator.join(map(str, chunk))
             if name not in self._members:
                 view[...] = self.fill
-            elif self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous and self._goes_straight:
+            elif straight and self.chunks == (1, 1, *view.shape) and view.flags.c_contiguous:
                 self.codecs[0].decode(self.archive.read(name), out=view)
             else:
                 view[...] = self._decoded(name)[inside]
-
-    @property
-    def _goes_straight(self) -> bool:
-        """Whether a chunk can be unpacked to where it belongs, without a copy."""
-        return len(self.codecs) == 1 and self.order == "C" and self.dtype.isnative
 
     def _touching(self) -> Iterator[tuple[tuple[int, ...], tuple[slice, ...]]]:
         """Each chunk of a season, by its place in the grid, and which part of (band, y, x) it fills."""
         sizes = list(zip(self.shape[2:], self.chunks[2:], strict=True))
         for place in itertools.product(*(range(math.ceil(whole / part)) for whole, part in sizes)):
-            yield (
-                place,
-                tuple(
-                    slice(at * part, min((at + 1) * part, whole))
-                    for at, (whole, part) in zip(place, sizes, strict=True)
-                ),
-            )
+            filled = zip(place, sizes, strict=True)
+            yield place, tuple(slice(at * part, min((at + 1) * part, whole)) for at, (whole, part) in filled)
 
     def _decoded(self, name: str) -> np.ndarray:
         data: Any = self.archive.read(name)
@@ -88,12 +80,12 @@ class StoredArray:
         return values.reshape(self.chunks, order=self.order)
 
 
-def _codec(words: dict[str, Any]) -> Any:
+def _codec(config: dict[str, Any]) -> Any:
     try:
         from numcodecs import get_codec
     except ImportError as error:
         raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
-    return get_codec(words)
+    return get_codec(config)
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:
@@ -115,7 +107,7 @@ def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> 
     except (DataError, DependencyError):
         raise
     except Exception as error:  # the libraries raise whatever their parts raise: zip, zlib, blosc, JSON, …
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"damaged cube: {words}", where=path, hint="Download it again") from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"damaged cube: {reason}", where=path, hint="Download it again") from error
     shape = ", ".join(map(str, expected))
     raise DataError("bands of the wrong shape", where=path, expected=f"({shape}, y, x)", got=array.shape)

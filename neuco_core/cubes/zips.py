@@ -17,7 +17,7 @@ from typing import Any
 
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import write_atomic
-from neuco_core.tables.limits import check_zip
+from neuco_core.tables.limits import check_members
 
 LAYOUT = 1
 # A file written to within the clock's grain of being read can change once more and look untouched.
@@ -41,13 +41,15 @@ class Directories:
         """A hash of what each archive holds; of a damaged one, of what can be said about it."""
         known, seen = self._load(), {}
         for path in paths:
-            place = path.relative_to(self._root).as_posix()
-            status = _status(path)
-            kept = known.get(place)
-            content = str(kept[1]) if kept is not None and kept[0] == status else self._content(path)
-            if max(status[1:3]) < time.time_ns() - GRAIN:
-                seen[place] = [status, content]
-            yield content
+            name, stat = path.relative_to(self._root).as_posix(), path.stat()
+            # The time of the last change of any kind cannot be set back, unlike that of the content.
+            status = [stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino]
+            read_before, content = known.get(name, (None, ""))
+            if read_before != status:
+                content = self._content(path)
+            if max(stat.st_mtime_ns, stat.st_ctime_ns) < time.time_ns() - GRAIN:
+                seen[name] = [status, content]
+            yield str(content)
         if seen != known:
             with suppress(OSError):  # a full or read-only disk: the directories are read again next time
                 write_atomic(self._file, json.dumps({"layout": LAYOUT, "files": seen}).encode())
@@ -58,12 +60,6 @@ class Directories:
             if kept["layout"] == LAYOUT and all(len(item) == 2 for item in kept["files"].values()):
                 return dict(kept["files"])
         return {}
-
-
-def _status(path: Path) -> list[int]:
-    status = path.stat()
-    # The time of the last change of any kind cannot be set back, unlike that of the content.
-    return [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
 
 
 def _content(path: Path) -> str:
@@ -80,8 +76,8 @@ def _content(path: Path) -> str:
 def damage(path: Path) -> str:
     """What is wrong with an archive, after reading every byte of its members; "" if it is what its directory says."""
     try:
-        check_zip(path)
         with zipfile.ZipFile(path) as archive:
+            check_members(archive, path)
             bad = archive.testzip()
     except Exception as error:  # zip and zlib raise whatever their parts raise
         return " ".join(str(error).split()) or type(error).__name__

@@ -27,8 +27,8 @@ from neuco_core.plugins.catalog import catalog, load_dataset, load_method
 from neuco_core.scoring.leaks import columns_used, leaks
 from neuco_core.specs import Method, Remote, Task
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
+from neuco_core.tables.embeddings_files import as_file
 from neuco_core.tables.labels import Labels
-from neuco_core.tables.terratorch_files import as_file
 
 
 class Source(Protocol):

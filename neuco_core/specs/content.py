@@ -90,14 +90,15 @@ class Dataset(Content):
 
     def open(self, sample_id: str) -> xarray.DataArray:
         """One sample as (season, band, y, x) with named seasons, bands and modalities."""
-        from neuco_core.cubes.cubes import open_sample
+        from neuco_core.cubes.cubes import open_sample, source_of
 
-        return open_sample(self, sample_id)
+        return open_sample(source_of(self), sample_id)
 
     def __iter__(self) -> Iterator[xarray.DataArray]:
-        from neuco_core.cubes.cubes import iterate
+        from neuco_core.cubes.cubes import open_sample, source_of
 
-        return iterate(self)
+        source = source_of(self)
+        return (open_sample(source, name) for name in source.ids())
 
 
 @dataclass(frozen=True, kw_only=True)

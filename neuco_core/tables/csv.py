@@ -104,21 +104,16 @@ def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> li
     names = [name.strip() for name in header]
     if id_column not in names:
         hint = f"Name the column with the samples' ids {id_column}"
-        hint = next((f"Separate columns with commas, not {name}" for name in _wrong_separator(names)), hint)
-        raise DataError(
-            "no id column", where=path, expected=f"a column named {id_column!r}", got=shown(names), hint=hint
-        )
+        for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
+            if len(names) == 1 and mark in names[0]:
+                hint = f"Separate columns with commas, not {word}"
+        expected = f"a column named {id_column!r}"
+        raise DataError("no id column", where=path, expected=expected, got=shown(names), hint=hint)
     double = first_double(names)
     if double is not None:
         where = f"{path}, columns {double[0] + 1} and {double[1] + 1}"
         raise DataError(f"duplicate column {names[double[0]]!r}", where=where)
     return names
-
-
-def _wrong_separator(names: Sequence[str]) -> Iterator[str]:
-    for mark, word in ((";", "semicolons"), ("\t", "tabs"), ("|", "bars")):
-        if len(names) == 1 and mark in names[0]:
-            yield word
 
 
 def first_double(items: Iterable[str]) -> tuple[int, int] | None:

@@ -19,24 +19,24 @@ from neuco_core.text import Brief
 if TYPE_CHECKING:
     import pandas
 
-# What is often tried, and cannot be read: suffix → how to bring it into a form that can.
-ELSEWHERE = {
-    **dict.fromkeys(
+FORMATS = (".csv", ".parquet", ".npz", ".npy")
+MAGIC = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz", b"\x93NUMPY": ".npy"}
+# What is often tried, and cannot be read: how to bring it into a form that can.
+ELSEWHERE = (
+    (
         (".pkl", ".pickle", ".joblib"),
         "A pickle runs code when it is opened; write the array with numpy.savez(FILE.npz, ids=ids, values=values)",
     ),
-    **dict.fromkeys(
+    (
         (".pt", ".pth", ".ckpt", ".safetensors"),
         "Write the tensor with numpy.savez(FILE.npz, ids=ids, values=tensor.cpu().numpy())",
     ),
-    **dict.fromkeys(
+    (
         (".h5", ".hdf5", ".feather", ".xlsx", ".xls", ".mat", ".json", ".jsonl"),
         "Write a table with the column id, e.g. with pandas: frame.to_parquet(FILE.parquet)",
     ),
-    **dict.fromkeys(
-        (".tif", ".tiff", ".png", ".jpg", ".jpeg"), "That is an image; embeddings are one row of numbers for each image"
-    ),
-}
+    ((".tif", ".tiff", ".png", ".jpg", ".jpeg"), "That is an image; embeddings are one row of numbers for each image"),
+)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ class Embeddings(Brief):
         width = dim or self.dim
         key = None if ids is None else tuple(ids), width
         if key not in self._moments:
-            rows: np.ndarray | None = None
+            rows = np.arange(len(self))
             if ids is not None:
                 row_of = {name: row for row, name in enumerate(self.ids)}
                 rows = np.array([row_of[name] for name in ids if name in row_of], np.int64)
@@ -98,10 +98,9 @@ class Embeddings(Brief):
         return pd.DataFrame(self.values, index=pd.Index(self.ids, name="id"), columns=names)
 
 
-def _moments(values: np.ndarray, rows: np.ndarray | None, dim: int) -> tuple[float, float]:
+def _moments(values: np.ndarray, rows: np.ndarray, dim: int) -> tuple[float, float]:
     """In float64, a few rows at a time so that they stay in the processor's cache, and about the mean of the first
     rows, so that little is lost where the mean is far from 0."""
-    rows = np.arange(len(values)) if rows is None else rows
     if not rows.size:
         raise DataError("none of the ids to standardise over has an embedding")
     count, block = len(rows) * dim, 32
@@ -176,7 +175,7 @@ def read_embeddings(
 ) -> Embeddings:
     """Read a CSV, Parquet, NPZ or NPY file; its suffix says which, and its first bytes if it has none of these.
 
-    A folder is one that TerraTorch has written (see ``terratorch_files``).
+    A folder is one that TerraTorch has written.
 
     Values that are missing (also NaN) or no numbers become 0 and are counted in ``replaced``; with
     ``strict`` they are an error. Infinite values are always an error, and so are more than ``dim`` dimensions.
@@ -186,50 +185,39 @@ def read_embeddings(
 
     path = Path(path)
     if path.is_dir():
-        from neuco_core.tables.terratorch_files import read_folder
-
-        return read_folder(path, strict=strict, dim=dim)
+        return embeddings_files.read_folder(path, strict=strict, dim=dim)
     if not path.is_file():
         raise DataError("not a regular file" if path.exists() else "no such file", where=path)
-    readers = {
-        ".parquet": embeddings_files.read_parquet,
-        ".npz": embeddings_files.read_npz,
-        ".npy": embeddings_files.read_npy,
-    }
-    most, kind = min(dim or MAX_COLUMNS, MAX_COLUMNS), _format(path)
-    if kind == ".csv":
+    most = min(dim or MAX_COLUMNS, MAX_COLUMNS)
+    form = _format(path)
+    if form == ".csv":
         return embeddings_csv.read_csv(path, strict, most, gaps=gaps)
-    return readers[kind](path, strict, most)
+    return embeddings_files.READERS[form](path, strict, most)
 
 
 def write_embeddings(embeddings: Embeddings, path: str | Path) -> None:
     """Write a ``.csv``, ``.parquet``, ``.npz`` or ``.npy`` file; reading it gives the same content hash."""
-    from neuco_core.tables import embeddings_csv, embeddings_files
+    from neuco_core.tables.embeddings_files import WRITERS
 
     path = Path(path)
-    writers = {
-        ".csv": embeddings_csv.write_csv,
-        ".parquet": embeddings_files.write_parquet,
-        ".npz": embeddings_files.write_npz,
-        ".npy": embeddings_files.write_npy,
-    }
-    if path.suffix.lower() not in writers:
-        expected = "one of " + ", ".join(writers)
+    suffix = path.suffix.lower()
+    if suffix not in WRITERS:
+        expected = "one of " + ", ".join(WRITERS)
         raise DataError("unknown file format", where=path, expected=expected, got=path.suffix or "none")
-    writers[path.suffix.lower()](embeddings, path)
+    WRITERS[suffix](embeddings, path)
 
 
 def _format(path: Path) -> str:
     suffix = path.suffix.lower()
-    if suffix in (".csv", ".parquet", ".npz", ".npy"):
+    if suffix in FORMATS:
         return suffix
-    if suffix in ELSEWHERE:
-        expected = "a .csv, .parquet, .npz or .npy file"
-        raise DataError("not a format of embeddings", where=path, expected=expected, got=suffix, hint=ELSEWHERE[suffix])
+    for suffixes, hint in ELSEWHERE:
+        if suffix in suffixes:
+            expected = "a .csv, .parquet, .npz or .npy file"
+            raise DataError("not a format of embeddings", where=path, expected=expected, got=suffix, hint=hint)
     try:
         with path.open("rb") as file:
             start = file.read(8)
     except OSError as error:
         raise _csv.unreadable(path, error) from error
-    magic = {b"PAR1": ".parquet", b"PK\x03\x04": ".npz", b"\x93NUMPY": ".npy"}
-    return next((suffix for mark, suffix in magic.items() if start.startswith(mark)), ".csv")
+    return next((form for mark, form in MAGIC.items() if start.startswith(mark)), ".csv")

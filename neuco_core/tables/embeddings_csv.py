@@ -55,11 +55,8 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
     if not columns:
         raise DataError("no value columns", where=where, expected="columns 0, 1, … next to id")
     if "" in columns:
-        raise DataError(
-            "a column has no name",
-            where=f"{where}, column {list(names).index('') + 1}",
-            hint="Write the file without its row index",
-        )
+        where = f"{where}, column {list(names).index('') + 1}"
+        raise DataError("a column has no name", where=where, hint="Write the file without its row index")
     if dim is not None:
         check_columns(len(columns), where, dim, "value columns")
     return columns
@@ -140,11 +137,12 @@ def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: st
     bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
     if bad.any():
         column = int(np.flatnonzero(bad)[0])
-        what = "not finite as float32" if np.isinf(numbers[column]) else "not a number"
-        name = layout.header[layout.places[column]]
-        hint = "" if np.isinf(numbers[column]) else "Without strict it becomes 0 and is counted"
+        where = f"{where}, column {layout.header[layout.places[column]]!r}"
+        got = _csv.shown([cells[column]])
+        if np.isinf(numbers[column]):
+            raise DataError("value is not finite as float32", where=where, got=got)
         raise DataError(
-            f"value is {what}", where=f"{where}, column {name!r}", got=_csv.shown([cells[column]]), hint=hint
+            "value is not a number", where=where, got=got, hint="Without strict it becomes 0 and is counted"
         )
 
 

@@ -1,9 +1,15 @@
-"""Embeddings in Parquet, NPZ and NPY."""
+"""Embeddings in Parquet, NPZ and NPY, and what TerraTorch's ``EmbeddingGenerationTask`` leaves behind, read as it is.
+
+For each layer that writes a folder ``layer_00`` with ``embeddings.csv`` (its format ``neuco_csv``), with
+``embeddings.parquet`` (``parquet_joint``), or with a file ``NAME_embedding.parquet`` for each sample (``parquet``).
+"""
 
 from __future__ import annotations
 
+import os
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -11,13 +17,17 @@ from typing import IO, Any
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError
+from neuco_core.fetch.cache import cache_dir
 from neuco_core.files import replacing
 from neuco_core.tables import csv as _csv
-from neuco_core.tables.embeddings import Embeddings, make_embeddings, to_float32
-from neuco_core.tables.embeddings_csv import value_columns
-from neuco_core.tables.limits import check_array, check_columns, check_unpacked, check_zip
+from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings, to_float32, write_embeddings
+from neuco_core.tables.embeddings_csv import value_columns, write_csv
+from neuco_core.tables.limits import check_array, check_columns, check_members, check_unpacked
 
 ROWS = 1024  # at a time, in Parquet: the whole file at once would need several times the memory
+KEY, VALUES = "file_id", "embedding"  # TerraTorch's columns; others are metadata
+WHOLE = ("embeddings.csv", "embeddings.parquet")
+SAMPLE = "_embedding.parquet"
 
 
 @contextmanager
@@ -34,20 +44,18 @@ def _whole(path: Path, kind: str) -> Iterator[None]:
 
 def read_npz(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """The arrays ``ids`` (text) and ``values`` (one row per id)."""
-    with _whole(path, "NPZ"):
-        check_zip(path)
-        with zipfile.ZipFile(path) as archive:
-            names = [name.removesuffix(".npy") for name in archive.namelist()]
-            if not {"ids", "values"} <= set(names):
-                expected = "arrays named 'ids' and 'values'"
-                raise DataError("not embeddings", where=path, expected=expected, got=_csv.shown(names))
-            ids, values = (_member(archive, f"{name}.npy", path) for name in ("ids", "values"))
-        return _from_arrays(ids, values, path, strict, dim)
-
-
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> np.ndarray:
-    with archive.open(name) as file:
-        return _array(file, archive.getinfo(name).file_size, path, f"{path}, {name}")
+    with _whole(path, "NPZ"), zipfile.ZipFile(path) as archive:
+        check_members(archive, path)
+        names = [name.removesuffix(".npy") for name in archive.namelist()]
+        if not {"ids", "values"} <= set(names):
+            expected = "arrays named 'ids' and 'values'"
+            raise DataError("not embeddings", where=path, expected=expected, got=_csv.shown(names))
+        arrays = {}
+        for name in ("ids", "values"):
+            with archive.open(f"{name}.npy") as file:
+                size = archive.getinfo(f"{name}.npy").file_size
+                arrays[name] = _array(file, size, path, f"{path}, {name}.npy")
+        return _from_arrays(arrays["ids"], arrays["values"], path, strict, dim)
 
 
 def _array(file: IO[bytes], available: int, path: Path, where: object) -> np.ndarray:
@@ -76,15 +84,13 @@ def read_parquet(path: Path, strict: bool, dim: int | None) -> Embeddings:
     """A text column ``id``, and numbered columns or a single column of lists; or TerraTorch's names for these two."""
     import pyarrow.parquet as pq
 
-    from neuco_core.tables.terratorch_files import KEY, VALUES, has_columns
-
     ids: list[str | None] = []
     values = np.empty((0, 0), dtype=np.float32)
     characters = 0
     with _whole(path, "Parquet"):
         schema = pq.read_schema(path)
         key, names, columns = KEY, list(schema.names), [VALUES]
-        if not has_columns(names):
+        if "id" in names or KEY not in names or VALUES not in names:
             key, names = "id", _csv.check_header(names, path)
             columns = value_columns(names, path, dim)
         _check_types(schema, key, columns, path)
@@ -156,11 +162,9 @@ def _characters(ids: Any) -> int:
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
     import pyarrow as pa
 
-    kind = batch[columns[0]].type
-    if len(columns) == 1 and (
-        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
-    ):
-        return _lists(batch[columns[0]], f"{path}, column {columns[0]!r}")
+    column = batch[columns[0]]
+    if len(columns) == 1 and isinstance(column, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
+        return _lists(column, f"{path}, column {columns[0]!r}")
     values = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
     for place, name in enumerate(columns):
         values[:, place] = to_float32(_numeric(batch[name].to_numpy(zero_copy_only=False), f"{path}, column {name!r}"))
@@ -192,23 +196,15 @@ def _from_arrays(
     ids: np.ndarray, values: np.ndarray, path: Path, strict: bool, dim: int | None, **names: tuple[str, ...]
 ) -> Embeddings:
     if ids.dtype.kind not in "UO" or ids.ndim != 1:
-        raise DataError(
-            "ids are not strings",
-            where=path,
-            expected="a one-dimensional array of text",
-            got=f"{ids.dtype}, shape {ids.shape}",
-        )
+        expected, got = "a one-dimensional array of text", f"{ids.dtype}, shape {ids.shape}"
+        raise DataError("ids are not strings", where=path, expected=expected, got=got)
     if dim is not None and values.ndim == 2:
         check_columns(values.shape[1], path, dim, "value columns")
     values = to_float32(_numeric(values, path))
     missing = int(np.isnan(values).sum())
     if missing and strict:
-        raise DataError(
-            "values are not numbers",
-            where=path,
-            got=f"NaN in {missing} places",
-            hint="Without strict they become 0 and are counted",
-        )
+        hint = "Without strict they become 0 and are counted"
+        raise DataError("values are not numbers", where=path, got=f"NaN in {missing} places", hint=hint)
     if missing:
         values = np.where(np.isnan(values), np.float32(0), values)
     return make_embeddings(ids.tolist(), values, replaced={"missing": missing} if missing else {}, where=path, **names)
@@ -238,3 +234,79 @@ def write_parquet(embeddings: Embeddings, path: Path) -> None:
     table = pa.table({"id": pa.array(embeddings.ids, pa.string()), "embedding": lists})
     with replacing(path) as target:
         pq.write_table(table, target, row_group_size=ROWS)
+
+
+READERS: dict[str, Callable[[Path, bool, int | None], Embeddings]] = {
+    ".parquet": read_parquet,
+    ".npz": read_npz,
+    ".npy": read_npy,
+}
+WRITERS: dict[str, Callable[[Embeddings, Path], None]] = {
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".npz": write_npz,
+    ".npy": write_npy,
+}
+
+
+def read_folder(folder: Path, *, strict: bool = False, dim: int | None = None) -> Embeddings:
+    """The embeddings of one layer: its folder, or one around it that has no other layer."""
+    place = find_embeddings(folder)
+    if place.is_file():
+        return read_embeddings(place, strict=strict, dim=dim)
+    files = samples(place)
+    parts = [read_embeddings(file, strict=strict, dim=dim) for file in files]
+    lengths = {part.dim for part in parts}
+    if len(lengths) != 1:
+        got = ", ".join(map(str, sorted(lengths)))
+        raise DataError("samples of different lengths", where=place, expected="one length", got=f"lengths {got}")
+    replaced: Counter[str] = Counter()
+    for part in parts:
+        replaced.update(part.replaced)
+    ids = [name for part in parts for name in part.ids]
+    return make_embeddings(ids, np.concatenate([part.values for part in parts]), replaced=replaced, where=place)
+
+
+def find_embeddings(folder: Path) -> Path:
+    """The file with all samples, or the folder with a file for each."""
+    unfinished = "embeddings_part_*.parquet"
+    if any(folder.glob(unfinished)):
+        raise DataError("TerraTorch's run did not end", where=folder, got=unfinished, hint="Run it again")
+    present = [folder / name for name in WHOLE if (folder / name).is_file()]
+    if samples(folder):
+        present.append(folder)
+    if len(present) == 1:
+        return present[0]
+    if present:
+        got = _csv.shown([path.name if path != folder else f"*{SAMPLE}" for path in present])
+        raise DataError("several sets of embeddings in a folder", where=folder, expected="one", got=got)
+    layers = sorted(path for path in folder.glob("layer_*") if path.is_dir())
+    if len(layers) > 1:
+        got = _csv.shown([path.name for path in layers])
+        raise DataError("several layers", where=folder, expected="the folder of one layer", got=got)
+    if not layers:
+        pictures = any(folder.glob("*.tif"))
+        hint = "Run TerraTorch with output_format: neuco_csv" if pictures else ""
+        expected = f"{' or '.join(WHOLE)}, or files *{SAMPLE}"
+        raise DataError("no embeddings in the folder", where=folder, expected=expected, hint=hint)
+    return find_embeddings(layers[0])
+
+
+def samples(folder: Path) -> list[Path]:
+    """The files of single samples, by name, so that the order of rows is that of no file system."""
+    with os.scandir(folder) as entries:
+        return sorted(Path(entry.path) for entry in entries if entry.name.endswith(SAMPLE) and entry.is_file())
+
+
+def as_file(path: Path) -> Path:
+    """The path itself or, for a folder of TerraTorch's, one file with all its samples, kept in the cache.
+
+    A missing value is refused: in the new file nobody would see any more that there was one.
+    """
+    if not path.is_dir():
+        return path
+    embeddings = read_folder(path, strict=True)
+    target = cache_dir() / "gathered" / embeddings.sha256 / f"{path.resolve().name}.npz"
+    if not target.is_file():
+        write_embeddings(embeddings, target)
+    return target

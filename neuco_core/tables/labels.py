@@ -8,11 +8,14 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.links import linked_file
+from neuco_core.fetch.pins import find_pin
 from neuco_core.plugins.guard import Interrupted, plugin_code
 from neuco_core.plugins.loading import say
 from neuco_core.specs import KINDS, PARTS
@@ -58,8 +61,7 @@ class Labels(Brief):
         if len(rows) == len(self.ids):
             return self
         kept, values = tuple(self.ids[row] for row in rows), self.values[rows]
-        groups = None if self.groups is None else self.groups[rows]
-        split = None if self.split is None else self.split[rows]
+        groups, split = (None if part is None else part[rows] for part in (self.groups, self.split))
         sha256 = content_hash(kept, values, groups, split)
         return replace(self, ids=kept, values=values, groups=groups, split=split, sha256=sha256)
 
@@ -67,10 +69,8 @@ class Labels(Brief):
         """A table indexed by id, with the label columns and, if there are any, ``group`` and ``split``."""
         import pandas as pd
 
-        table = pd.DataFrame(
-            self.values.reshape(len(self), -1), index=pd.Index(self.ids, name="id"), columns=list(self.columns)
-        )
-        return table.assign(**self.parts())
+        values, index = self.values.reshape(len(self), -1), pd.Index(self.ids, name="id")
+        return pd.DataFrame(values, index=index, columns=list(self.columns)).assign(**self.parts())
 
     def parts(self) -> dict[str, np.ndarray]:
         """Groups and split, if there are any, by the names of their columns."""
@@ -82,31 +82,41 @@ class Labels(Brief):
 
         coords: dict[str, Any] = {"id": np.array(self.ids, dtype=str)}
         coords |= {name: ("id", part) for name, part in self.parts().items()}
+        dims = ["id"]
         if self.values.ndim == 2:
+            dims.append("output")
             coords["output"] = list(self.columns)
         attrs = {"kind": self.kind, "sha256": self.sha256}
-        return xr.DataArray(
-            self.values, coords=coords, dims=("id", "output")[: self.values.ndim], name=self.task, attrs=attrs
-        )
+        return xr.DataArray(self.values, coords=coords, dims=dims, name=self.task, attrs=attrs)
+
+
+class LabelOptions(TypedDict, total=False):
+    """What labels are read with, beside their kind: see ``labels_from_table``."""
+
+    task: str
+    columns: Sequence[str]
+    group_column: str | None
+    split_column: str | None
+    splitter: str
+    verified: bool
 
 
 def load_labels(task: Task) -> Labels:
     """The labels of a task: from a linked local copy if there is one, otherwise fetched and verified."""
-    from neuco_core.fetch.fetch import fetch
-    from neuco_core.fetch.links import linked_file
-    from neuco_core.fetch.pins import find_pin
-
     path = linked_file(task.dataset, task.source)
-    verified = path is None or find_pin(task.source) is not None
-    path = fetch(task.source) if path is None else path
-    options: dict[str, Any] = {"task": task.id, "columns": task.columns, "group_column": task.group_column}
-    options |= {"split_column": task.split_column, "splitter": task.splitter}
-    if task.loader is None:
-        return read_labels(path, task.kind, verified=verified, **options)
-    where = f"{path}, as read by the loader of {task.id}"
-    return labels_from_table(
-        _call_loader(task.loader, task.id, path), task.kind, where=where, verified=verified, **options
+    options = LabelOptions(
+        task=task.id,
+        columns=task.columns,
+        group_column=task.group_column,
+        split_column=task.split_column,
+        splitter=task.splitter,
+        verified=path is None or find_pin(task.source) is not None,
     )
+    path = fetch(task.source) if path is None else path
+    if task.loader is None:
+        return read_labels(path, task.kind, **options)
+    where = f"{path}, as read by the loader of {task.id}"
+    return labels_from_table(_call_loader(task.loader, task.id, path), task.kind, where=where, **options)
 
 
 def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str, list[Any]]:
@@ -124,24 +134,17 @@ def _call_loader(loader: Callable[..., Any], task: str, path: Path) -> dict[str,
         raise DataError(what, where=path, expected="a mapping of columns, such as a DataFrame") from error
 
 
-def read_labels(
-    path: str | Path,
-    kind: str,
-    *,
-    task: str = "",
-    columns: Sequence[str] = ("label",),
-    group_column: str | None = None,
-    split_column: str | None = None,
-    splitter: str = "",
-    id_column: str = "id",
-    verified: bool = False,
-) -> Labels:
+def read_labels(path: str | Path, kind: str, *, id_column: str = "id", **options: Unpack[LabelOptions]) -> Labels:
     """Labels from a CSV file with the columns ``id`` and ``columns``; others are allowed and ignored."""
     path = Path(path)
-    options: dict[str, Any] = {"columns": columns, "group_column": group_column, "split_column": split_column}
-    table, lines = read_columns(path, wanted_columns(**options), id_column)
-    options |= {"splitter": splitter, "verified": verified}
-    return labels_from_table(table, kind, where=path, rows=lines, task=task or path.stem, **options)
+    options["task"] = options.get("task") or path.stem
+    table, lines = read_columns(path, wanted_columns(options), id_column)
+    return labels_from_table(table, kind, where=path, rows=lines, **options)
+
+
+def wanted_columns(options: LabelOptions) -> list[str]:
+    further = (options.get("group_column"), options.get("split_column"))
+    return ["id", *options.get("columns", ("label",)), *(name for name in further if name)]
 
 
 def read_columns(
@@ -151,7 +154,8 @@ def read_columns(
     _csv.scan(path)
     rows = _csv.read_rows(path, id_column)
     _, header = next(rows)
-    names = [id_column if name == "id" else name for name in _present(header, wanted, path, id_column)]
+    names = [id_column if name == "id" else name for name in wanted]
+    _check_present(header, names, path)
     places = [header.index(name) for name in names]
     lines: list[int] = []
     cells: list[list[str]] = []
@@ -161,29 +165,31 @@ def read_columns(
     return dict(zip(wanted, zip(*cells, strict=True) if cells else [()] * len(wanted), strict=True)), lines
 
 
+def _check_present(names: Sequence[str], wanted: Sequence[str], where: object) -> None:
+    for name in wanted:
+        if name not in names:
+            raise DataError(f"no column {name!r}", where=where, got="columns " + _csv.shown(names))
+
+
 def labels_from_table(
     table: Mapping[str, Sequence[Any]],
     kind: str,
     *,
     where: object = "labels",
     rows: Sequence[int] | None = None,
-    task: str = "",
-    columns: Sequence[str] = ("label",),
-    group_column: str | None = None,
-    split_column: str | None = None,
-    splitter: str = "",
-    verified: bool = False,
+    **options: Unpack[LabelOptions],
 ) -> Labels:
     """Check a table of ids and labels. ``rows`` are the numbers by which errors name its rows."""
+    columns = tuple(options.get("columns", ("label",)))
     if kind not in KINDS:
         raise UsageError("bad kind", expected="one of " + ", ".join(KINDS), got=repr(kind))
     if (kind == "classification" and len(columns) > 1) or (kind == "multilabel" and len(columns) < 2):
+        what = f"wrong number of columns for {kind}"
         expected = "one column for a classification, several columns of 0 and 1 for multilabel"
         hint = "Classes in several columns are several tasks"
-        raise DataError(
-            f"wrong number of columns for {kind}", where=where, expected=expected, got=len(columns), hint=hint
-        )
-    wanted = _present(list(table), wanted_columns(columns, group_column, split_column), where)
+        raise DataError(what, where=where, expected=expected, got=len(columns), hint=hint)
+    wanted = wanted_columns(options)
+    _check_present(list(table), wanted, where)
     rows = rows if rows is not None else range(1, len(table["id"]) + 1)
     cells = {name: _Column(name, table[name], rows, where) for name in wanted}
     kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
@@ -193,10 +199,11 @@ def labels_from_table(
     ids = tuple(all_ids[n] for n in kept)
     parsed = [cells[name].labels(kept, kind) for name in columns]
     values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
+    group_column, split_column = options.get("group_column"), options.get("split_column")
     groups = cells[group_column].groups(kept) if group_column else None
     split = cells[split_column].split(kept) if split_column else None
     return Labels(
-        task=task,
+        task=options.get("task", ""),
         kind=kind,
         ids=ids,
         values=values,
@@ -204,10 +211,10 @@ def labels_from_table(
         dropped={"empty_label": len(rows) - len(kept)} if len(kept) < len(rows) else {},
         groups=groups,
         split=split,
-        splitter=splitter,
-        columns=tuple(columns),
+        splitter=options.get("splitter", ""),
+        columns=columns,
         classes=parsed[0][1] if len(columns) == 1 else (),
-        verified=verified,
+        verified=options.get("verified", False),
     )
 
 
@@ -225,17 +232,6 @@ def content_hash(
     return digest.hexdigest()
 
 
-def wanted_columns(columns: Sequence[str], group_column: str | None, split_column: str | None) -> list[str]:
-    return ["id", *columns, *(name for name in (group_column, split_column) if name)]
-
-
-def _present(names: Sequence[str], wanted: Sequence[str], where: object, id_column: str = "id") -> Sequence[str]:
-    for name in wanted:
-        if name not in names and not (name == "id" and id_column in names):
-            raise DataError(f"no column {name!r}", where=where, got="columns " + _csv.shown(names))
-    return wanted
-
-
 @dataclass(frozen=True)
 class _Column:
     """The cells of one column, and the numbers by which errors name its rows."""
@@ -247,10 +243,8 @@ class _Column:
 
     def __post_init__(self) -> None:
         if len(self.cells) != len(self.rows):
-            got = f"{len(self.cells)} in {self.name!r}"
-            raise DataError(
-                "columns of different lengths", where=self.where, expected=f"{len(self.rows)} rows", got=got
-            )
+            expected, got = f"{len(self.rows)} rows", f"{len(self.cells)} in {self.name!r}"
+            raise DataError("columns of different lengths", where=self.where, expected=expected, got=got)
 
     def error(self, what: str, n: int | None = None, **parts: Any) -> DataError:
         row = f", row {self.rows[n]}" if n is not None else ""
@@ -331,9 +325,8 @@ class _Column:
         absent = np.flatnonzero(present != first + np.arange(len(present)))
         if absent.size:
             expected = f"every class from {first:.0f} to {present[-1]:.0f}"
-            raise self.error(
-                "class numbers have a gap", expected=expected, got=f"none of class {first + absent[0]:.0f}"
-            )
+            got = f"none of class {first + absent[0]:.0f}"
+            raise self.error("class numbers have a gap", expected=expected, got=got)
         return tuple(f"{number:.0f}" for number in present)
 
 

@@ -35,24 +35,13 @@ def check_columns(count: int, where: object, most: int = MAX_COLUMNS, what: str 
         raise DataError(f"too many {what}", where=where, expected=f"at most {most}", got=count)
 
 
-def check_zip(path: Path) -> None:
-    """Refuse an archive whose members declare too much, or are compressed so that this cannot be relied on."""
-    with zipfile.ZipFile(path) as archive:
-        check_members(archive, path)
-
-
 def check_members(archive: zipfile.ZipFile, path: Path) -> None:
-    """As ``check_zip``, of an archive that is open."""
-    members = archive.infolist()
-    for member in members:
+    """Refuse an archive whose members declare too much, or are compressed so that this cannot be relied on."""
+    for member in archive.infolist():
         if member.compress_type not in METHODS:
-            raise DataError(
-                f"bad compression of {member.filename!r}",
-                where=path,
-                expected="stored or deflated",
-                got=f"method {member.compress_type}",
-            )
-    check_unpacked(sum(member.file_size for member in members), path)
+            what, got = f"bad compression of {member.filename!r}", f"method {member.compress_type}"
+            raise DataError(what, where=path, expected="stored or deflated", got=got)
+    check_unpacked(sum(member.file_size for member in archive.infolist()), path)
 
 
 def check_array(file: IO[bytes], available: int, where: object) -> int:

@@ -13,14 +13,19 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.fetch.fetch import cached, is_local
+from neuco_core.fetch.links import linked_file
+from neuco_core.files import replacing
+from neuco_core.specs import Task
 from neuco_core.tables import csv as _csv
 from neuco_core.tables.labels import (
+    LabelOptions,
     Labels,
     labels_from_table,
     load_labels,
@@ -29,11 +34,6 @@ from neuco_core.tables.labels import (
     wanted_columns,
 )
 
-if TYPE_CHECKING:
-    from neuco_core.specs import Task
-
-KIND_BY_ENDING = {"regr": "regression", "regression": "regression", "cls": "classification"}
-KIND_BY_ENDING |= {"classification": "classification", "multi": "multilabel", "multilabel": "multilabel"}
 ENDING = {"regression": "regr", "classification": "cls", "multilabel": "multi"}
 FEW = 20  # different whole numbers, which may be classes
 LIST = re.compile(r"\s*[;|]\s*")  # between the labels of one sample
@@ -107,17 +107,19 @@ def package_labels(
 
     ``match`` may give the samples the names that their dataset has for them, or refuse the labels.
     """
-    name = _task_id(source, task)
+    name = task if task is not None else source.stem.partition("__")[0].lower().replace(" ", "_")
+    if not ID.fullmatch(name):
+        expected = "1 to 64 of a-z, 0-9, _ and -"
+        raise UsageError("not a task id", expected=expected, got=repr(name), hint="Give one with --task")
     kind, kind_from = (kind, "given") if kind else guess_kind(source, columns, id_column)
-    options: dict[str, Any] = {"group_column": group_column, "split_column": split_column, "task": name}
+    options = LabelOptions(task=name, columns=columns, group_column=group_column, split_column=split_column)
     if kind == "multilabel" and len(columns) == 1:
-        labels = _from_lists(source, columns[0], id_column, options)
+        labels = _from_lists(source, id_column, options)
     else:
-        labels = read_labels(source, kind, columns=columns, id_column=id_column, **options)
+        labels = read_labels(source, kind, id_column=id_column, **options)
     labels = match(labels) if match else labels
     data = canonical_bytes(labels)
-    others = [other for other in tasks if other.id != name]
-    dataset, compared, not_compared = compare(labels, others)
+    dataset, compared, not_compared = compare(labels, [other for other in tasks if other.id != name])
     path = out or Path(f"{name}__{ENDING[kind]}.csv")
     _write(path, source, data, replace)
     digest = hashlib.sha256(data).hexdigest()
@@ -140,27 +142,19 @@ def package_labels(
     )
 
 
-def _task_id(source: Path, task: str | None) -> str:
-    name = task if task is not None else source.stem.partition("__")[0].lower().replace(" ", "_")
-    if not ID.fullmatch(name):
-        expected = "1 to 64 of a-z, 0-9, _ and -"
-        raise UsageError("not a task id", expected=expected, got=repr(name), hint="Give one with --task")
-    return name
-
-
-def _from_lists(source: Path, column: str, id_column: str, options: Mapping[str, Any]) -> Labels:
+def _from_lists(source: Path, id_column: str, options: LabelOptions) -> Labels:
     """Labels of which a sample has several in one cell, ``forest; water``: a column of 0 and 1 for each."""
-    wanted = wanted_columns((column,), options["group_column"], options["split_column"])
+    wanted = wanted_columns(options)
     table, lines = read_columns(source, wanted, id_column)
-    rows = [_labels_in(str(cell).strip()) for cell in table[column]]
+    rows = [_labels_in(str(cell).strip()) for cell in table.pop(wanted[1])]
     names = sorted({name for row in rows for name in row})
     clash = [name for name in names if name in wanted or name in ("group", "split")]
     if clash:
         raise DataError(f"a label has the name of a column: {clash[0]!r}", where=source, hint="Rename the column")
     # An empty cell is a missing label, as everywhere; a sample that has none of the labels needs columns of 0 and 1.
-    marks = {name: [str(int(name in row)) if row else "" for row in rows] for name in names}
-    rest = {name: cells for name, cells in table.items() if name != column}
-    return labels_from_table({**rest, **marks}, "multilabel", where=source, rows=lines, columns=names, **options)
+    table |= {name: [str(int(name in row)) if row else "" for row in rows] for name in names}
+    options["columns"] = names
+    return labels_from_table(table, "multilabel", where=source, rows=lines, **options)
 
 
 def _labels_in(cell: str) -> list[str]:
@@ -170,44 +164,44 @@ def _labels_in(cell: str) -> list[str]:
     return [part for part in (part.strip(" \t\n'\"") if inner else part for part in parts) if part]
 
 
-CLASSES_OR_AMOUNTS = (
-    "classification (they are classes) or regression (they are amounts, or grades: then with --metric kappa or mae)"
-)
-
-
 def guess_kind(source: Path, columns: Sequence[str], id_column: str = "id") -> tuple[str, str]:
     """The kind that the file's name says (``x__regr.csv``); without that, names and 0/1 are classes.
 
     What could be either is asked for: a guess would become a score that nobody meant.
     """
     ending = source.stem.rpartition("__")[2] if "__" in source.stem else ""
-    if ending in KIND_BY_ENDING:
-        return KIND_BY_ENDING[ending], "the name of the file"
+    for kind, short in ENDING.items():
+        if ending in (kind, short):
+            return kind, "the name of the file"
     _csv.scan(source)
     rows = _csv.read_rows(source, id_column)
     _, header = next(rows)
     wanted = [header.index(name) for name in columns if name in header]
     cells = [row[column].strip() for _, row in rows for column in wanted]
     distinct = set(cells) - {""}
-    marks = bool(distinct) and distinct <= {"0", "1", "0.0", "1.0"}
-    if marks and len(wanted) > 1:
-        return "multilabel", "the labels: several columns of 0 and 1"
-    if marks:
-        return "classification", "the labels"
-    if distinct and not any(map(_is_number, distinct)):
-        example = next((cell for cell in cells if len(_labels_in(cell)) > 1), "")
-        if example:
-            raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
-        if len(distinct) > max(FEW, len(cells) // 2):
-            got = f"{len(distinct)} different words in {len(cells)} rows, such as {cells[0]!r}"
-            raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
-        return "classification", "the labels"
+    if distinct and distinct <= {"0", "1", "0.0", "1.0"}:
+        several = len(wanted) > 1
+        return ("multilabel", "the labels: several columns of 0 and 1") if several else ("classification", "the labels")
     numbers = {float(cell) for cell in distinct if _is_number(cell)}
+    if distinct and not numbers:
+        _check_names(source, cells, len(distinct))
+        return "classification", "the labels"
     few = len(numbers) <= FEW and len(cells) >= 5 * len(numbers)
     if numbers and few and len(numbers) == len(distinct) and all(number.is_integer() for number in numbers):
         got = f"{len(numbers)} different whole numbers from {min(numbers):g} to {max(numbers):g}"
-        raise _which(source, got, CLASSES_OR_AMOUNTS)
+        kinds = "classification (they are classes) or regression (they are amounts, or grades: then with --metric kappa"
+        raise _which(source, got, f"{kinds} or mae)")
     return "regression", "the labels"
+
+
+def _check_names(source: Path, cells: Sequence[str], distinct: int) -> None:
+    """Refuse words that may be lists of labels, or too many to be classes."""
+    example = next((cell for cell in cells if len(_labels_in(cell)) > 1), "")
+    if example:
+        raise _which(source, f"{example!r}", "multilabel (several labels a sample) or classification")
+    if distinct > max(FEW, len(cells) // 2):
+        got = f"{distinct} different words in {len(cells)} rows, such as {cells[0]!r}"
+        raise _which(source, got, "classification if these are classes; numbers are written as 12.5")
 
 
 def _which(source: Path, got: str, kinds: str) -> UsageError:
@@ -230,16 +224,16 @@ def compare(labels: Labels, others: Iterable[Task]) -> tuple[str | None, list[st
     dataset: str | None = None
     compared: list[str] = []
     not_compared: list[str] = []
+    content = _content(labels)
     for task in others:
         other = _local_labels(task)
         if other is None:
             not_compared.append(task.id)
             continue
         compared.append(task.id)
-        if _content(other) == _content(labels):
-            raise DataError(
-                "another task has the same labels", where=f"task {task.id!r}", got=f"the same {len(labels)} rows"
-            )
+        if _content(other) == content:
+            got = f"the same {len(labels)} rows"
+            raise DataError("another task has the same labels", where=f"task {task.id!r}", got=got)
         if set(labels.ids) <= set(other.ids):
             dataset = task.dataset
     return dataset, compared, not_compared
@@ -251,9 +245,6 @@ def _content(labels: Labels) -> dict[str, bytes]:
 
 
 def _local_labels(task: Task) -> Labels | None:
-    from neuco_core.fetch.fetch import cached, is_local
-    from neuco_core.fetch.links import linked_file
-
     try:
         here = is_local(task.source.url) or linked_file(task.dataset, task.source) or cached(task.source)
         return load_labels(task) if here else None
@@ -262,17 +253,13 @@ def _local_labels(task: Task) -> Labels | None:
 
 
 def _write(path: Path, source: Path, data: bytes, replace: bool) -> None:
-    from neuco_core.files import write_atomic
-
     if path.exists() and not path.is_file():
         raise UsageError("not a file", where=path, hint="Give the name of a file with --out")
     if path.exists() and path.read_bytes() != data and not replace:
         what = "this is the source file itself" if path.samefile(source) else "another file exists there"
         raise UsageError(what, where=path, hint="Give another name with --out, or --force to replace it")
-    try:
-        write_atomic(path, data)
-    except OSError as error:
-        raise DataError(f"cannot be written: {error.strerror or error}", where=path) from error
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
 
 
 def declaration(labels: Labels, file: str, sha256: str, size: int, dataset: str) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from neuco_core.errors import DataError
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
-from neuco_core.tables.terratorch_files import as_file
+from neuco_core.tables.embeddings_files import as_file
 
 VALUES = np.random.default_rng(4).standard_normal((3, 5)).astype(np.float32)
 IDS = ("a", "b", "c")
