@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from neuco_core.cubes.cubes import CubeBatch, StoredBatch
-from neuco_core.cubes.folder import ImageFolder, without_path
+from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place
 from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
@@ -69,7 +69,7 @@ def pack_images(
                 try:
                     image = source.image(name)
                 except DataError as error:
-                    bad[name] = without_path(error, path)
+                    bad[name] = " ".join(str(error).removeprefix(f"{path}: ").split())
                     continue
                 samples[name] = Sample(image.place.crs, image.place.transform) if image.place else Sample()
                 little = image.values.dtype.newbyteorder("<")  # one form whatever machine packs it

@@ -109,7 +109,12 @@ class StoredBatch(CubeBatch):
         bands: tuple[str, ...],
         seasons: tuple[str, ...],
     ) -> None:
+        # ``dataclasses.replace`` hands over what ``values`` gave.
         cubes = [[cube] for cube in values] if isinstance(values, np.ndarray) else values
+        sizes = {cube[0].shape[-2:] for cube in cubes}
+        if len(sizes) > 1:
+            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
+            raise DataError("cubes of different sizes in one batch", where="cubes", got=got)
         for name, value in (("ids", ids), ("bands", bands), ("seasons", seasons), ("_cubes", cubes)):
             object.__setattr__(self, name, value)
 
@@ -117,10 +122,9 @@ class StoredBatch(CubeBatch):
 
     @cached_property
     def values(self) -> np.ndarray:
-        first = self._cubes[0]
-        values = np.empty((len(self.ids), len(self.seasons), len(self.bands), *first[0].shape[-2:]), np.float32)
+        values = np.empty((len(self.ids), len(self.seasons), len(self.bands), *self.size), np.float32)
         for cube, target in zip(self._cubes, values, strict=True):
-            _fill(target, cube)
+            np.concatenate(cube, axis=1, out=target, casting="unsafe")
         return values
 
     def samples(self) -> Iterator[np.ndarray]:
@@ -128,9 +132,7 @@ class StoredBatch(CubeBatch):
             yield from self.values
             return
         for cube in self._cubes:
-            sample = np.empty((len(self.seasons), len(self.bands), *cube[0].shape[-2:]), np.float32)
-            _fill(sample, cube)
-            yield sample
+            yield np.concatenate(cube, axis=1, dtype=np.float32, casting="unsafe")
 
     def rows(self, start: int, stop: int) -> CubeBatch:
         return StoredBatch(self.ids[start:stop], self._cubes[start:stop], self.bands, self.seasons)
@@ -151,21 +153,11 @@ class StoredBatch(CubeBatch):
     @classmethod
     def joined(cls, batches: Sequence[CubeBatch]) -> CubeBatch:
         """Several batches as one; none of those that are stored is copied."""
-        first, ids = batches[0], tuple(name for batch in batches for name in batch.ids)
-        sizes = {tuple(cube[0].shape[-2:]) for batch in batches for cube in _cubes_of(batch)}
-        if len(sizes) != 1:
-            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
-            raise DataError("cubes of different sizes in one batch", where="cubes", got=got)
-        return cls(ids, [cube for batch in batches for cube in _cubes_of(batch)], first.bands, first.seasons)
-
-
-def _cubes_of(batch: CubeBatch) -> Sequence[Sequence[np.ndarray]]:
-    return batch._cubes if isinstance(batch, StoredBatch) else [[cube] for cube in batch.values]
-
-
-def _fill(target: np.ndarray, cube: Sequence[np.ndarray]) -> None:
-    """Put the bands of all parts side by side; numpy converts them on the way."""
-    np.concatenate(cube, axis=1, out=target, casting="unsafe")
+        ids = tuple(name for batch in batches for name in batch.ids)
+        cubes: list[Sequence[np.ndarray]] = []
+        for batch in batches:
+            cubes += batch._cubes if isinstance(batch, StoredBatch) else [[cube] for cube in batch.values]
+        return cls(ids, cubes, batches[0].bands, batches[0].seasons)
 
 
 class CubeSource(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -113,24 +113,9 @@ class ImageFolder:
             raise DataError(f"no image {shown([sample])}", where=self.root)
         image, usual = read_image(self.files[sample]), self._usual
         if _form(image) != _form(usual):
-            what = "not like the other images"
-            raise DataError(what, where=self.files[sample], expected=_words(usual), got=_words(image))
+            expected, got = _described(usual), _described(image)
+            raise DataError("not like the other images", where=self.files[sample], expected=expected, got=got)
         return image
-
-    def damaged(self) -> Iterator[tuple[Path, str]]:
-        """Read every file: each with what is wrong with it, or ""."""
-        for name, path in self.files.items():
-            try:
-                self.image(name)
-            except DataError as error:
-                yield path, without_path(error, path)
-            else:
-                yield path, ""
-
-
-def without_path(error: DataError, path: Path) -> str:
-    """What is wrong with a file that is named beside it, on one line."""
-    return " ".join(str(error).removeprefix(f"{path}: ").split())
 
 
 def _form(image: Image) -> tuple[object, ...]:
@@ -138,7 +123,7 @@ def _form(image: Image) -> tuple[object, ...]:
     return image.bands, image.values.shape, image.values.dtype.kind, image.values.dtype.itemsize
 
 
-def _words(image: Image) -> str:
+def _described(image: Image) -> str:
     seasons, bands, height, width = image.values.shape
     kind = image.values.dtype.name
     return f"{bands} bands ({shown(image.bands)}) of {height} × {width} pixels, {seasons} in time, {kind}"

@@ -53,15 +53,14 @@ def pictures(task: Task, count: int = COUNT) -> list[Picture]:
 
     dataset = load_dataset(task.dataset)
     source, labels = source_of(dataset), load_labels(task)
-    known = set(source.ids())
-    rows = [row for row, name in enumerate(labels.ids) if name in known]
-    if not rows:
+    labels = labels.only(source.ids())
+    if not len(labels):
         raise DataError("no labelled sample has an image here", where=task.id)
-    chosen = _choose(labels, rows, count)
+    chosen = _choose(labels, count)
     bands, colours = _bands(dataset)
     batch = source.read([labels.ids[row] for row in chosen])
     picked = [batch.bands.index(band) for band in bands]
-    values = np.asarray(batch.values)[:, :, picked].astype(np.float64)
+    values = batch.values[:, :, picked].astype(np.float64)
     step = -(-max(values.shape[-2:]) // LARGEST)
     images = _stretch(np.moveaxis(values[..., ::step, ::step], 2, -1))
     images = images if colours else np.repeat(images, 3, axis=-1)
@@ -72,14 +71,14 @@ def pictures(task: Task, count: int = COUNT) -> list[Picture]:
     ]
 
 
-def _choose(labels: Labels, rows: Sequence[int], count: int) -> list[int]:
-    values = labels.values.reshape(len(labels), -1)[rows]
+def _choose(labels: Labels, count: int) -> list[int]:
+    values = labels.values.reshape(len(labels), -1)
     if labels.kind == "regression":
         order = np.argsort(values[:, 0], kind="stable")
     else:
         order = np.unique(values, axis=0, return_index=True)[1]  # the first sample of each label
     places = np.linspace(0, len(order) - 1, min(count, len(order))).round().astype(int)
-    return [rows[place] for place in order[places]]
+    return [int(row) for row in order[places]]
 
 
 def _bands(dataset: Dataset) -> tuple[list[str], bool]:

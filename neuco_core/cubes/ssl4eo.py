@@ -74,7 +74,21 @@ class SSL4EOCubes:
     @cached_property
     def _files(self) -> dict[str, dict[str, Path]]:
         """By modality and id."""
-        return {name: dict(_zips(folders, self.root / name)) for name, folders in self._folders.items()}
+        files: dict[str, dict[str, Path]] = {}
+        for modality, folders in self._folders.items():
+            present = files[modality] = {}
+            for path in (path for folder in folders for path in folder.glob("*" + SUFFIX)):
+                name = clean_id(path.name)
+                other = present.setdefault(name, path)
+                if other != path:
+                    where, got = self.root / modality, f"{other} and {path}"
+                    raise DataError(f"duplicate sample {name!r}", where=where, got=got)
+                if not path.is_file():
+                    raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
+        return files
+
+    def ids(self) -> tuple[str, ...]:
+        return self._ids
 
     @cached_property
     def _ids(self) -> tuple[str, ...]:
@@ -93,9 +107,6 @@ class SSL4EOCubes:
         lacking = {name: len(every) - len(files) for name, files in self._files.items()}
         return {name: count for name, count in lacking.items() if count}
 
-    def ids(self) -> tuple[str, ...]:
-        return self._ids
-
     def read(self, ids: Sequence[str]) -> CubeBatch:
         return self.read_some(ids, self.bands, self.seasons)
 
@@ -104,17 +115,13 @@ class SSL4EOCubes:
         names = tuple(clean_id(name) for name in ids)
         if not names:
             raise UsageError("no samples to read", where=self.root)
-        wanted = {
-            name: [at for at, band in enumerate(MODALITIES[name]) if f"{name}/{band}" in bands]
-            for name in self.modalities
-        }
-        wanted = {name: places for name, places in wanted.items() if places}
+        wanted: dict[str, list[int]] = {}
+        for name in self.modalities:
+            places = [place for place, band in enumerate(MODALITIES[name]) if f"{name}/{band}" in bands]
+            if places:
+                wanted[name] = places
         some = tuple(season for season in self.seasons if season in seasons)
         cubes = [self._read_sample(name, wanted, [SEASONS.index(season) for season in some]) for name in names]
-        sizes = {cube[0].shape[-2:] for cube in cubes}
-        if len(sizes) != 1:
-            got = shown(sorted(f"{height} × {width}" for height, width in sizes))
-            raise DataError("cubes of different sizes in one batch", where=self.root, got=got)
         return StoredBatch(names, cubes, tuple(band for band in self.bands if band in bands), some)
 
     def _read_sample(self, name: str, wanted: Mapping[str, list[int]], seasons: list[int]) -> list[np.ndarray]:
@@ -155,16 +162,3 @@ def _folders(base: Path) -> tuple[Path, ...]:
         hint = "Give the folder that holds data/s1, data/s2l1c and data/s2l2a"
         raise DataError("cube folder not found", where=base, hint=hint)
     return (*sorted(path for path in base.iterdir() if path.is_dir()), base)
-
-
-def _zips(folders: Sequence[Path], base: Path) -> Iterator[tuple[str, Path]]:
-    seen: dict[str, Path] = {}
-    for folder in folders:
-        for path in folder.glob("*" + SUFFIX):
-            name = clean_id(path.name)
-            if name in seen:
-                raise DataError(f"duplicate sample {name!r}", where=base, got=f"{seen[name]} and {path}")
-            if not path.is_file():
-                raise DataError("not a regular file, or a link to none", where=path, hint="Restore or remove it")
-            seen[name] = path
-            yield name, path

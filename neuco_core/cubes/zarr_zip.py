@@ -46,7 +46,11 @@ class StoredArray:
         self.separator = declared.get("dimension_separator", ".")
         if self.separator not in SEPARATORS or self.order not in ("C", "F"):
             raise ValueError(f"unknown separator {self.separator!r} or order {self.order!r}")
-        self.codecs = [_codec(config) for config in (*(declared["filters"] or ()), declared["compressor"]) if config]
+        try:
+            from numcodecs import get_codec
+        except ImportError as error:
+            raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
+        self.codecs = [get_codec(config) for config in (*(declared["filters"] or ()), declared["compressor"]) if config]
         self._members = frozenset(archive.namelist())
 
     def read(self, season: int, target: np.ndarray) -> None:
@@ -78,14 +82,6 @@ class StoredArray:
             data = codec.decode(data)
         values = np.frombuffer(memoryview(data).cast("B"), self.dtype)
         return values.reshape(self.chunks, order=self.order)
-
-
-def _codec(config: dict[str, Any]) -> Any:
-    try:
-        from numcodecs import get_codec
-    except ImportError as error:
-        raise DependencyError("cubes need numcodecs", hint=f"Run `{how_to_install('cubes')}`") from error
-    return get_codec(config)
 
 
 def read_cube(path: Path, seasons: Sequence[int], expected: tuple[int, ...]) -> np.ndarray:

@@ -6,7 +6,6 @@ import csv
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
 from neuco_core.errors import DataError
 from neuco_core.tables.limits import check_columns
@@ -68,38 +67,32 @@ def unreadable(path: Path, error: OSError) -> DataError:
     return DataError(f"cannot be read: {error.strerror or error}", where=path)
 
 
-def open_rows(file: IO[str], path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Every record that is not blank, with the number of its last line; the header comes first."""
-    reader = csv.reader(file, strict=True)
-    try:
-        for row in reader:
-            if row and (len(row) > 1 or row[0].strip()):
-                yield reader.line_num, row
-    except csv.Error as error:
-        raise DataError(f"malformed CSV: {error}", where=f"{path}, row {reader.line_num}") from error
-    except UnicodeDecodeError as error:
-        where = f"{path}, after row {reader.line_num}"
-        raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
-
-
 def read_rows(path: Path, id_column: str = "id") -> Iterator[tuple[int, list[str]]]:
-    """The header, then every record of exactly the header's width."""
+    """The header, then every record that is not blank, of exactly the header's width; each with its last line."""
+    header: list[str] = []
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = open_rows(file, path)
-        line, header = next(rows, (0, []))
-        header = check_header(header, path, id_column)
-        yield line, header
-        for line, row in rows:
-            if len(row) != len(header):
-                where = f"{path}, row {line}"
-                raise DataError("row has the wrong length", where=where, expected=f"{len(header)} fields", got=len(row))
-            yield line, row
+        reader = csv.reader(file, strict=True)
+        try:
+            for row in reader:
+                if not row or (len(row) == 1 and not row[0].strip()):
+                    continue
+                if not header:
+                    row = header = check_header(row, path, id_column)
+                elif len(row) != len(header):
+                    where, expected = f"{path}, row {reader.line_num}", f"{len(header)} fields"
+                    raise DataError("row has the wrong length", where=where, expected=expected, got=len(row))
+                yield reader.line_num, row
+        except csv.Error as error:
+            raise DataError(f"malformed CSV: {error}", where=f"{path}, row {reader.line_num}") from error
+        except UnicodeDecodeError as error:
+            where = f"{path}, after row {reader.line_num}"
+            raise DataError("not UTF-8 text", where=where, got=f"byte 0x{error.object[error.start]:02x}") from error
+    if not header:
+        raise DataError("the file is empty", where=path, expected="a header row with an id column")
 
 
 def check_header(header: Sequence[str], path: Path, id_column: str = "id") -> list[str]:
     """The column names without the spaces around them; each once, and the ids' among them."""
-    if not header:
-        raise DataError("the file is empty", where=path, expected="a header row with an id column")
     check_columns(len(header), path)
     names = [name.strip() for name in header]
     if id_column not in names:

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import csv
 import itertools
-import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import SimpleQueue
 from typing import Any, TypeVar
 
 import numpy as np
@@ -41,43 +38,21 @@ class Blocks:
 
     def each(self, work: Callable[[int, np.ndarray, int], T]) -> Iterator[T]:
         """The results of ``work(block, text, size)`` in their order; the text has room for one byte more."""
-        longest = max(stop - start for start, stop in itertools.pairwise(self.cuts))
         count = min(available_cores(), MOST_THREADS, len(self.cuts) - 1)
-        buffers: SimpleQueue[np.ndarray] = SimpleQueue()
-        for _ in range(count):
-            buffers.put(np.empty(longest + 1, np.uint8))
-        with _opened(self.path) as file, ThreadPoolExecutor(count, thread_name_prefix="neuco-csv") as pool:
-
-            def one(number: int) -> T:
-                text = buffers.get()
-                try:
-                    return work(number, text, self._fill(file, number, text))
-                finally:
-                    buffers.put(text)
-
+        with ThreadPoolExecutor(count, thread_name_prefix="neuco-csv") as pool:
             try:
-                yield from pool.map(one, range(len(self.cuts) - 1))
+                yield from pool.map(lambda block: work(block, *self._text(block)), range(len(self.cuts) - 1))
             finally:
                 pool.shutdown(cancel_futures=True)
 
-    def _fill(self, file: int, number: int, text: np.ndarray) -> int:
-        start, stop = self.cuts[number : number + 2]
-        view, at = memoryview(text), 0  # type: ignore[arg-type]
-        while at < stop - start:
-            got = os.preadv(file, [view[at : stop - start]], start + at)
-            if not got:
+    def _text(self, block: int) -> tuple[np.ndarray, int]:
+        start, stop = self.cuts[block : block + 2]
+        text = np.empty(stop - start + 1, np.uint8)
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(start)
+            if file.readinto(memoryview(text)[:-1]) < stop - start:  # type: ignore[arg-type]
                 raise OddError  # somebody is shortening the file
-            at += got
-        return at
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[int]:
-    file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield file
-    finally:
-        os.close(file)
+        return text, stop - start
 
 
 def cut(path: Path) -> Blocks:
@@ -114,6 +89,8 @@ def read_blocks(
     blocks: Blocks, header: Sequence[str], places: Sequence[int], strict: bool, number: Callable[[str], float]
 ) -> tuple[list[str], np.ndarray, Mapping[str, int]]:
     """Ids, values and what was replaced by 0; ``number`` reads a cell that is no plain number (NaN: neither can it)."""
+    from neuco_core.tables import csv_kernel
+
     skip = _header_bytes(blocks, header)
     rows = [*blocks.lines[:-1], blocks.lines[-1] + 1]  # the last line may end without a newline
     rows[0] -= 1
@@ -121,7 +98,10 @@ def read_blocks(
     if first[-1] > blocks.cuts[-1] // len(header) + 1:  # a row has a separator for each column
         raise OddError
     values = np.empty((first[-1], len(places)), np.float32)
-    work = _Work(values, first, skip, _targets(header, places), strict, number)
+    targets = np.full(len(header), csv_kernel.IGNORED)
+    targets[list(places)] = np.arange(len(places))
+    targets[header.index("id")] = csv_kernel.ID
+    work = _Work(values, first, skip, targets, strict, number)
     ids: list[str] = []
     replaced: Counter[str] = Counter()
     for names, counts in blocks.each(work.block):
@@ -143,15 +123,6 @@ def _header_bytes(blocks: Blocks, header: Sequence[str]) -> int:
     if [name.strip() for name in names] != list(header):
         raise OddError
     return len(line)
-
-
-def _targets(header: Sequence[str], places: Sequence[int]) -> np.ndarray:
-    from neuco_core.tables.csv_kernel import ID, IGNORED
-
-    targets = np.full(len(header), IGNORED)
-    targets[list(places)] = np.arange(len(places))
-    targets[header.index("id")] = ID
-    return targets
 
 
 @dataclass(frozen=True)

@@ -143,13 +143,9 @@ def _check_declared(metadata: Any, columns: Sequence[str], path: Path) -> None:
         raise DataError("row groups do not add up", where=path, expected=f"{metadata.num_rows} rows", got=rows)
     values = rows * len(columns)
     if len(columns) == 1:  # which may be of lists
-        place = next(n for n in range(metadata.num_columns) if _column(metadata, n) == columns[0])
-        values = sum(group.column(place).num_values for group in groups)
+        names = [str(metadata.schema.column(place).path).partition(".")[0] for place in range(metadata.num_columns)]
+        values = sum(group.column(names.index(columns[0])).num_values for group in groups)
     check_unpacked(max(8 * values, sum(group.total_byte_size for group in groups)), path)
-
-
-def _column(metadata: Any, place: int) -> str:
-    return str(metadata.schema.column(place).path).partition(".")[0]
 
 
 def _characters(ids: Any) -> int:
@@ -160,25 +156,21 @@ def _characters(ids: Any) -> int:
 
 
 def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
+    """The values of some rows: of a single column of lists, or of a column for each dimension."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
-    column = batch[columns[0]]
+    column, where = batch[columns[0]], f"{path}, column {columns[0]!r}"
     if len(columns) == 1 and isinstance(column, pa.ListArray | pa.LargeListArray | pa.FixedSizeListArray):
-        return _lists(column, f"{path}, column {columns[0]!r}")
+        lengths = set(pc.unique(pc.list_value_length(column)).to_pylist())
+        if len(lengths) != 1 or None in lengths:
+            raise _lengths(lengths, where)
+        flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
+        return to_float32(_numeric(flat, where)).reshape(len(column), lengths.pop())
     values = np.empty((batch.num_rows, len(columns)), dtype=np.float32)
     for place, name in enumerate(columns):
         values[:, place] = to_float32(_numeric(batch[name].to_numpy(zero_copy_only=False), f"{path}, column {name!r}"))
     return values
-
-
-def _lists(column: Any, where: object) -> np.ndarray:
-    import pyarrow.compute as pc
-
-    lengths = set(pc.unique(pc.list_value_length(column)).to_pylist())
-    if len(lengths) != 1 or None in lengths:
-        raise _lengths(lengths, where)
-    flat = pc.list_flatten(column).to_numpy(zero_copy_only=False)
-    return to_float32(_numeric(flat, where)).reshape(len(column), lengths.pop())
 
 
 def _lengths(lengths: set[int | None], where: object) -> DataError:
