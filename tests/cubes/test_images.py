@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import io
+import shutil
 import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from neuco_core.cubes.archive import ImageArchive, open_archive, pack_images
-from neuco_core.cubes.cubes import damaged
+from neuco_core.cubes.cubes import CubeSource, damaged
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place, read_image, without_suffix
 from neuco_core.errors import DataError, UsageError
@@ -28,7 +30,11 @@ def tiffs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def archive_of(folder: Path, out: Path, **options: object) -> ImageArchive:
     source = ImageFolder(folder)
     pack_images(source, out, **options)  # type: ignore[arg-type]
-    remote = Remote(out.as_uri(), sha256=hashlib.sha256(out.read_bytes()).hexdigest(), size=out.stat().st_size)
+    return remote_archive(out, source)
+
+
+def remote_archive(path: Path, source: CubeSource) -> ImageArchive:
+    remote = Remote(path.as_uri(), sha256=hashlib.sha256(path.read_bytes()).hexdigest())
     return ImageArchive(remote, bands=source.bands, seasons=source.seasons)
 
 
@@ -57,20 +63,10 @@ def test_a_tiff_without_place_or_names_is_an_ordinary_image(tmp_path: Path) -> N
     assert np.array_equal(image.values[0], values)
 
 
-@pytest.mark.parametrize(
-    ("mode", "bands"),
-    [
-        ("L", ["grey"]),
-        ("RGB", ["red", "green", "blue"]),
-        ("RGBA", ["red", "green", "blue", "alpha"]),
-        ("P", ["red", "green", "blue"]),
-        ("1", ["grey"]),
-        ("I;16", ["grey"]),
-    ],
-)
-def test_every_kind_of_png_becomes_its_colours(mode: str, bands: list[str], tmp_path: Path) -> None:
-    from PIL import Image
-
+@pytest.mark.parametrize("mode", ["L", "RGB", "RGBA", "P", "1", "I;16"])
+def test_every_kind_of_png_becomes_its_colours(mode: str, tmp_path: Path) -> None:
+    rgb = ["red", "green", "blue"]
+    bands = {"RGB": rgb, "P": rgb, "RGBA": [*rgb, "alpha"]}.get(mode, ["grey"])
     colours = Image.fromarray(np.arange(0, 240, 5, dtype="uint8").reshape(4, 4, 3))
     picture = Image.fromarray(np.arange(16, dtype="uint16").reshape(4, 4)) if mode == "I;16" else colours.convert(mode)
     picture.save(tmp_path / "x.png")
@@ -82,23 +78,19 @@ def test_every_kind_of_png_becomes_its_colours(mode: str, bands: list[str], tmp_
 
 
 def test_a_jpeg_is_read_and_colours_for_print_are_refused(tmp_path: Path) -> None:
-    from PIL import Image
-
     picture = Image.new("RGB", (4, 2), (200, 100, 50))
     picture.save(tmp_path / "x.jpg")
     assert read_image(tmp_path / "x.jpg").values.shape == (1, 3, 2, 4)
     picture.convert("CMYK").save(tmp_path / "y.jpeg")
-    with pytest.raises(
-        DataError, match=r"y\.jpeg: colours of a kind that is not read; expected L, RGB, RGBA, got CMYK"
-    ):
+    with pytest.raises(DataError, match=r"y\.jpeg: colours of a kind that is not read; .* got CMYK"):
         read_image(tmp_path / "y.jpeg")
 
 
-@pytest.mark.parametrize(("shape", "read"), [((4, 5), (1, 1)), ((3, 4, 5), (1, 3)), ((2, 3, 4, 5), (2, 3))])
+@pytest.mark.parametrize(("outer", "read"), [((), (1, 1)), ((3,), (1, 3)), ((2, 3), (2, 3))])
 def test_an_array_has_its_axes_in_the_order_of_cubes(
-    shape: tuple[int, ...], read: tuple[int, int], tmp_path: Path
+    outer: tuple[int, ...], read: tuple[int, int], tmp_path: Path
 ) -> None:
-    np.save(tmp_path / "x.npy", np.zeros(shape, "int16"))
+    np.save(tmp_path / "x.npy", np.zeros((*outer, 4, 5), "int16"))
     assert read_image(tmp_path / "x.npy").values.shape == (*read, 4, 5)
 
 
@@ -133,8 +125,7 @@ def test_a_folder_is_read_when_asked_and_takes_names(tiffs: Path) -> None:
 
 
 def test_the_version_of_a_folder_is_that_of_its_content(tiffs: Path, tmp_path: Path) -> None:
-    for path in tiffs.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(tiffs, tmp_path, dirs_exist_ok=True)
     version = ImageFolder(tiffs).version
     assert ImageFolder(tmp_path).version == version
     (tmp_path / "plot-000.tif").write_bytes((tiffs / "plot-001.tif").read_bytes())
@@ -157,6 +148,7 @@ def test_an_archive_gives_the_same_cubes_and_places_without_any_library(
     tiffs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source, archive = ImageFolder(tiffs), archive_of(tiffs, tmp_path / "x.zip")
+    assert archive_of(tiffs, tmp_path / "y.zip").version == archive.version, "packed twice, the same bytes"
     expected = source.read(source.ids()).values
     monkeypatch.setitem(__import__("sys").modules, "rasterio", None)
     assert archive.ids() == source.ids()
@@ -167,12 +159,6 @@ def test_an_archive_gives_the_same_cubes_and_places_without_any_library(
     assert cube.x.values[:2].tolist() == [500_165.0, 500_175.0]
     assert cube.y.values[:2].tolist() == [4_599_995.0, 4_599_985.0]
     assert next(iter(dataset)).attrs["transform"][0] == 500_000
-
-
-def test_packing_twice_gives_the_same_bytes(tiffs: Path, tmp_path: Path) -> None:
-    first, second = (archive_of(tiffs, tmp_path / name) for name in ("x.zip", "y.zip"))
-    assert (tmp_path / "x.zip").read_bytes() == (tmp_path / "y.zip").read_bytes()
-    assert first.version == second.version
 
 
 def test_pictures_are_not_upside_down(tmp_path: Path) -> None:
@@ -186,13 +172,12 @@ def test_pictures_are_not_upside_down(tmp_path: Path) -> None:
 
 
 def test_every_damaged_image_is_named_and_the_rest_is_packed_only_if_asked_for(tiffs: Path, tmp_path: Path) -> None:
-    for path in sorted(tiffs.iterdir()):
-        (tmp_path / path.name).write_bytes(path.read_bytes())
+    shutil.copytree(tiffs, tmp_path, dirs_exist_ok=True)
     whole = (tmp_path / "plot-000.tif").read_bytes()
     (tmp_path / "plot-000.tif").write_bytes(whole[: len(whole) // 2])
     np.save(tmp_path / "odd.npy", np.zeros((4, 9, 9), "uint16"))
     source = ImageFolder(tmp_path)
-    assert {path.name for path, reason in source.damaged() if reason} == {"plot-000.tif", "odd.npy"}
+    assert {name for name, reason in damaged(source) if reason} == {"plot-000", "odd"}
     with pytest.raises(DataError, match=r"2 of 7: odd: .*; plot-000: ") as error:
         pack_images(source, tmp_path / "x.zip")
     assert "--leave-out-damaged" in str(error.value)
@@ -202,8 +187,9 @@ def test_every_damaged_image_is_named_and_the_rest_is_packed_only_if_asked_for(t
     assert len(open_archive(tmp_path / "x.zip")[1].samples) == 5
 
 
-def test_an_archive_that_is_not_what_it_says_is_refused(tiffs: Path, tmp_path: Path) -> None:
+def test_an_archive_that_is_not_what_it_says_is_refused_and_never_unpickled(tiffs: Path, tmp_path: Path) -> None:
     archive = archive_of(tiffs, tmp_path / "x.zip")
+    assert [reason for _, reason in damaged(archive)] == [""] * 6
     with pytest.raises(DataError, match="not the bands, seasons or size declared"):
         ImageArchive(*archive._remotes, bands=("a", "b", "c", "d"), seasons=("scene",)).ids()
     with pytest.raises(UsageError, match="must be pinned"):
@@ -212,21 +198,15 @@ def test_an_archive_that_is_not_what_it_says_is_refused(tiffs: Path, tmp_path: P
         other.writestr("index.json", "{}")
     with pytest.raises(DataError, match="not an archive of images"):
         open_archive(tmp_path / "other.zip")
-    assert [reason for _, reason in damaged(archive)] == [""] * 6
-
-
-def test_an_archive_is_never_unpickled(tmp_path: Path) -> None:
-    np.save(tmp_path / "a.npy", np.zeros((1, 1, 2, 2), "uint8"))
-    archive = archive_of(tmp_path, tmp_path / "x.zip")
-    forged = io.BytesIO()
-    np.save(forged, np.array([print], dtype=object), allow_pickle=True)
-    with zipfile.ZipFile(tmp_path / "x.zip") as whole, zipfile.ZipFile(tmp_path / "y.zip", "w") as other:
-        other.writestr("index.json", whole.read("index.json"))
-        other.writestr("a.npy", forged.getvalue())
-    data = (tmp_path / "y.zip").read_bytes()
-    remote = Remote((tmp_path / "y.zip").as_uri(), sha256=hashlib.sha256(data).hexdigest())
-    with pytest.raises(DataError, match="damaged image 'a'"):
-        ImageArchive(remote, bands=archive.bands, seasons=archive.seasons).read(["a"])
+    pickled = io.BytesIO()
+    np.save(pickled, np.array([print], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(tmp_path / "x.zip") as whole, zipfile.ZipFile(tmp_path / "y.zip", "w") as forged:
+        for name in whole.namelist():
+            forged.writestr(name, pickled.getvalue() if name == "plot-000.npy" else whole.read(name))
+    source = remote_archive(tmp_path / "y.zip", archive)
+    with pytest.raises(DataError, match="damaged image 'plot-000'"):
+        source.read(["plot-000"])
+    assert [bool(reason) for _, reason in damaged(source)] == [True] + [False] * 5
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import io
 from pathlib import Path
 
 import numpy as np
-from click.testing import CliRunner
 from PIL import Image
 
-from neuco_core.cli.show import show
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.plugins.catalog import load_task
 from neuco_core.tables.labels import load_labels
+from tests.command import neuco_here
 
 
 def test_samples_span_the_labels_from_the_lowest_to_the_highest() -> None:
@@ -48,9 +47,8 @@ def test_a_png_is_what_was_drawn() -> None:
 
 
 def test_the_command_draws_them(tmp_path: Path) -> None:
-    run = CliRunner().invoke(show, ["mini_clouds", "--images", str(tmp_path / "out.png")])
-    assert run.exit_code == 0, run.output
-    assert run.output.startswith("4 samples of mini_clouds: ")
+    drawn = neuco_here("show", "mini_clouds", "--images", tmp_path / "out.png")
+    assert drawn.code == 0, drawn.err
+    assert drawn.out.startswith("4 samples of mini_clouds: ")
     assert (tmp_path / "out.png").read_bytes().startswith(b"\x89PNG")
-    run = CliRunner().invoke(show, ["mini_clouds", "--images", str(tmp_path / "out.bmp")])
-    assert run.exit_code != 0
+    assert neuco_here("show", "mini_clouds", "--images", tmp_path / "out.bmp").code != 0

@@ -40,6 +40,10 @@ def parquet(paths: list[str | None], data: list[bytes | None] | None = None) -> 
             "tokens": [[1, 2]] * len(paths),
         }
     )
+    return written(table)
+
+
+def written(table: pa.Table) -> bytes:
     buffer = io.BytesIO()
     pq.write_table(table, buffer)
     return buffer.getvalue()
@@ -90,16 +94,10 @@ def test_a_zip_of_images_is_a_set_too(tmp_path: Path) -> None:
         (parquet(["a.png"], [None]), "row 0 has no image that is read here"),
         (parquet(["a.gif"], [b"GIF89a"]), "expected PNG, JPEG or TIFF"),
         (b"PAR1 and no more", "not a Parquet file"),
+        (written(pa.table({"text": ["a"]})), "expected one column of images, with bytes inside, got columns text"),
     ],
 )
 def test_a_set_without_images_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(data)
     with pytest.raises(DataError, match=words):
         unpack_set(tmp_path / "x.parquet", tmp_path / "out")
-
-
-def test_a_table_without_a_column_of_images_is_refused(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"text": ["a"]}), tmp_path / "x.parquet")
-    done = neuco_here("new", "dataset", "own_set", "--images", tmp_path / "x.parquet", *WORDS, "--into", tmp_path)
-    assert done.code == 4
-    assert "not a set of images; expected one column of images, with bytes inside, got columns text" in done.err

@@ -15,23 +15,18 @@ from neuco_core.tables.labels import labels_from_table
 from tests.cubes.test_cubes import Small
 
 
-def test_samples_without_labels() -> None:
-    view = CubeTensors(Small())
-    assert len(view) == 5
-    assert set(view[2]) == {"id", "image"}
-    assert view[2]["image"].shape == (2, 3, 2, 2)
-    assert view[2]["image"].dtype == torch.float32
-
-
 def test_samples_with_labels_come_in_the_order_of_the_labels() -> None:
-    labels = labels_from_table({"id": ["d", "a", "x"], "label": [3.0, 1.0, 2.0]}, "regression")
+    labels = labels_from_table({"id": ["d", "a", "x"], "label": [3.0, 1.0, 2.0]}, "regression", task="soil")
     view = CubeTensors(Small(), labels, bands=["s2/B8A"])
     assert view.ids == ("d", "a")
     assert view.without_cube == 1
     assert view[0]["image"][:, :, 0, 0].tolist() == [[302], [312]]
     assert view[1]["label"].item() == 1.0
+    with pytest.raises(DataError, match="soil: no label matches a sample"):
+        CubeTensors(Small(), labels.only(["x"]))
 
 
+@pytest.mark.slow  # a process that imports torch
 def test_a_data_loader_makes_batches_in_worker_processes() -> None:
     labels = labels_from_table({"id": list("abcd"), "label": [3.0, 1.0, 2.0, 4.0]}, "regression")
     loader = torch.utils.data.DataLoader(
@@ -43,20 +38,18 @@ def test_a_data_loader_makes_batches_in_worker_processes() -> None:
     assert found[0]["label"].tolist() == [3.0, 1.0, 2.0]
 
 
-def test_a_transform_is_applied_and_cannot_harm_the_source() -> None:
+def test_samples_without_labels_and_a_transform_that_cannot_harm_the_source() -> None:
     def zero(sample: dict[str, Any]) -> dict[str, Any]:
         sample["image"].zero_()
         return sample
 
+    assert len(CubeTensors(Small())) == 5
+    sample = CubeTensors(Small())[2]
+    assert set(sample) == {"id", "image"}
+    assert (sample["image"].shape, sample["image"].dtype) == ((2, 3, 2, 2), torch.float32)
     view = CubeTensors(Small(), transform=zero)
     assert view[1]["image"].sum() == 0
     assert CubeTensors(Small())[1]["image"].sum() > 0
-
-
-def test_labels_of_another_dataset() -> None:
-    labels = labels_from_table({"id": ["x", "y"], "label": [3.0, 1.0]}, "regression", task="soil")
-    with pytest.raises(DataError, match="soil: no label matches a sample"):
-        CubeTensors(Small(), labels)
 
 
 def test_without_torch_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,36 +12,27 @@ from neuco_core.specs import Remote
 
 # About 3 MiB that do not repeat, so that a part in the wrong place is noticed.
 BODY = b"".join(hashlib.sha256(str(i).encode()).digest() for i in range(100_000))
-
-
-UNSET = (
-    *(
-        "NEUCO_OFFLINE",
-        "NEUCO_MAX_BYTES",
-        "NEUCO_RETRIES",
-        "NEUCO_DEADLINE",
-        "NEUCO_MIN_SPEED",
-        "HF_ENDPOINT",
-        "AWS_PROFILE",
-        "AWS_ENDPOINT_URL_S3",
-    ),
-    *("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL"),
-    *("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"),
-)
+UNSET = "NEUCO_OFFLINE NEUCO_MAX_BYTES NEUCO_RETRIES NEUCO_DEADLINE NEUCO_MIN_SPEED HF_ENDPOINT AWS_PROFILE"
+UNSET += " AWS_ENDPOINT_URL AWS_ENDPOINT_URL_S3 AWS_ACCESS_KEY_ID AWS_SECRET_ACCESS_KEY AWS_SESSION_TOKEN"
+UNSET += " http_proxy https_proxy all_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY"
 
 
 def own_settings(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty cache, no settings of the user's, little patience."""
-    for name in UNSET:
+    for name in UNSET.split():
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "no-credentials"))
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "no-config"))
-    monkeypatch.setenv("NEUCO_CACHE", str(folder / "cache"))
-    monkeypatch.setenv("NEUCO_CONFIG", str(folder / "config"))
-    monkeypatch.setenv("NEUCO_PINS", str(folder / "pins.json"))
-    monkeypatch.setenv("NEUCO_TIMEOUT", "20")
-    monkeypatch.setenv("NEUCO_BACKOFF", "0.01")
+    settings = {
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_SHARED_CREDENTIALS_FILE": folder / "no-credentials",
+        "AWS_CONFIG_FILE": folder / "no-config",
+        "NEUCO_CACHE": folder / "cache",
+        "NEUCO_CONFIG": folder / "config",
+        "NEUCO_PINS": folder / "pins.json",
+        "NEUCO_TIMEOUT": "20",
+        "NEUCO_BACKOFF": "0.01",
+    }
+    for name, value in settings.items():
+        monkeypatch.setenv(name, str(value))
 
 
 def sha256(data: bytes) -> str:

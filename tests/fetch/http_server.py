@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 from collections import Counter
@@ -12,6 +13,9 @@ from tests.fetch.helpers import BODY
 
 HALF = len(BODY) // 2
 ETAG = '"v1"'
+WHOLE = ("good", "other-name", "datasets")
+REDIRECTS = {"moved": "/good/x.csv", "circle": "/circle/x.csv", "escape": "file:///etc/hostname"}
+STATUS = {"forbidden": 403, "broken": 500}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -23,8 +27,15 @@ class Handler(BaseHTTPRequestHandler):
         self.server.requests.append((self.path, dict(self.headers)))
         self.server.counts[name] += 1
         if self.path in self.server.files:
-            return self.whole(self.server.files[self.path])
-        return getattr(self, f"send_{name.replace('-', '_')}", self.send_missing)()
+            self.whole(self.server.files[self.path])
+        elif name in WHOLE:
+            self.whole()
+        elif name in REDIRECTS:
+            self.head(302, 0, Location=REDIRECTS[name])
+        elif behaviour := getattr(self, f"send_{name.replace('-', '_')}", None):
+            behaviour()
+        else:
+            self.head(STATUS.get(name, 404), 0)
 
     def head(self, status: int, length: int | None, **headers: str) -> None:
         self.send_response(status)
@@ -35,8 +46,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Connection", "close")
         self.end_headers()
 
-    def times(self, name: str) -> int:
-        return self.server.counts[name]
+    def first(self) -> bool:
+        """Whether this is the first request for this behaviour."""
+        return self.server.counts[self.path.split("/")[1]] == 1
 
     def whole(self, data: bytes = BODY) -> None:
         self.head(200, len(data), ETag=ETAG)
@@ -58,24 +70,8 @@ class Handler(BaseHTTPRequestHandler):
         self.head(200, len(BODY), ETag=etag)
         self.wfile.write(BODY[:HALF])
 
-    def send_good(self) -> None:
-        self.whole()
-
-    def send_other_name(self) -> None:
-        self.whole()
-
-    def send_missing(self) -> None:
-        self.head(404, 0)
-
-    def send_forbidden(self) -> None:
-        self.head(403, 0)
-
     def send_truncated(self) -> None:
         self.cut()
-
-    def send_heals(self) -> None:
-        """Truncated until the test says that it is repaired."""
-        self.whole() if self.server.healthy else self.cut()
 
     def send_honours_range(self) -> None:
         if not self.tail():
@@ -90,30 +86,26 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(rest[: 1_200 << 10])
 
     def send_ignores_range(self) -> None:
-        self.cut() if self.times("ignores-range") == 1 else self.whole()
+        self.cut() if self.first() else self.whole()
 
-    def send_changed_between(self) -> None:
+    def send_changed_between(self, old: str = '"old"') -> None:
         """The file has another version at the second request: If-Range does not match, the whole file comes."""
-        if self.times("changed-between") == 1:
-            self.head(200, len(BODY), ETag='"old"')
+        if self.first():
+            self.head(200, len(BODY), ETag=old)
             self.wfile.write(bytes(HALF))
         elif not self.tail():
             self.whole()
 
     def send_mixes_versions(self) -> None:
         """A careless server: two versions under one ETag, so that the parts do not fit together."""
-        if self.times("mixes-versions") == 1:
-            self.head(200, len(BODY), ETag=ETAG)
-            self.wfile.write(bytes(HALF))
-        elif not self.tail():
-            self.whole()
+        self.send_changed_between(ETAG)
 
     def send_wrong_part(self) -> None:
         """Asked for the rest, it sends a part that starts elsewhere."""
         if self.headers.get("Range"):
             self.head(206, 10, ETag=ETAG, Content_Range=f"bytes 5-14/{len(BODY)}")
             self.wfile.write(BODY[5:15])
-        elif self.times("wrong-part") == 1:
+        elif self.first():
             self.cut()
         else:
             self.whole()
@@ -122,7 +114,7 @@ class Handler(BaseHTTPRequestHandler):
         """Asked for the rest, it says that there is none."""
         if self.headers.get("Range"):
             self.head(416, 0)
-        elif self.times("no-more") == 1:
+        elif self.first():
             self.cut()
         else:
             self.whole()
@@ -160,13 +152,10 @@ class Handler(BaseHTTPRequestHandler):
             self.server.released.wait(0.04)
 
     def send_flaky(self) -> None:
-        self.head(500, 0) if self.times("flaky") == 1 else self.whole()
+        self.head(500, 0) if self.first() else self.whole()
 
     def send_busy(self) -> None:
-        self.head(503, 0, Retry_After="1") if self.times("busy") == 1 else self.whole()
-
-    def send_broken(self) -> None:
-        self.head(500, 0)
+        self.head(503, 0, Retry_After="1") if self.first() else self.whole()
 
     def send_wrong(self) -> None:
         self.whole(BODY[:-1] + bytes([BODY[-1] ^ 1]))
@@ -188,31 +177,18 @@ class Handler(BaseHTTPRequestHandler):
         self.head(200, 10_000_000_000)
         time.sleep(0.01)
 
-    def send_moved(self) -> None:
-        self.head(302, 0, Location="/good/x.csv")
-
-    def send_circle(self) -> None:
-        self.head(302, 0, Location="/circle/x.csv")
-
-    def send_escape(self) -> None:
-        self.head(302, 0, Location="file:///etc/hostname")
-
     def send_compressed(self) -> None:
         """Compresses although the request says that it must not."""
-        import gzip
-
         data = gzip.compress(BODY, 1)
         self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
         self.wfile.write(data)
 
     def send_compressed_cut(self) -> None:
         """Compresses and breaks off; offsets in the file and in the stream are then two things."""
-        import gzip
-
         data = gzip.compress(BODY, 1)
         if not self.tail():
             self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
-            self.wfile.write(data if self.times("compressed-cut") > 1 else data[: len(data) // 2])
+            self.wfile.write(data[: len(data) // 2] if self.first() else data)
 
     def send_slow(self) -> None:
         """One piece at a time, until the test lets it end: there is time to kill the reader in between."""
@@ -222,9 +198,6 @@ class Handler(BaseHTTPRequestHandler):
         self.server.halfway.set()
         self.server.released.wait(30)
         self.wfile.write(BODY[HALF:])
-
-    def send_datasets(self) -> None:
-        self.whole()
 
     def log_message(self, *args: object) -> None:
         return
@@ -239,7 +212,6 @@ class Server(ThreadingHTTPServer):
         self.requests: list[tuple[str, dict[str, str]]] = []
         self.counts: Counter[str] = Counter()
         self.released, self.halfway = threading.Event(), threading.Event()
-        self.healthy = False
         self.files: dict[str, bytes] = {}  # whatever a test wants to have served, by path
 
     def handle_error(self, request: object, client_address: object) -> None:

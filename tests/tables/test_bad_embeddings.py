@@ -18,6 +18,7 @@ STRICT = {"strict": True}
 BOMB = gzip.compress(b"id,0\n" + b"0" * 10_000_000, 9)
 LONG = "x" * 100_000
 ROWS = ((1, 2), (3, 4))
+TO_TEN = (tuple(range(1, 11)),)
 WIDE = ("id," + ",".join(map(str, range(1025))) + "\na," + ",".join(["1"] * 1025) + "\n").encode()
 
 CASES = [
@@ -33,12 +34,7 @@ CASES = [
     Case("columns from 1", b"id,1,2\na,1,2\nb,3,4\n", values=ROWS),
     Case("columns out of order", b"id,1,0\na,2,1\nb,4,3\n", values=ROWS),
     Case("many columns out of order", b"2,id,0,1,x\n3,a,1,2,\n6,b,4,5,\n", values=((1, 2, 3), (4, 5, 6))),
-    Case(
-        "columns as text would sort",
-        b"id,10,2,1,3,4,5,6,7,8,9\na,10,2,1,3,4,5,6,7,8,9\n",
-        ids=("a",),
-        values=(tuple(range(1, 11)),),
-    ),
+    Case("columns as text would sort", b"id,10,2,1,3,4,5,6,7,8,9\na,10,2,1,3,4,5,6,7,8,9\n", ids=("a",), values=TO_TEN),
     Case("columns with leading zeros", b"id,00,01\na,1,2\nb,3,4\n", values=ROWS),
     Case("columns with names", b"id,feat_b,feat_a\na,1,2\nb,3,4\n", values=ROWS),
     Case("numbered columns among others", b"lat,id,0,1,name\n5,a,1,2,x\n,b,3,4,\n", values=ROWS),
@@ -55,12 +51,7 @@ CASES = [
     Case("NaN", b"id,0,1\na,1,NaN\nb,nan,4\n", values=((1, 0), (0, 4)), counts={"missing": 2}),
     Case("empty cells", b"id,0,1\na,,2\nb,3,\n", values=((0, 2), (3, 0)), counts={"missing": 2}),
     Case("text", b"id,0,1\na,1,two\nb,3,4\n", values=((1, 0), (3, 4)), counts={"not_a_number": 1}),
-    Case(
-        "mixed types",
-        b"id,0,1\na,1.5,NA\nb,x,0x10\n",
-        values=((1.5, 0), (0, 0)),
-        counts={"missing": 1, "not_a_number": 2},
-    ),
+    Case("mixed", b"id,0,1\na,1.5,NA\nb,x,0x10\n", values=((1.5, 0), (0, 0)), counts={"missing": 1, "not_a_number": 2}),
     Case("underscores", b"id,0\na,1_0\nb,2\n", values=((0,), (2,)), counts={"not_a_number": 1}),
     Case("Arabic digits", "id,0\na,٣\nb,2\n".encode(), values=((0,), (2,)), counts={"not_a_number": 1}),
     Case("decimal commas in quotes", b'id,0\na,"1,5"\nb,2\n', values=((0,), (2,)), counts={"not_a_number": 1}),
@@ -103,6 +94,14 @@ CASES = [
     Case("named columns, comma at the end of the header", b"id,u,\na,1,\n", "column 3: a column has no name"),
     Case("comment", b"# made by hand\nid,0\na,1\n", "no id column"),
     Case("open quote", b'id,0\na,1\n"b,2\n', "malformed CSV: unexpected end of data"),
+    Case("only white space", b" \n\n  \n", "the file is empty"),
+    Case("id in capitals", b"ID,0\na,1\n", "no id column; expected a column named 'id', got 'ID', '0'"),
+    Case("tabs", b"id\t0\na\t1\n", "Separate columns with commas, not tabs"),
+    Case("text behind a quote", b'id,0\n"a"x,1\nb,2\n', "row 2: ?malformed CSV|malformed CSV"),
+    Case("id too huge", b"id,0\n" + b"x" * 200_000 + b",1\n", "row 2: malformed CSV: field larger"),
+    Case("zip", b"PK\x03\x04" + b"x" * 30, "not a CSV file but a zip archive"),
+    Case("Git LFS pointer", b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", "Git LFS pointer"),
+    Case("web page", b"<!DOCTYPE html>\n<html>", "not a CSV file but a web page"),
     Case("UTF-16", "id,0\na,1\n".encode("utf-16"), "not a CSV file but UTF-16 text"),
     Case("Latin-1", "id,0\na,1\nÖ,2\n".encode("latin-1"), "not UTF-8 text; got byte 0xd6"),
     Case("PNG", b"\x89PNG\r\n\x1a\n\x00\x00", "not a CSV file but a PNG image"),
@@ -136,21 +135,13 @@ def test_embedding_file(case: Case, large: bool, tmp_path: Path, monkeypatch: py
         assert read_embeddings(path, strict=True).sha256 == found.sha256
 
 
-def test_unknown_suffix_is_told_by_the_first_bytes(tmp_path: Path) -> None:
+def test_what_suffixes_and_columns_are_for(tmp_path: Path) -> None:
     path = tmp_path / "0123abcd"
-    path.write_bytes(b"id,0,1\na,1,2\nb,3,4\n")
-    assert read_embeddings(path).ids == ("a", "b")
-
-
-def test_missing_file(tmp_path: Path) -> None:
+    path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
+    found = read_embeddings(path)
+    assert (found.ids, found.ignored) == (("a",), ("lat", "lon")), "told by the first bytes"
     with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
         read_embeddings(tmp_path / "nowhere.csv")
-
-
-def test_ignored_columns_are_named(tmp_path: Path) -> None:
-    path = tmp_path / "embeddings.csv"
-    path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
-    assert read_embeddings(path).ignored == ("lat", "lon")
 
 
 def test_what_is_no_regular_file_is_not_waited_for(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import pytest
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
 from neuco_core.errors import DataError
 from neuco_core.tables import limits
-from neuco_core.tables.embeddings import read_embeddings
+from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.labels import read_labels
 from neuco_tasks.ssl4eo_s12_downstream import fake
 
@@ -30,10 +30,6 @@ def _little_free(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "FREE", 1 << 20)
 
 
-def ids(count: int = ROWS) -> list[str]:
-    return [str(number) for number in range(count)]
-
-
 def npz(path: Path, method: int = zipfile.ZIP_DEFLATED, **arrays: np.ndarray) -> None:
     with zipfile.ZipFile(path, "w", method) as archive:
         for name, array in arrays.items():
@@ -42,54 +38,28 @@ def npz(path: Path, method: int = zipfile.ZIP_DEFLATED, **arrays: np.ndarray) ->
             archive.writestr(f"{name}.npy", buffer.getvalue())
 
 
-def constant_npz(path: Path) -> None:
-    npz(path, ids=np.arange(ROWS).astype(str)[:2], values=np.zeros((ROWS, DIM), np.float32))
+def parquet(path: Path, ids: list[str], **columns: object) -> None:
+    pq.write_table(pa.table({"id": pa.array(ids), **columns}), path)
 
 
-def small_integers_npz(path: Path) -> None:
-    npz(path, ids=np.array(["a"]), values=np.zeros((1000, 1000), np.int8))
+ONE, ZERO = np.array(["a"]), np.zeros(ROWS, np.float32)
+LISTS = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(ROWS * DIM, np.float32)), DIM)
+BOMBS: dict[str, Callable[[Path], None]] = {
+    "constant.npz": lambda path: npz(path, ids=np.array(["0", "1"]), values=np.zeros((ROWS, DIM), np.float32)),
+    "small integers.npz": lambda path: npz(path, ids=ONE, values=np.zeros((1000, 1000), np.int8)),
+    "long ids.npz": lambda path: npz(path, ids=np.array(["a" * 1_000_000, "b"]), values=np.zeros((2, 1), np.float32)),
+    "third member.npz": lambda path: npz(path, ids=ONE, values=np.ones((1, 1)), other=np.zeros((ROWS, DIM))),
+    # Equal ids are refused too, but only after all of them were read.
+    "constant.parquet": lambda path: parquet(path, ["a"] * ROWS, **{str(n): ZERO for n in range(DIM)}),
+    "lists.parquet": lambda path: parquet(path, ["a"] * ROWS, embedding=LISTS),
+    "long ids.parquet": lambda path: parquet(path, ["a" * 10_000] * 500, **{"0": np.zeros(500)}),
+}
 
 
-def long_ids_npz(path: Path) -> None:
-    npz(path, ids=np.array(["a" * 1_000_000, "b"]), values=np.zeros((2, 1), np.float32))
-
-
-def third_member_npz(path: Path) -> None:
-    npz(path, ids=np.array(["a"]), values=np.ones((1, 1), np.float32), other=np.zeros((ROWS, DIM)))
-
-
-def constant_parquet(path: Path) -> None:
-    column = pa.array(np.zeros(ROWS, np.float32))
-    names = pa.array(["a"] * ROWS)  # equal ids are refused too, but only after all of them were read
-    pq.write_table(pa.table({"id": names, **{str(n): column for n in range(DIM)}}), path)
-
-
-def lists_parquet(path: Path) -> None:
-    lists = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(ROWS * DIM, np.float32)), DIM)
-    pq.write_table(pa.table({"id": pa.array(["a"] * ROWS), "embedding": lists}), path)
-
-
-def long_ids_parquet(path: Path) -> None:
-    pq.write_table(pa.table({"id": pa.array(["a" * 10_000] * 500), "0": pa.array(np.zeros(500))}), path)
-
-
-@pytest.mark.parametrize(
-    ("suffix", "write"),
-    [
-        ("npz", constant_npz),
-        ("npz", small_integers_npz),
-        ("npz", long_ids_npz),
-        ("npz", third_member_npz),
-        ("parquet", constant_parquet),
-        ("parquet", lists_parquet),
-        ("parquet", long_ids_parquet),
-    ],
-)
-def test_a_file_that_unpacks_to_far_more_than_it_is_is_refused(
-    tmp_path: Path, suffix: str, write: Callable[[Path], None]
-) -> None:
-    path = tmp_path / f"x.{suffix}"
-    write(path)
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_file_that_unpacks_to_far_more_than_it_is_is_refused(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    BOMBS[name](path)
     with pytest.raises(DataError, match=UNPACKED) as caught:
         read_embeddings(path)
     assert str(path) in str(caught.value)
@@ -99,19 +69,15 @@ def test_a_file_that_unpacks_to_far_more_than_it_is_is_refused(
 @pytest.mark.parametrize("suffix", ["npz", "npy", "parquet"])
 def test_what_is_as_large_as_its_file_is_read_whatever_its_size(tmp_path: Path, suffix: str) -> None:
     """Four times the allowance: the limit is a ratio, and embeddings of a real dataset pass."""
-    from neuco_core.tables.embeddings import make_embeddings, write_embeddings
-
     values = np.random.default_rng(0).normal(size=(1024, 1024)).astype(np.float32)
-    write_embeddings(make_embeddings(ids(1024), values), tmp_path / f"x.{suffix}")
+    write_embeddings(make_embeddings(list(map(str, range(1024))), values), tmp_path / f"x.{suffix}")
     np.testing.assert_array_equal(read_embeddings(tmp_path / f"x.{suffix}").values, values)
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_compression_that_ignores_the_declared_size_is_refused(tmp_path: Path, method: int) -> None:
     npz(tmp_path / "x.npz", method, ids=np.array(["a"]), values=np.ones((1, 1), np.float32))
-    with pytest.raises(
-        DataError, match=f"bad compression of 'ids.npy'; expected stored or deflated, got method {method}"
-    ):
+    with pytest.raises(DataError, match=f"bad compression of 'ids.npy'; .* got method {method}"):
         read_embeddings(tmp_path / "x.npz")
 
 
@@ -141,57 +107,54 @@ def test_text_in_the_place_of_numbers_is_refused_before_it_is_read(tmp_path: Pat
         read_embeddings(path)
 
 
-WIDE = ",".join(["id", "label", *map(str, range(100_000))])
-
-
 @pytest.mark.parametrize("read", [read_embeddings, lambda path: read_labels(path, "regression")])
 def test_a_table_of_a_hundred_thousand_columns_is_refused(tmp_path: Path, read: Callable[[Path], object]) -> None:
     path = tmp_path / "x.csv"
-    path.write_text(f"{WIDE}\na,1{',1' * 100_000}\nb,2{',2' * 100_000}\n")
+    header = ",".join(["id", "label", *map(str, range(100_000))])
+    path.write_text(f"{header}\na,1{',1' * 100_000}\nb,2{',2' * 100_000}\n")
     with pytest.raises(DataError, match="too many columns; expected at most 16384, got 100002"):
         read(path)
 
 
 def test_arrays_have_the_same_limit(tmp_path: Path) -> None:
-    npz(tmp_path / "x.npz", zipfile.ZIP_STORED, ids=np.array(["a"]), values=np.ones((1, 16_385), np.float32))
+    npz(tmp_path / "x.npz", zipfile.ZIP_STORED, ids=ONE, values=np.ones((1, 16_385), np.float32))
     with pytest.raises(DataError, match="too many value columns; expected at most 16384, got 16385"):
         read_embeddings(tmp_path / "x.npz")
 
 
-def test_as_many_columns_as_are_allowed_are_read(tmp_path: Path) -> None:
+def test_as_many_columns_as_are_allowed_are_read_and_blank_lines_below_need_no_memory(tmp_path: Path) -> None:
+    """Lines times columns would be 64 GB."""
     count = limits.MAX_COLUMNS - 1
     path = tmp_path / "x.csv"
-    path.write_text(",".join(["id", *map(str, range(count))]) + "\n" + f"a{',1' * count}\nb{',2' * count}\n")
-    assert read_embeddings(path).dim == count
+    path.write_text(",".join(["id", *map(str, range(count))]) + "\n" + f"a{',1' * count}\n" + "\n" * 1_000_000)
+    assert read_embeddings(path).values.shape == (1, count)
 
 
-def test_many_blank_lines_below_a_wide_header_need_no_memory(tmp_path: Path) -> None:
-    """Lines times columns would be 64 GB."""
-    path = tmp_path / "x.csv"
-    path.write_text(",".join(["id", *map(str, range(16_000))]) + "\n" + f"a{',1' * 16_000}\n" + "\n" * 1_000_000)
-    assert read_embeddings(path).values.shape == (1, 16_000)
+@pytest.fixture
+def cube(tmp_path: Path) -> Path:
+    (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
+    return tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
+
+
+def read_cube(cube: Path) -> None:
+    with pytest.raises(DataError, match=UNPACKED) as caught:
+        SSL4EOCubes(cube.parents[3], modalities=("s1",)).read([cube.name])
+    assert str(cube) in str(caught.value)
 
 
 @pytest.mark.parametrize("key", ["shape", "chunks"])
-def test_a_cube_that_declares_too_much_is_refused(tmp_path: Path, key: str) -> None:
-    (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
-    path = tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
-    with zipfile.ZipFile(path) as archive:
+def test_a_cube_that_declares_too_much_is_refused(cube: Path, key: str) -> None:
+    with zipfile.ZipFile(cube) as archive:
         members = {member: archive.read(member) for member in archive.namelist()}
     array = json.loads(members["bands/.zarray"])
     members["bands/.zarray"] = json.dumps({**array, key: [*array[key][:3], 100_000, 100_000]}).encode()
-    with zipfile.ZipFile(path, "w") as archive:
+    with zipfile.ZipFile(cube, "w") as archive:
         for member, content in members.items():
             archive.writestr(member, content)
-    with pytest.raises(DataError, match=UNPACKED) as caught:
-        SSL4EOCubes(tmp_path, modalities=("s1",)).read([name])
-    assert str(path) in str(caught.value)
+    read_cube(cube)
 
 
-def test_a_cube_in_an_archive_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None:
-    (name,) = fake.write_folder(tmp_path, count=1, files=(), side=4)
-    path = tmp_path / "data" / "s1" / "part-000000" / f"{name}.zarr.zip"
-    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+def test_a_cube_in_an_archive_that_unpacks_to_too_much_is_refused(cube: Path) -> None:
+    with zipfile.ZipFile(cube, "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("bands/9.9.9.9.9", bytes(10 << 20))
-    with pytest.raises(DataError, match=UNPACKED):
-        SSL4EOCubes(tmp_path, modalities=("s1",)).read([name])
+    read_cube(cube)

@@ -67,12 +67,9 @@ def test_every_format_gives_the_same_hash(tmp_path: Path, suffix: str) -> None:
     assert {file.name for file in path.parent.iterdir()} <= {path.name, "x.ids.txt"}
 
 
-def test_suffixes_that_mean_nothing(tmp_path: Path) -> None:
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"unknown file format; expected one of \.csv, .*, got \.xlsx"):
         write_embeddings(MADE, tmp_path / "x.xlsx")
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     write_embeddings(MADE, path)
     with pytest.raises(DataError, match="line break"):
@@ -113,10 +110,7 @@ def put(path: Path, ids: list[str], values: np.ndarray) -> None:
         ({"id": ["a", "b"], "1": [2.0, 4.0], "0": [1, 3], "x": ["p", "q"]}, ""),
         ({"id": ["a", "b"], "emb": [[1, 2], [3, 4]]}, ""),
         ({"id": ["a", "b"], "u": [1, 3], "v": [2, 4]}, ""),
-        (
-            {"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array(HALVES, pa.list_(pa.float16(), 2))},
-            "",
-        ),
+        ({"id": pa.array(["a", "b"], pa.large_string()), "e": pa.array(HALVES, pa.list_(pa.float16(), 2))}, ""),
         ({"0": [1, 2]}, "no id column"),
         ({"id": [1, 2], "0": [1, 2]}, "column 'id': ids are not strings; expected strings, got int64"),
         ({"id": ["a", None], "0": [1, 2]}, "row 2: not an id; expected text, got None"),
@@ -190,9 +184,6 @@ def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, Any], error: st
     with pytest.raises(DataError, match=error) as raised:
         read_embeddings(path)
     assert str(path) in str(raised.value)
-
-
-def test_npy_needs_its_ids(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", VALUES)
     with pytest.raises(DataError, match=r"an NPY file has no ids; expected a file .*x\.ids\.txt"):
         read_embeddings(tmp_path / "x.npy")
