@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ci.git import blobs, commit_of, git, git_bytes
-from neuco_core._validate import ID
+from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
 from neuco_core.plugins.catalog import LIVING, read_suite
 from neuco_core.specs import Suite

@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from neuco_core._validate import ID
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, WARNING, Finding
 from neuco_core.errors import DataError
+from neuco_core.fields import ID
 from neuco_core.plugins.discovery import inside
 from neuco_core.records.model import Record
 from neuco_core.records.store import parse_record

@@ -1,20 +1,23 @@
-"""The rules of scoring, as frozen named values. Standard library only, like the other specs."""
+"""The rules of scoring, as frozen named values."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations`: the types of fields are read when a protocol is made (see ``fields``).
 import dataclasses
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from neuco_core import _validate as v
+import msgspec
+from msgspec import Meta
+
 from neuco_core.errors import UnknownIdError, UsageError
-from neuco_core.specs import SCALARS
+from neuco_core.fields import Count, Flag, Frozen, Id, Params, Share, Text, bounds, check_fields, choice, wrong
 from neuco_core.text import Brief
 
 SHUFFLE = "shuffle"
 DEFAULT_PROTOCOL = "neuco-2025"  # where neither a reader nor a suite nor a dataset names one
+_NAME = "an id, with '+field=value,…' behind it for a variant"
+Name = Annotated[str, Meta(pattern=r"\A[a-z0-9][a-z0-9_-]*(\+[^\s\ud800-\udfff]+)?\Z", description=_NAME)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,50 +28,34 @@ class Protocol(Brief):
     it (``as-metric``; for R² that is 0), or nothing (``leave-out``: the split has no score).
     """
 
-    name: str
-    probe: str = "linear"
-    splitter: str = SHUFFLE
-    k: int = 40
-    test_size: float = 0.1
-    seed: int = 42
-    epochs: int = 20
-    batch_size: int = 64
-    lr: float = 1e-3
-    weight_decay: float = 0.01
-    select: str = "best-on-test"
-    scale_on: str = "all"
-    flat: str = "as-metric"
-    standardize: bool = True
-    normalize_labels: bool = True
-    embedding_dim: int | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    description: str = field(default="", compare=False)
+    name: Name
+    probe: Id = "linear"
+    splitter: Id = SHUFFLE
+    k: Count = 40
+    test_size: Annotated[float, bounds(gt=0, lt=1)] = 0.1
+    seed: Annotated[int, Meta(ge=0, lt=2**32, description="a whole number of at least 0 and below 2^32")] = 42
+    epochs: Count = 20
+    batch_size: Count = 64
+    lr: Annotated[float, bounds(gt=0)] = 1e-3
+    weight_decay: Share = 0.01
+    select: Annotated[str, choice(("best-on-test", "last"))] = "best-on-test"
+    scale_on: Annotated[str, choice(("all", "train"))] = "all"
+    flat: Annotated[str, choice(("as-metric", "leave-out"))] = "as-metric"
+    standardize: Flag = True
+    normalize_labels: Flag = True
+    embedding_dim: Count | None = None
+    params: Params = field(default_factory=dict)
+    description: Text = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if not v.is_text(self.name) or not re.fullmatch(r"[a-z0-9][a-z0-9_-]*(\+\S+)?", self.name):
-            raise v.fail(self, "name", self.name, "an id, with '+field=value,…' behind it for a variant")
-        v.check_id(self, "probe")
-        v.check_id(self, "splitter")
-        for name, least in (("k", 1), ("seed", 0), ("epochs", 1), ("batch_size", 1)):
-            v.check_int(self, name, least)
-        if self.seed >= 2**32:
-            raise v.fail(self, "seed", self.seed, "a whole number below 2^32")
-        v.check_number(self, "test_size", above=0, below=1)
-        v.check_number(self, "lr", above=0)
-        v.check_number(self, "weight_decay", least=0)
-        v.check_choice(self, "select", ("best-on-test", "last"))
-        v.check_choice(self, "scale_on", ("all", "train"))
-        v.check_choice(self, "flat", ("as-metric", "leave-out"))
-        v.check_bool(self, "standardize", "normalize_labels")
-        v.check_int(self, "embedding_dim", 1, optional=True)
-        v.freeze_mapping(self, "params", SCALARS)
+        check_fields(self)
 
-    def with_(self, **changes: Any) -> Protocol:
+    def with_(self, **changes: Any) -> "Protocol":
         """A variant with some fields changed; what is no field of the protocol is a parameter of its probe."""
         own = {f.name for f in dataclasses.fields(self)} - {"name", "params", "description"}
         for name, value in changes.items():
             if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or name in ("name", "params", "description"):
-                raise v.fail(self, name, value, "one of " + ", ".join(sorted(own)) + ", or a parameter of the probe")
+                raise wrong(self, name, value, "one of " + ", ".join(sorted(own)) + ", or a parameter of the probe")
         base, _, suffix = self.name.partition("+")
         changed = dict(item.split("=", 1) for item in suffix.split(",") if item)
         changed.update({name: _plain(value) for name, value in changes.items()})
@@ -100,23 +87,12 @@ def load_protocol(name: str) -> Protocol:
 
 def _parse(key: str, text: str) -> Any:
     """What a field's text stands for; a parameter of a probe is a number or truth value if it reads as one."""
-    annotation = next((str(f.type) for f in dataclasses.fields(Protocol) if f.name == key), "")
-    if annotation == "str":
-        return text
-    for read in (_read_word, int, float):
-        try:
-            value = read(text)
-        except ValueError:
-            continue
-        return float(value) if annotation == "float" and type(value) is int else value
-    return text
-
-
-def _read_word(text: str) -> bool | None:
-    words = {"true": True, "false": False, "none": None}
-    if text.lower() not in words:
-        raise ValueError(text)
-    return words[text.lower()]
+    kinds = {f.name: f.type for f in dataclasses.fields(Protocol)}
+    try:
+        text = "null" if text.lower() == "none" else text
+        return msgspec.convert(text, kinds.get(key, bool | int | float), strict=False)
+    except msgspec.ValidationError:
+        return text  # the field refuses it by name
 
 
 def _plain(value: object) -> str:
@@ -159,4 +135,4 @@ _MLP = dataclasses.replace(
 _MLP2 = dataclasses.replace(
     _MLP, name="mlp-2", params={"layers": 2, "width": 256}, description="a network with two hidden layers"
 )
-PROTOCOLS: Mapping[str, Protocol] = v.Frozen({p.name: p for p in (_PARITY, _STRICT, _RIDGE, _MLP, _MLP2, _SVM)})
+PROTOCOLS: Mapping[str, Protocol] = Frozen({p.name: p for p in (_PARITY, _STRICT, _RIDGE, _MLP, _MLP2, _SVM)})

@@ -13,8 +13,8 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 from msgspec import Meta, Struct
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError
+from neuco_core.fields import ID
 from neuco_core.jsonio import read_strictly
 
 SCHEMA = 2

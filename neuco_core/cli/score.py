@@ -13,7 +13,6 @@ from typing import Any
 
 import click
 
-from neuco_core._validate import ID
 from neuco_core.cli.options import (
     choose_tasks,
     engine_option,
@@ -30,6 +29,7 @@ from neuco_core.cli.output import clean, warn
 from neuco_core.cli.score_show import Answer, AnswerForm, answer_form, answer_options, describe, describe_plans
 from neuco_core.env import available_cores
 from neuco_core.errors import ScoreError, UsageError
+from neuco_core.fields import ID
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import list_methods, protocols_for
 from neuco_core.progress import show_progress

@@ -18,11 +18,11 @@ from pathlib import Path
 from string import Template
 from typing import ClassVar
 
-from neuco_core._validate import ID
 from neuco_core.contract.checks.common import check_citation, check_license
 from neuco_core.contract.contract import Broken
 from neuco_core.errors import UsageError
 from neuco_core.fetch.fetch import fetch_unverified
+from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
 from neuco_core.paths import checkout
 from neuco_core.plugins.catalog import catalog

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
 from neuco_core.fetch.fetch import is_local, verify
 from neuco_core.fetch.pins import find_pin, owner_of
+from neuco_core.fields import ID
 from neuco_core.jsonio import read_strictly
 from neuco_core.specs import Remote
 

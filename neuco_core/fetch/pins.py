@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Literal
 
 from neuco_core import paths
-from neuco_core._validate import SHA256
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
+from neuco_core.fields import SHA256
 from neuco_core.jsonio import read_strictly
 from neuco_core.specs import Remote
 

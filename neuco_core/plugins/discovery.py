@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from neuco_core._validate import ID
+from neuco_core.fields import ID
 from neuco_core.specs import (
     BoardKind,
     CellSource,

@@ -8,7 +8,7 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from neuco_core._validate import ID
+from neuco_core.fields import ID
 
 LIST = ".neuco-site.json"
 # The names of all files that a site can have.

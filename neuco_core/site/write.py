@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
-from neuco_core._validate import ID
 from neuco_core.boards.model import plain
 from neuco_core.boards.report import grid, to_csv
 from neuco_core.errors import DataError
+from neuco_core.fields import ID
 from neuco_core.jsonio import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page

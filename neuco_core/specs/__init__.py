@@ -1,10 +1,10 @@
 """The nouns, as frozen values that are checked when they are made.
 
-Standard library only: plugins are imported to list them, and listing must stay quick. Whatever needs
+Only msgspec is imported: plugins are imported to list them, and listing must stay quick. Whatever needs
 numpy or the network (``Task.labels``, ``Method.embeddings``, ``Dataset.open``) imports it when it is called.
 """
 
-from neuco_core.specs.base import SCALARS, Content, Origin, Remote, Spec, exact, resolve, to_json, versioned_id
+from neuco_core.specs.base import Content, Origin, Remote, Spec, exact, resolve, to_json, versioned_id
 from neuco_core.specs.content import (
     DEFAULT_METRIC,
     FITTED,
@@ -16,8 +16,20 @@ from neuco_core.specs.content import (
     Method,
     Task,
 )
-from neuco_core.specs.scoring import ONE_LABEL, BoardKind, Engine, Metric, Probe, Splitter, Suite
-from neuco_core.specs.uses import CellSource, Check, Command, Panel, PublishedSource
+from neuco_core.specs.uses import (
+    ONE_LABEL,
+    BoardKind,
+    CellSource,
+    Check,
+    Command,
+    Engine,
+    Metric,
+    Panel,
+    Probe,
+    PublishedSource,
+    Splitter,
+    Suite,
+)
 
 __all__ = [
     "DEFAULT_METRIC",
@@ -26,7 +38,6 @@ __all__ = [
     "LONGEST_DATASET",
     "ONE_LABEL",
     "PARTS",
-    "SCALARS",
     "Baseline",
     "BoardKind",
     "CellSource",

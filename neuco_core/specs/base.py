@@ -1,7 +1,6 @@
 """What every noun has, and the file that one is read from."""
 
-from __future__ import annotations
-
+# No `from __future__ import annotations` in these modules: the types of fields are read when a spec is made.
 import dataclasses
 import importlib
 from collections.abc import Callable, Mapping
@@ -9,11 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from neuco_core import _validate as v
+from neuco_core.fields import Count, Id, Names, Sha256, Size, Text, check_fields, wrong
 from neuco_core.text import Brief
 
 SCHEMES = ("https", "http", "hf", "s3", "file", "pkg")
-SCALARS = (str, int, float, bool)
 
 T = TypeVar("T", bound="Spec")
 
@@ -35,15 +33,13 @@ class Origin:
 class Spec(Brief):
     """What every registered noun has: an id, words for people, and where it came from."""
 
-    id: str
-    title: str = ""
-    description: str = ""
+    id: Id
+    title: Text = ""
+    description: Text = ""
     origin: Origin | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        v.check_id(self, "id")
-        v.check_text(self, "title", "description")
-        v.check_instance(self, "origin", Origin, optional=True)
+        check_fields(self)
 
     def stamped(self: T, origin: Origin) -> T:
         """The same spec with its origin."""
@@ -54,16 +50,10 @@ class Spec(Brief):
 class Content(Spec):
     """A spec that brings content of its own: it has a version, rights, tags."""
 
-    version: int = 1
-    license: str = ""
-    citation: str = ""
-    tags: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        v.check_int(self, "version", 1)
-        v.check_text(self, "license", "citation")
-        v.freeze_strings(self, "tags")
+    version: Count = 1
+    license: Text = ""
+    citation: Text = ""
+    tags: Names = ()
 
     @property
     def label(self) -> str:
@@ -96,19 +86,16 @@ class Remote(Brief):
     (with ``?versionId=…``), ``file:///path``, and ``pkg://package/path`` for a file inside a Python package.
     """
 
-    url: str
-    sha256: str | None = None
-    size: int | None = None
-    mirrors: tuple[str, ...] = ()
+    url: Text
+    sha256: Sha256 | None = None
+    size: Size | None = None
+    mirrors: Names = ()
 
     def __post_init__(self) -> None:
-        v.freeze_strings(self, "mirrors")
-        for url in (self.url, *self.mirrors):
-            if not v.is_text(url) or _scheme(url) not in SCHEMES or not url.partition("://")[2]:
-                raise v.fail(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
-        if self.sha256 is not None and not (v.is_text(self.sha256) and v.SHA256.fullmatch(self.sha256)):
-            raise v.fail(self, "sha256", self.sha256, "64 lower-case hexadecimal digits, or None while unverified")
-        v.check_int(self, "size", 0, optional=True)
+        check_fields(self)
+        for url in self.urls:
+            if _scheme(url) not in SCHEMES or not url.partition("://")[2]:
+                raise wrong(self, "url", url, "an address that starts with " + ", ".join(f"{s}://" for s in SCHEMES))
 
     @property
     def pinned(self) -> bool:
@@ -126,13 +113,6 @@ def resolve(target: Callable[..., Any] | str) -> Any:
         return target
     module, _, attribute = target.partition(":")
     return getattr(importlib.import_module(module), attribute)
-
-
-def check_target(spec: Spec, field: str) -> None:
-    value = getattr(spec, field)
-    named = v.is_text(value) and all(value.partition(":"))
-    if not named and not callable(value):
-        raise v.fail(spec, field, value, "a function, or its name as 'package.module:function'")
 
 
 def to_json(value: object) -> Any:

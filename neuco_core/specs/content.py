@@ -1,13 +1,30 @@
 """What plugins bring: datasets, tasks with their labels, and methods that make embeddings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from neuco_core import _validate as v
-from neuco_core.specs.base import SCALARS, Content, Remote
+from msgspec import Meta
+
+from neuco_core.fields import (
+    FUNCTION,
+    Count,
+    Flag,
+    Function,
+    Id,
+    Names,
+    Number,
+    OptionalId,
+    Params,
+    Share,
+    Size,
+    Text,
+    bounds,
+    check_fields,
+    choice,
+    wrong,
+)
+from neuco_core.specs.base import Content, Remote
 
 if TYPE_CHECKING:
     import xarray
@@ -23,6 +40,7 @@ FITTED = "self"  # in Method.pretraining: it learns from the samples that it enc
 LARGEST_TOLERANCE = 0.02
 LARGEST_SPREAD = 0.1  # of a mean score between machines; numbers that move farther are worth nothing
 LONGEST_DATASET = 60  # of the 64 characters of an id
+Files = Annotated[Mapping[str, Remote], Meta(description="a mapping: strings mapped to Remote")]
 DEFAULT_METRIC = {"regression": "r2", "classification": "f1", "multilabel": "average_precision"}
 
 
@@ -30,17 +48,14 @@ DEFAULT_METRIC = {"regression": "r2", "classification": "f1", "multilabel": "ave
 class Baseline:
     """The score that a known method should reach: the mean over the splits, and the tolerance."""
 
-    method: str
-    score: float
-    tolerance: float
-    protocol: str = "neuco-2025"
-    source: str = ""
+    method: Id
+    score: Number
+    tolerance: Share
+    protocol: Text = "neuco-2025"
+    source: Text = ""
 
     def __post_init__(self) -> None:
-        v.check_id(self, "method")
-        v.check_number(self, "score")
-        v.check_number(self, "tolerance", least=0)
-        v.check_text(self, "protocol", "source")
+        check_fields(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,28 +68,20 @@ class Dataset(Content):
     ``archives`` are the files that ``cubes`` reads, so that continuous integration can fetch and verify them.
     """
 
-    bands: tuple[str, ...] = ()
-    seasons: tuple[str, ...] = ()
-    cubes: Callable[[], CubeSource] | None = None
-    archives: tuple[Remote, ...] = ()
-    synthetic: bool = False
-    protocol: str = ""
-    related: tuple[str, ...] = ()
+    bands: Names = ()
+    seasons: Names = ()
+    cubes: Annotated[Callable[[], "CubeSource"], FUNCTION] | None = None
+    archives: Annotated[tuple[Remote, ...], Meta(description="a tuple of Remote")] = ()
+    synthetic: Flag = False
+    protocol: Text = ""
+    related: Names = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if len(self.id) > LONGEST_DATASET:
-            raise v.fail(self, "id", self.id, f"at most {LONGEST_DATASET} characters: its living suite is all-ID")
-        v.freeze_strings(self, "bands")
-        v.freeze_strings(self, "seasons")
-        v.check_callable(self, "cubes")
-        if not isinstance(self.archives, tuple) or not all(isinstance(item, Remote) for item in self.archives):
-            raise v.fail(self, "archives", self.archives, "a tuple of Remote")
+            raise wrong(self, "id", self.id, f"at most {LONGEST_DATASET} characters: its living suite is all-ID")
         if self.archives and self.cubes is None:
-            raise v.fail(self, "archives", self.archives, "cubes= beside them, which opens them")
-        v.check_bool(self, "synthetic")
-        v.check_text(self, "protocol")
-        v.freeze_strings(self, "related")
+            raise wrong(self, "archives", self.archives, "cubes= beside them, which opens them")
 
     def ids(self) -> tuple[str, ...]:
         """The ids of all samples, without reading any."""
@@ -88,13 +95,13 @@ class Dataset(Content):
     def __bool__(self) -> bool:
         return True  # also one whose samples are not here to be counted
 
-    def open(self, sample_id: str) -> xarray.DataArray:
+    def open(self, sample_id: str) -> "xarray.DataArray":
         """One sample as (season, band, y, x) with named seasons, bands and modalities."""
         from neuco_core.cubes.cubes import open_sample, source_of
 
         return open_sample(source_of(self), sample_id)
 
-    def __iter__(self) -> Iterator[xarray.DataArray]:
+    def __iter__(self) -> Iterator["xarray.DataArray"]:
         from neuco_core.cubes.cubes import open_sample, source_of
 
         source = source_of(self)
@@ -110,44 +117,31 @@ class Task(Content):
     implies, is the one split that the words ``train`` and ``test`` in that column say.
     """
 
-    dataset: str
-    kind: str
+    dataset: Id
+    kind: Annotated[str, choice(KINDS)]
     source: Remote
-    metric: str = ""
-    unit: str = ""
-    columns: tuple[str, ...] = ("label",)
-    group_column: str | None = None
-    split_column: str | None = None
-    splitter: str = ""
-    loader: Callable[..., Any] | None = None
+    metric: OptionalId = ""
+    unit: Text = ""
+    columns: Names = ("label",)
+    group_column: Text | None = None
+    split_column: Text | None = None
+    splitter: OptionalId = ""
+    loader: Function | None = None
     baseline: Baseline | None = None
-    control: bool = False
+    control: Flag = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.check_id(self, "dataset")
-        v.check_choice(self, "kind", KINDS)
-        v.check_instance(self, "source", Remote)
-        v.set_field(self, "metric", self.metric or DEFAULT_METRIC[self.kind])
-        v.check_id(self, "metric")
-        v.check_text(self, "unit")
-        v.freeze_strings(self, "columns")
+        object.__setattr__(self, "metric", self.metric or DEFAULT_METRIC[self.kind])
+        object.__setattr__(self, "splitter", self.splitter or ("fixed" if self.split_column else ""))
         if not self.columns:
-            raise v.fail(self, "columns", self.columns, "at least one label column")
-        v.check_instance(self, "group_column", str, optional=True)
-        v.check_instance(self, "split_column", str, optional=True)
-        v.set_field(self, "splitter", self.splitter or ("fixed" if self.split_column else ""))
-        if self.splitter:
-            v.check_id(self, "splitter")
+            raise wrong(self, "columns", self.columns, "at least one label column")
         if (self.splitter == "fixed") != bool(self.split_column):
-            raise v.fail(self, "splitter", self.splitter, "fixed with a split_column, and only then")
+            raise wrong(self, "splitter", self.splitter, "fixed with a split_column, and only then")
         if self.splitter == "group" and not self.group_column:
-            raise v.fail(self, "splitter", self.splitter, "a group_column beside it")
-        v.check_callable(self, "loader")
-        v.check_instance(self, "baseline", Baseline, optional=True)
-        v.check_bool(self, "control")
+            raise wrong(self, "splitter", self.splitter, "a group_column beside it")
 
-    def labels(self) -> Labels:
+    def labels(self) -> "Labels":
         """Fetch, verify and read the labels."""
         from neuco_core.tables.labels import load_labels
 
@@ -174,57 +168,38 @@ class Method(Content):
     ``confirmed`` says whether the model's author has confirmed this implementation.
     """
 
-    files: Mapping[str, Remote] = field(default_factory=dict)
-    encoder: Callable[..., Any] | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
-    bands: tuple[str, ...] = ()
-    seasons: tuple[str, ...] = ()
-    requires: tuple[str, ...] = ()
-    weights: Mapping[str, Remote] = field(default_factory=dict)
-    dim: int | None = None
-    baseline: bool = False
-    uses_ids: bool = False
-    machine_spread: float = 0.0
-    tolerance: float = 0.0
-    pretraining: tuple[str, ...] | None = None
-    n_parameters: int | None = None
-    preprocessing: str = ""
-    confirmed: bool | None = None
+    files: Files = field(default_factory=dict)
+    encoder: Function | None = None
+    params: Params = field(default_factory=dict)
+    bands: Names = ()
+    seasons: Names = ()
+    requires: Names = ()
+    weights: Files = field(default_factory=dict)
+    dim: Count | None = None
+    baseline: Flag = False
+    uses_ids: Flag = False
+    machine_spread: Annotated[float, bounds(ge=0, le=LARGEST_SPREAD)] = 0.0
+    tolerance: Annotated[float, bounds(ge=0, lt=LARGEST_TOLERANCE)] = 0.0
+    pretraining: Names | None = None
+    n_parameters: Size | None = None
+    preprocessing: Text = ""
+    confirmed: Flag | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        v.freeze_mapping(self, "files", Remote)
-        v.check_callable(self, "encoder")
         if bool(self.files) == bool(self.encoder):
-            raise v.fail(self, "files", dict(self.files), "either files or an encoder, and not both")
-        v.freeze_mapping(self, "params", SCALARS)
-        v.freeze_strings(self, "bands")
-        v.freeze_strings(self, "seasons")
-        v.freeze_strings(self, "requires")
-        v.freeze_mapping(self, "weights", Remote)
+            raise wrong(self, "files", dict(self.files), "either files or an encoder, and not both")
         if self.weights and (self.files or not all(name.isidentifier() for name in self.weights)):
-            raise v.fail(self, "weights", dict(self.weights), "files of an encoder, by the names of its arguments")
+            raise wrong(self, "weights", dict(self.weights), "files of an encoder, by the names of its arguments")
         if not self.weights.keys().isdisjoint(self.params):
-            raise v.fail(self, "weights", dict(self.weights), "other names than those of params")
-        v.check_int(self, "dim", 1, optional=True)
-        v.check_bool(self, "baseline")
-        v.check_bool(self, "uses_ids")
-        v.check_number(self, "machine_spread", least=0)
-        if self.machine_spread > LARGEST_SPREAD:
-            raise v.fail(self, "machine_spread", self.machine_spread, f"at most {LARGEST_SPREAD}")
-        v.check_number(self, "tolerance", least=0, below=LARGEST_TOLERANCE)
-        if self.pretraining is not None:
-            v.freeze_strings(self, "pretraining")
-        v.check_int(self, "n_parameters", 0, optional=True)
-        v.check_text(self, "preprocessing")
-        v.check_instance(self, "confirmed", bool, optional=True)
+            raise wrong(self, "weights", dict(self.weights), "other names than those of params")
 
     @property
     def exact(self) -> bool:
         """Whether its embeddings are the same bit for bit, whatever the batches."""
         return self.tolerance == 0
 
-    def embeddings(self, dataset: str, **params: Any) -> Embeddings:
+    def embeddings(self, dataset: str, **params: Any) -> "Embeddings":
         """The embeddings of a dataset: read from the verified file, or made by the encoder and cached."""
         from neuco_core.encode.run import method_embeddings
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.fetch import cached, is_local
 from neuco_core.fetch.links import linked_file
+from neuco_core.fields import ID
 from neuco_core.files import replacing
 from neuco_core.specs import Task
 from neuco_core.tables import csv as _csv

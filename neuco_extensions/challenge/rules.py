@@ -18,9 +18,9 @@ from typing import Annotated, Any, Literal, get_args, get_type_hints
 import msgspec
 from msgspec import Meta, Struct, field
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
 from neuco_core.fetch.cache import hash_file
+from neuco_core.fields import ID
 from neuco_core.files import read_limited
 from neuco_core.jsonio import jsonable
 from neuco_core.plugins.catalog import load_task

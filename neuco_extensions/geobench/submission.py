@@ -17,8 +17,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from neuco_core._validate import ID
 from neuco_core.errors import DataError
+from neuco_core.fields import ID
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import dump
 from neuco_core.paths import layers

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from neuco_core import Baseline, Dataset, Method, Metric, Protocol, Remote, Suite, Task
-from neuco_core._validate import ID
 from neuco_core.errors import SpecError
+from neuco_core.fields import ID
 from neuco_core.specs import to_json
 
 SHA = "ab" * 32
@@ -68,7 +68,7 @@ def dataset(**fields: Any) -> Dataset:
         (task, "version", 0, "at least 1"),
         (task, "version", "1", "a whole number"),
         (task, "version", True, "a whole number"),
-        (task, "tags", "forest", "a list of strings"),
+        (task, "tags", "forest", "a list of non-empty strings"),
         (task, "tags", ("a", "a"), "no duplicates"),
         (task, "tags", ("a", 3), "non-empty strings"),
         (task, "columns", (), "at least one"),
@@ -89,21 +89,21 @@ def dataset(**fields: Any) -> Dataset:
         (method, "dim", 0, "at least 1"),
         (method, "tolerance", -1e-4, "at least 0"),
         (method, "tolerance", 0.5, "below 0.02"),
-        (method, "seasons", "fall", "a list of strings"),
+        (method, "seasons", "fall", "a list of non-empty strings"),
         (dataset, "cubes", 3, "a function or None"),
-        (dataset, "bands", "s1/VV", "a list of strings"),
+        (dataset, "bands", "s1/VV", "a list of non-empty strings"),
         (suite, "tasks", {}, "at least one task"),
         (suite, "tasks", {"soil": 0}, "versions of at least 1"),
-        (suite, "tasks", {"soil": "1"}, "strings mapped to int"),
+        (suite, "tasks", {"soil": "1"}, "task ids mapped to versions"),
         (suite, "tasks", ["soil"], "a mapping"),
         (baseline, "score", float("nan"), "a finite number"),
         (baseline, "score", "0.5", "a finite number"),
         (baseline, "tolerance", -0.1, "at least 0"),
         (remote, "url", "ftp://example.org/x", "https://, http://, hf://, s3://, file://, pkg://"),
         (remote, "url", "https://", "https://"),
-        (remote, "url", 3, "https://"),
+        (remote, "url", 3, "a string"),
         (remote, "mirrors", ("x.csv",), "https://"),
-        (remote, "mirrors", "https://example.org", "a list of strings"),
+        (remote, "mirrors", "https://example.org", "a list of non-empty strings"),
         (remote, "sha256", "abc", "64 lower-case hexadecimal digits"),
         (remote, "sha256", SHA.upper(), "64 lower-case hexadecimal digits"),
         (remote, "size", -1, "at least 0"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BASE = "errors ids env text jsonio files paths figures progress versions _validate specs protocol hookspecs __init__"
+BASE = "errors ids env text jsonio files paths figures progress versions fields specs protocol hookspecs __init__"
 LAYERS = [
     BASE.split(),
     ["plugins"],
