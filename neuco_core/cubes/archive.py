@@ -23,7 +23,7 @@ from neuco_core.errors import DataError, UsageError
 from neuco_core.files import replacing
 from neuco_core.specs import Remote
 from neuco_core.tables.csv import shown
-from neuco_core.tables.limits import check_array, check_members
+from neuco_core.tables.limits import check_members, load_array
 from neuco_core.versions import versioned
 
 INDEX = "index.json"
@@ -143,9 +143,7 @@ class ImageArchive:
     def _one(self, sample: str) -> np.ndarray:
         archive, path, _ = self._find(sample)
         try:
-            data = archive.read(f"{sample}.npy")
-            check_array(io.BytesIO(data), len(data), path)
-            values: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
+            values = load_array(archive.read(f"{sample}.npy"), path)
         except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
             raise DataError(f"damaged image {sample!r}: {error}", where=path) from error
         expected = len(self.seasons), len(self.bands)

@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError
-from neuco_core.tables.limits import check_array, check_unpacked
+from neuco_core.tables.limits import check_unpacked, load_array
 
 MODALITY = "image"  # of bands whose file names none
 SCENE = "scene"  # the season of an image that has no seasons
@@ -104,9 +104,7 @@ def _picture(path: Path) -> Image:
 
 def _array(path: Path) -> Image:
     """(y, x), (band, y, x) or (season, band, y, x)."""
-    with path.open("rb") as file:
-        check_array(file, path.stat().st_size, path)
-    values = np.load(path, allow_pickle=False)
+    values = load_array(path.read_bytes(), path)
     if not 2 <= values.ndim <= 4:
         expected = "(y, x), (band, y, x) or (season, band, y, x)"
         raise DataError("an array of the wrong shape", where=path, expected=expected, got=values.shape)

@@ -6,7 +6,9 @@ file. Numbers that were measured or learned are stored in no less than a tenth o
 
 from __future__ import annotations
 
+import io
 import math
+import threading
 import zipfile
 from pathlib import Path
 from typing import IO
@@ -18,6 +20,8 @@ from neuco_core.errors import DataError
 FREE = 256 << 20  # bytes that any file may unpack to; constant values compress without limit
 RATIO = 100
 MAX_COLUMNS = 16_384  # of a table; 16 times as many as the values that an encoder may give
+# Two threads that parse headers make Python 3.11 raise SystemError, now and then (python/cpython#106905).
+PARSING = threading.Lock()
 METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # zipfile unpacks the others without regard to the declared size
 
 
@@ -60,3 +64,11 @@ def check_array(file: IO[bytes], available: int, where: object) -> int:
         raise DataError("array is larger than its file", where=where, expected=f"at most {available} bytes", got=got)
     file.seek(0)
     return count
+
+
+def load_array(data: bytes, where: object) -> np.ndarray:
+    """The array in the bytes of a ``.npy`` file, whatever other threads read."""
+    with PARSING:
+        check_array(io.BytesIO(data), len(data), where)
+        values: np.ndarray = np.load(io.BytesIO(data), allow_pickle=False)
+    return values
