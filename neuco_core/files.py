@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,10 +16,15 @@ from neuco_core.errors import DataError
 LARGEST_DATA = 1_000_000
 
 
+def _beside(path: Path, suffix: str = "") -> Path:
+    """A new name in the same folder, which nobody else uses."""
+    return path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{suffix}")
+
+
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary path beside ``path`` that takes its name when the block ends well, and vanishes otherwise."""
-    temporary = path.with_name(f".{path.name[:80]}.{secrets.token_hex(6)}{path.suffix}")
+    temporary = _beside(path, path.suffix)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -47,13 +51,9 @@ def read_limited(path: Path, most: int) -> bytes:
 def write_atomic(path: Path, data: bytes) -> None:
     """Write a file so that its name shows the old content or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name[:80]}.", dir=path.parent)
-    temporary = Path(name)
+    temporary = _beside(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        # mkstemp gives 0600; a file that others share should be as readable as any other of the user's files.
-        temporary.chmod(0o666 & ~_umask())
+        temporary.write_bytes(data)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -71,13 +71,3 @@ def write_new(path: Path, text: str) -> Path:
             number += 1
         else:
             return target
-
-
-def _umask() -> int:
-    """The umask, read without setting it: setting it, even for a moment, would affect other threads."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        for line in status.read_text(encoding="ascii", errors="replace").splitlines():
-            if line.startswith("Umask:"):
-                return int(line.split()[1], 8)
-    return 0o022

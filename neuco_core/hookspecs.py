@@ -19,21 +19,7 @@ from typing import TYPE_CHECKING
 import pluggy
 
 if TYPE_CHECKING:
-    from neuco_core.specs import (
-        BoardKind,
-        CellSource,
-        Check,
-        Command,
-        Dataset,
-        Engine,
-        Method,
-        Metric,
-        Panel,
-        Probe,
-        PublishedSource,
-        Splitter,
-        Task,
-    )
+    from neuco_core import specs
 
 PROJECT = "neuco"
 hookspec = pluggy.HookspecMarker(PROJECT)
@@ -41,7 +27,7 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
 @hookspec
-def neuco_datasets() -> Iterable[Dataset]:  # type: ignore[empty-body]
+def neuco_datasets() -> Iterable[specs.Dataset]:  # type: ignore[empty-body]
     """Yield the datasets of this plugin.
 
     @hookimpl
@@ -51,7 +37,7 @@ def neuco_datasets() -> Iterable[Dataset]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_tasks() -> Iterable[Task]:  # type: ignore[empty-body]
+def neuco_tasks() -> Iterable[specs.Task]:  # type: ignore[empty-body]
     """Yield the tasks of this plugin.
 
     @hookimpl
@@ -62,7 +48,7 @@ def neuco_tasks() -> Iterable[Task]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_methods() -> Iterable[Method]:  # type: ignore[empty-body]
+def neuco_methods() -> Iterable[specs.Method]:  # type: ignore[empty-body]
     """Yield the methods of this plugin.
 
     @hookimpl
@@ -76,7 +62,7 @@ def neuco_methods() -> Iterable[Method]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_metrics() -> Iterable[Metric]:  # type: ignore[empty-body]
+def neuco_metrics() -> Iterable[specs.Metric]:  # type: ignore[empty-body]
     """Yield metrics that a task may name.
 
     @hookimpl
@@ -86,7 +72,7 @@ def neuco_metrics() -> Iterable[Metric]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_probes() -> Iterable[Probe]:  # type: ignore[empty-body]
+def neuco_probes() -> Iterable[specs.Probe]:  # type: ignore[empty-body]
     """Yield probes that a protocol may name.
 
     @hookimpl
@@ -101,7 +87,7 @@ def neuco_probes() -> Iterable[Probe]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
+def neuco_splitters() -> Iterable[specs.Splitter]:  # type: ignore[empty-body]
     """Yield ways to split samples into training and test sets.
 
     @hookimpl
@@ -114,7 +100,7 @@ def neuco_splitters() -> Iterable[Splitter]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
+def neuco_engines() -> Iterable[specs.Engine]:  # type: ignore[empty-body]
     """Yield engines that run the cells of ``neuco score --engine ID``.
 
     @hookimpl
@@ -128,7 +114,7 @@ def neuco_engines() -> Iterable[Engine]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_boards() -> Iterable[BoardKind]:  # type: ignore[empty-body]
+def neuco_boards() -> Iterable[specs.BoardKind]:  # type: ignore[empty-body]
     """Yield kinds of boards that a suite may name.
 
     @hookimpl
@@ -138,7 +124,7 @@ def neuco_boards() -> Iterable[BoardKind]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_commands() -> Iterable[Command]:  # type: ignore[empty-body]
+def neuco_commands() -> Iterable[specs.Command]:  # type: ignore[empty-body]
     """Yield commands for the ``neuco`` command line; one that is named by a string is imported when it is run.
 
     @hookimpl
@@ -149,7 +135,7 @@ def neuco_commands() -> Iterable[Command]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_checks() -> Iterable[Check]:  # type: ignore[empty-body]
+def neuco_checks() -> Iterable[specs.Check]:  # type: ignore[empty-body]
     """Yield checks for ``neuco check``, for every plugin's ``test.py`` and for continuous integration.
 
     @hookimpl
@@ -165,7 +151,7 @@ def neuco_checks() -> Iterable[Check]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_panels() -> Iterable[Panel]:  # type: ignore[empty-body]
+def neuco_panels() -> Iterable[specs.Panel]:  # type: ignore[empty-body]
     """Yield tabs of a board's page, or sections of the pages of its methods and tasks.
 
     @hookimpl
@@ -178,7 +164,7 @@ def neuco_panels() -> Iterable[Panel]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_published() -> Iterable[PublishedSource]:  # type: ignore[empty-body]
+def neuco_published() -> Iterable[specs.PublishedSource]:  # type: ignore[empty-body]
     """Yield sources of boards that others have published; they are marked so and never mixed with ours.
 
     @hookimpl
@@ -192,7 +178,7 @@ def neuco_published() -> Iterable[PublishedSource]:  # type: ignore[empty-body]
 
 
 @hookspec
-def neuco_cells() -> Iterable[CellSource]:  # type: ignore[empty-body]
+def neuco_cells() -> Iterable[specs.CellSource]:  # type: ignore[empty-body]
     """Yield sources of values for the empty cells of a board: they are marked, shown on request and never ranked.
 
     @hookimpl

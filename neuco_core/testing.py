@@ -25,7 +25,7 @@ import numpy as np
 from neuco_core.contract.repeatability import agree, allowed, in_words
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
 from neuco_core.encode.encoder import one_thread
-from neuco_core.encode.pipeline import Pipeline
+from neuco_core.encode.encoding import Pipeline
 from neuco_core.encoders import MAX_DIM, PUBLISHED_STATISTICS
 from neuco_core.errors import PluginError
 from neuco_core.plugins.code_key import StandIn

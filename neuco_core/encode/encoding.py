@@ -1,30 +1,151 @@
-"""A method's encoder at work on a source, with what is measured of it."""
+"""A method's encoder at work on a source: batches side by side, what is measured, and samples that are damaged.
+
+On the processor each thread reads a batch and encodes it. An encoder is called by several threads at once, each with a
+batch of its own, so what comes out does not depend on how many there are. On another device, and for an encoder that
+says ``parallel = False``, threads read the samples of the next batch while the one before it is encoded.
+"""
 
 from __future__ import annotations
 
+import copy
+import logging
+import math
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import numpy as np
 
-from neuco_core.cubes.cubes import CubeSource, Selection
-from neuco_core.encode.device import choose_device, move, steady, uses_torch
+from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection, StoredBatch
+from neuco_core.encode.device import choose_device, is_out_of_memory, let_go, move, steady, uses_torch
 from neuco_core.encode.encoder import blame, check_output, one_thread, ready
-from neuco_core.encode.pipeline import Pipeline
 from neuco_core.env import installed_version, requirement_name
 from neuco_core.errors import DataError
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.source import compiled_apart
+from neuco_core.specs import Method
 from neuco_core.text import counted
-
-if TYPE_CHECKING:
-    from neuco_core.specs import Method
 
 BATCH = 64
 NAMED_DAMAGED = 5  # in an error
+# Bytes of a batch as float32. A sample of SSL4EO-S12 with all bands has 30 MB, and a thread on the processor gains
+# nothing from more than one at a time; a GPU does: 256 MB of 13 bands are 68 images of 264 × 264 pixels.
+CPU_BYTES = 32 << 20
+DEVICE_BYTES = 256 << 20
+AHEAD = 1  # batches that are read beyond those being encoded
+MOST_READERS = 16
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+log = logging.getLogger(__name__)
+
+
+class Pipeline:
+    """A fitted encoder with its source. ``rows`` yields what it gives for ids, batch by batch in their order."""
+
+    def __init__(
+        self, method: Method, encoder: Any, source: CubeSource, batch_size: int, threads: int, device: str = "cpu"
+    ) -> None:
+        self.method, self.encoder, self.source, self.device = method, encoder, source, device
+        self.threads = max(threads, 1)
+        self.needs_cubes = bool(getattr(encoder, "needs_cubes", True))
+        self.side_by_side = device == "cpu" and bool(getattr(encoder, "parallel", True))
+        self.batch_size = batch_size
+        self._measured = not self.needs_cubes
+        self._local = threading.local()
+        alone = not getattr(source, "parallel", True)
+        self._gate: AbstractContextManager[Any] = threading.Lock() if alone else nullcontext()
+        self._most = math.inf  # samples that fit into memory together, once that is known
+
+    def rows(self, ids: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
+        """For each batch: its ids, what the encoder gave for them, and how many bytes were read."""
+        if not self._measured:  # at most the bytes allowed; the same on every machine, whatever its memory
+            batch = self.source.read(ids[:1])
+            sample = math.prod((len(batch.seasons), len(batch.bands), *batch.size)) * 4
+            most = (CPU_BYTES if self.device == "cpu" else DEVICE_BYTES) // max(sample, 1)
+            self.batch_size, self._measured = max(1, min(self.batch_size, most)), True
+        parts = [ids[start : start + self.batch_size] for start in range(0, len(ids), self.batch_size)]
+        yield from self._side_by_side(parts) if self.side_by_side else self._one_by_one(parts)
+
+    def _side_by_side(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
+        slots = threading.Semaphore(self.threads)
+
+        def work(part: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray, int]:
+            batch = self._read(part)
+            with slots:
+                if not hasattr(self._local, "encoder"):  # a copy shares the weights; what `encode` sets is its own
+                    self._local.encoder = copy.copy(self.encoder)
+                return part, self._encode(self._local.encoder, batch), batch.nbytes
+
+        with _pool(self.threads + AHEAD, self._prepare) as pool:
+            yield from in_order(pool, work, parts, 2 * self.threads + AHEAD)
+
+    def _one_by_one(self, parts: Sequence[tuple[str, ...]]) -> Iterator[tuple[tuple[str, ...], np.ndarray, int]]:
+        readers = min(max(self.threads, 2), MOST_READERS)
+        with _pool(readers) as pool, _pool(1) as ahead:
+
+            def read(part: tuple[str, ...]) -> CubeBatch:
+                if not self.needs_cubes:
+                    return self._read(part)
+                step = math.ceil(len(part) / readers)
+                pieces = [part[start : start + step] for start in range(0, len(part), step)]
+                return StoredBatch.joined(list(pool.map(self._read, pieces)))
+
+            with closing(in_order(ahead, read, parts, AHEAD + 1)) as batches:
+                for part, batch in zip(parts, batches, strict=True):
+                    yield part, self._encode(self.encoder, batch), batch.nbytes
+
+    def _read(self, ids: tuple[str, ...]) -> CubeBatch:
+        if self.needs_cubes:
+            with self._gate:
+                return self.source.read(ids)
+        return CubeBatch(ids, np.zeros((len(ids), 0, 0, 0, 0), np.float32), self.source.bands, self.source.seasons)
+
+    def _encode(self, encoder: Any, batch: CubeBatch) -> np.ndarray:
+        """What the encoder gives for a batch; if there is too little memory for it, for its halves."""
+        count = len(batch.ids)
+        if count <= self._most:
+            try:
+                return np.asarray(encoder.encode(batch))
+            except Exception as error:
+                if count == 1 or not is_out_of_memory(error):
+                    raise
+            let_go(self.device)
+            self._most = min(self._most, count // 2)
+            log.warning("method %r: out of memory with %d samples at once: going on with half", self.method.id, count)
+        half = math.ceil(count / 2)
+        return np.concatenate([self._encode(encoder, batch.rows(*part)) for part in ((0, half), (half, count))])
+
+    def _prepare(self) -> None:
+        if uses_torch(self.method):
+            import torch
+
+            torch.set_num_threads(1)  # each thread of Python has a number of its own
+
+
+def _pool(size: int, prepare: Callable[[], None] | None = None) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(size, thread_name_prefix="neuco-encode", initializer=prepare)
+
+
+def in_order(
+    pool: ThreadPoolExecutor, work: Callable[[Item], Made], items: Iterable[Item], window: int
+) -> Generator[Made, None, None]:
+    """Results in the order of the items, at most ``window`` of them begun and not yet taken."""
+    waiting: deque[Future[Made]] = deque()
+    try:
+        for item in items:
+            waiting.append(pool.submit(work, item))
+            if len(waiting) >= window:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
 @dataclass

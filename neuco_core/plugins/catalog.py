@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
@@ -137,24 +137,24 @@ class Catalog:
 
     def suite_tasks(self, suite: Suite) -> list[Task]:
         """The tasks of a suite, which must all be there in the version that the suite names."""
-        return [self._suite_task(suite, task_id, version) for task_id, version in suite.tasks.items()]
-
-    def _suite_task(self, suite: Suite, task_id: str, version: int) -> Task:
-        try:
-            newest = self.load(Task, task_id)
-        except UnknownIdError as error:
-            error.where = suite.origin
-            raise
-        task = self.plugins.find("task", f"{task_id}@{version}")
-        if not isinstance(task, Task):
-            raise PluginError(
-                f"task {task_id!r} ({newest.origin}) is not the version that suite {suite.id!r} compares",
-                where=suite.origin,
-                expected=f"version {version}",
-                got=newest.version,
-                hint="A suite is frozen: make a new suite, or register the version that it names beside the newest",
-            )
-        return task
+        tasks = []
+        for task_id, version in suite.tasks.items():
+            try:
+                newest = self.load(Task, task_id)
+            except UnknownIdError as error:
+                error.where = suite.origin
+                raise
+            task = self.plugins.find("task", f"{task_id}@{version}")
+            if not isinstance(task, Task):
+                raise PluginError(
+                    f"task {task_id!r} ({newest.origin}) is not the version that suite {suite.id!r} compares",
+                    where=suite.origin,
+                    expected=f"version {version}",
+                    got=newest.version,
+                    hint="A suite is frozen: make a new suite, or register the version that it names beside the newest",
+                )
+            tasks.append(task)
+        return tasks
 
     def suite_problems(self) -> dict[str, NeucoError]:
         """What is wrong with suites, by id: a bad file, or a task that is not there in the version that it names."""
@@ -185,11 +185,12 @@ def _select(
     all_tags = {tag for spec in (*known.values(), *specs) for tag in spec.tags}
     for tag in sorted(wanted - all_tags):
         raise UnknownIdError("tag", tag, all_tags, f"Tags of {noun}s: {', '.join(sorted(all_tags)) or 'none'}")
-    return [spec for spec in specs if (not patterns or _fits(spec, patterns)) and wanted <= set(spec.tags)]
-
-
-def _fits(spec: Content, patterns: Iterable[str]) -> bool:
-    return any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
+    chosen = []
+    for spec in specs:
+        fits = any(fnmatchcase(spec.id, pattern) or pattern == exact(spec.label) for pattern in patterns)
+        if (fits or not patterns) and wanted <= set(spec.tags):
+            chosen.append(spec)
+    return chosen
 
 
 def read_suite(path: Path) -> Suite:
@@ -198,8 +199,8 @@ def read_suite(path: Path) -> Suite:
         suite = Suite(**tomllib.loads(read_limited(path, LARGEST_SUITE).decode()))
     except (ValueError, TypeError, OSError, RecursionError, MemoryError, NeucoError) as error:
         # One bad file must harm no other suite, so it has one kind of error, however it is bad.
-        said = error.what if isinstance(error, DataError) else error
-        raise SpecError(f"not a suite: {said}", where=path, hint="See docs/plugins.md") from error
+        reason = error.what if isinstance(error, DataError) else error
+        raise SpecError(f"not a suite: {reason}", where=path, hint="See docs/plugins.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))
     if suite.living and not suite.id.startswith(LIVING):
@@ -219,23 +220,35 @@ def name_of(noun: str, label: str) -> str:
     return exact(label) if known and known[-1] != exact(label) else label.partition("@")[0]
 
 
-def _loader(cls: type[S]) -> Callable[[str], S]:
-    def load(spec_id: str) -> S:
-        return catalog().load(cls, spec_id)
-
-    noun = NOUN_OF[cls]
-    load.__name__ = load.__qualname__ = f"load_{noun}"
-    load.__doc__ = f"The {noun} with this id; imports only the plugins that may hold it."
-    return load
+def load_task(task_id: str) -> Task:
+    """The task with this id; imports only the plugins that may hold it."""
+    return catalog().load(Task, task_id)
 
 
-load_task = _loader(Task)
-load_method = _loader(Method)
-load_dataset = _loader(Dataset)
-load_metric = _loader(Metric)
-load_probe = _loader(Probe)
-load_splitter = _loader(Splitter)
-load_board = _loader(BoardKind)
+def load_method(method_id: str) -> Method:
+    """The method with this id; imports only the plugins that may hold it."""
+    return catalog().load(Method, method_id)
+
+
+def load_dataset(dataset_id: str) -> Dataset:
+    """The dataset with this id; imports only the plugins that may hold it."""
+    return catalog().load(Dataset, dataset_id)
+
+
+def load_metric(metric_id: str) -> Metric:
+    return catalog().load(Metric, metric_id)
+
+
+def load_probe(probe_id: str) -> Probe:
+    return catalog().load(Probe, probe_id)
+
+
+def load_splitter(splitter_id: str) -> Splitter:
+    return catalog().load(Splitter, splitter_id)
+
+
+def load_board(kind_id: str) -> BoardKind:
+    return catalog().load(BoardKind, kind_id)
 
 
 def task_protocol(task: Task) -> Protocol:

@@ -12,40 +12,25 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from neuco_core import specs
 from neuco_core.fields import ID
-from neuco_core.specs import (
-    BoardKind,
-    CellSource,
-    Check,
-    Command,
-    Dataset,
-    Engine,
-    Method,
-    Metric,
-    Origin,
-    Panel,
-    Probe,
-    PublishedSource,
-    Spec,
-    Splitter,
-    Task,
-)
+from neuco_core.specs import Origin, Spec
 
 # The nouns that plugins bring. Their hook is neuco_<plural> and their entry-point group neuco.<plural>.
 NOUNS: dict[str, type[Spec]] = {
-    "dataset": Dataset,
-    "task": Task,
-    "method": Method,
-    "metric": Metric,
-    "probe": Probe,
-    "splitter": Splitter,
-    "engine": Engine,
-    "board": BoardKind,
-    "command": Command,
-    "check": Check,
-    "panel": Panel,
-    "published": PublishedSource,
-    "cells": CellSource,
+    "dataset": specs.Dataset,
+    "task": specs.Task,
+    "method": specs.Method,
+    "metric": specs.Metric,
+    "probe": specs.Probe,
+    "splitter": specs.Splitter,
+    "engine": specs.Engine,
+    "board": specs.BoardKind,
+    "command": specs.Command,
+    "check": specs.Check,
+    "panel": specs.Panel,
+    "published": specs.PublishedSource,
+    "cells": specs.CellSource,
 }
 PLURAL = {noun: noun if noun in ("published", "cells") else f"{noun}s" for noun in NOUNS}
 CONTENT = frozenset(("dataset", "task", "method"))
@@ -149,7 +134,10 @@ def extended(own: Iterable[str], package: str) -> list[str]:
     """
     places = [Path(entry or ".") / package for entry in sys.path]
     added = [str(path) for path in places if _seen(path.is_dir) and not _seen((path / "__init__.py").exists)]
-    return list({str(Path(folder).resolve()): folder for folder in reversed([*own, *added])}.values())[::-1]
+    folders: dict[Path, str] = {}
+    for folder in (*own, *added):  # of one folder under two names, the first: ours before what the path adds
+        folders.setdefault(Path(folder).resolve(), folder)
+    return list(folders.values())
 
 
 def _seen(there: Callable[[], bool]) -> bool:

@@ -116,7 +116,9 @@ class Plugins:
         place = noun, alike(spec_id)
         if place not in self._answers:
             results = [self.load(item) for item in self._holders(*place)]
-            specs = [spec for item in results if isinstance(item, Plugin) for spec in _with_id(item, noun, spec_id)]
+            # In any spelling: of two that differ only in - and _, neither may be taken.
+            registered = [pair for item in results if isinstance(item, Plugin) for pair in item.specs]
+            specs = [spec for kind, spec in registered if kind == noun and alike(spec.id) == alike(spec_id)]
             if _disputed(specs):
                 raise duplicate(noun, specs)
             self._answers[place] = specs, [item for item in results if isinstance(item, BrokenPlugin)]
@@ -191,11 +193,6 @@ def _sources(specs: Sequence[Spec]) -> str:
     return " and ".join(str(spec.origin) for spec in specs)
 
 
-def _with_id(plugin: Plugin, noun: str, spec_id: str) -> list[Spec]:
-    """Those with this id in any spelling: of two that differ only in ``-`` and ``_``, neither may be taken."""
-    return [spec for kind, spec in plugin.specs if kind == noun and alike(spec.id) == alike(spec_id)]
-
-
 def say(error: BaseException) -> str:
     """An error in one line, even if its own ``__str__`` fails."""
     try:
@@ -250,7 +247,8 @@ def hooks_of(module: ModuleType) -> dict[str, tuple[pluggy.HookCaller, str]]:
             raise _Misfit(f"{name} is a hook without @hookimpl: add it", _code_place(function))
     callers = manager.get_hookcallers(module) or []
     if not callers:
-        raise _Misfit("no function with @hookimpl, so nothing is registered", _file(module))
+        file = str(getattr(module, "__file__", None) or module)
+        raise _Misfit("no function with @hookimpl, so nothing is registered", file)
     return {caller.name: (caller, _code_place(caller.get_hookimpls()[0].function)) for caller in callers}
 
 
@@ -303,10 +301,6 @@ def _place(error: BaseException, candidate: Candidate) -> str:
     folder = Path(frames[0].filename).parent
     last = [frame for frame in frames if folder in Path(frame.filename).parents][-1]
     return f"{last.filename}:{last.lineno}"
-
-
-def _file(module: ModuleType) -> str:
-    return str(getattr(module, "__file__", None) or module)
 
 
 def _code_place(function: object) -> str:

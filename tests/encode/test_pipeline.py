@@ -14,7 +14,7 @@ import pytest
 from neuco_core.contract.repeatability import agree, apart
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Selection
 from neuco_core.cubes.ssl4eo import SSL4EOCubes
-from neuco_core.encode import device, pipeline
+from neuco_core.encode import device, encoding
 from neuco_core.encode.encoding import Clock
 from neuco_core.encode.run import EncodeOptions, encode_dataset
 from neuco_core.errors import DataError, PluginError, UsageError
@@ -108,12 +108,12 @@ class Alone(Releasing):
             self.inside.release()
 
 
-@pytest.mark.parametrize(("encoder", "most"), [(Releasing, 3 + pipeline.AHEAD), (Alone, 2 + pipeline.AHEAD)])
+@pytest.mark.parametrize(("encoder", "most"), [(Releasing, 3 + encoding.AHEAD), (Alone, 2 + encoding.AHEAD)])
 def test_few_batches_are_in_memory_at_a_time_and_they_are_small(
     encoder: type[Releasing], most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = Watched(60)
-    monkeypatch.setattr(pipeline, "CPU_BYTES", 3 * 4 * 4 * 27 * 16 * 16)
+    monkeypatch.setattr(encoding, "CPU_BYTES", 3 * 4 * 4 * 27 * 16 * 16)
     Watched.held, Watched.most, Mean.log = -1, 0, []  # -1: one sample is read to see how large it is
     rows = embed(Method(id="watched", encoder=encoder), source, threads=3, batch_size=64)
     assert max(int(words.split()[1]) for words in Mean.log if words != "fit") == 3
