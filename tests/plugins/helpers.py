@@ -8,7 +8,9 @@ import textwrap
 from pathlib import Path
 
 from neuco_core.plugins.catalog import Catalog
+from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugins
+from neuco_core.specs import Task
 
 ONE = """
 from neuco_core import Remote, Task, hookimpl
@@ -65,3 +67,13 @@ class Tree:
         """The plugins of this tree that were really imported."""
         prefix = self.package + "."
         return {name.removeprefix(prefix) for name in sys.modules if name.startswith(prefix)}
+
+
+def only_problem(tree: Tree) -> BrokenPlugin:
+    """The single problem of a tree; the plugin ``good`` beside it must not be hurt by it."""
+    tree.add("good")
+    catalog = tree.catalog()
+    assert list(catalog.all(Task)) == ["good"]
+    assert catalog.load(Task, "good").id == "good"
+    (problem,) = catalog.problems()
+    return problem

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 import signal
 import threading
 from pathlib import Path
@@ -17,54 +16,12 @@ from neuco_core.specs import Task
 from tests.command import Said, neuco, python
 from tests.plugins.helpers import ONE, Tree
 
-HOOK = "from neuco_core import hookimpl\n@hookimpl\ndef neuco_tasks():\n    {}\n    yield\n"
-ENDINGS = [
-    ("raise KeyboardInterrupt", "KeyboardInterrupt"),
-    ("raise SystemExit(0)", "SystemExit: 0"),
-    ("raise BaseException('gone')", "BaseException: gone"),
-    ("__import__('os')._exit(0)", "RuntimeError: it calls os._exit(0), which would end the whole process"),
-    ("__import__('posix')._exit(0)", "RuntimeError: it calls os._exit(0), which would end the whole process"),
-    ("(lambda again: again(again))(lambda again: again(again))", "RecursionError: maximum recursion depth exceeded"),
-]
-
-
-@pytest.mark.parametrize(("code", "error"), ENDINGS)
-@pytest.mark.parametrize("stage", ["import", "collect"])
-def test_a_plugin_that_ends_the_process_is_a_broken_plugin(tree: Tree, stage: str, code: str, error: str) -> None:
-    leave, handler = os._exit, signal.getsignal(signal.SIGINT)
-    path = tree.add("rotten", code if stage == "import" else HOOK.format(code))
-    tree.add("good")
-    catalog = tree.catalog()
-    assert list(catalog.all(Task)) == ["good"]
-    (problem,) = catalog.problems()
-    assert (problem.name, problem.stage, problem.error[: len(error)]) == ("rotten", stage, error)
-    assert problem.file.startswith(f"{path}:")
-    assert (os._exit, signal.getsignal(signal.SIGINT)) == (leave, handler)
-
 
 @pytest.mark.parametrize("code", ["raise KeyboardInterrupt", "import os\nos._exit(0)"])
 def test_no_command_ends_like_a_success_because_of_one_plugin(tmp_path: Path, code: str) -> None:
     done = with_plugin(tmp_path, code, "score", "--method", "rotten", "--suite", "mini")
     assert (done.code, done.out) == (3, "")
     assert "no method 'rotten'. Run `neuco methods` (1 broken plugin could not be searched" in done.err
-
-
-@pytest.mark.parametrize("last_words", ["raise KeyboardInterrupt", "__import__('os')._exit(0)"])
-def test_an_error_that_ends_the_process_when_it_is_shown_is_shown_without_a_message(
-    tree: Tree, last_words: str
-) -> None:
-    tree.add("rotten", f"class Mute(Exception):\n    def __str__(self):\n        {last_words}\nraise Mute")
-    (problem,) = tree.catalog().problems()
-    assert problem.error == "Mute, without a message"
-
-
-def test_a_hook_that_never_ends_is_reported(tree: Tree) -> None:
-    source = ONE.format(id="rotten").replace(
-        "    yield Task(id='rotten'", "    n = 0\n    while True:\n        n += 1\n        yield Task(id=f'rotten_{n}'"
-    )
-    tree.add("rotten", source)
-    (problem,) = tree.catalog().problems()
-    assert problem.error == "registers more than 10000 specs: does neuco_tasks ever end?"
 
 
 def test_a_fork_at_import_does_not_go_on_as_a_second_neuco(tmp_path: Path) -> None:
@@ -263,12 +220,3 @@ def test_a_plugin_that_closes_streams_and_prints_at_the_end_spoils_no_json(tmp_p
     missing = neuco("show", "none", path=tmp_path)
     assert (missing.code, missing.out) == (3, "")
     assert missing.err.startswith("neuco: error: no entry 'none'.")
-
-
-def test_an_id_cannot_pretend_to_be_inside_its_plugin(tree: Tree) -> None:
-    disguise = "class Id(str):\n    def replace(self, *_):\n        return 'rotten'\n"
-    tree.add("rotten", disguise + ONE.format(id="victim").replace("id='victim'", "id=Id('victim')"))
-    tree.add("victim")
-    assert list(tree.catalog().all(Task)) == ["victim"]
-    (problem,) = tree.catalog().problems()
-    assert "bad id" in problem.error

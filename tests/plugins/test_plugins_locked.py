@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
+from neuco_core.env import switched_on
 from neuco_core.errors import PluginError, UsageError
 from neuco_core.plugins.discovery import extended
 from neuco_core.specs import Task
-from tests.plugins.helpers import Tree
-from tests.plugins.test_plugins import only_problem
+from tests.plugins.helpers import Tree, only_problem
 
 
 def lock(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -67,23 +67,8 @@ def test_strict_makes_a_broken_plugin_an_error(tree: Tree, monkeypatch: pytest.M
     assert tree.catalog().load(Task, "good").id == "good"
 
 
-@pytest.mark.parametrize("word", ["1", "true", "YES", "on", " 1 "])
-def test_strict_understands_the_usual_words(tree: Tree, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
-    tree.add("rotten", "raise RuntimeError('cheese')")
-    monkeypatch.setenv("NEUCO_STRICT", word)
-    with pytest.raises(PluginError, match="NEUCO_STRICT is set"):
-        tree.catalog().all(Task)
-
-
-@pytest.mark.parametrize("word", ["", "0", "False", "no", "off"])
-def test_strict_may_be_switched_off(tree: Tree, monkeypatch: pytest.MonkeyPatch, word: str) -> None:
-    tree.add("rotten", "raise RuntimeError('cheese')")
-    monkeypatch.setenv("NEUCO_STRICT", word)
-    assert tree.catalog().all(Task) == {}
-
-
-def test_strict_refuses_what_is_not_a_boolean(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
-    tree.add("good")
-    monkeypatch.setenv("NEUCO_STRICT", "maybe")
+def test_a_switch_understands_the_usual_words() -> None:
+    for on, words in ((True, ("1", "true", "YES", "on", " 1 ")), (False, ("", "0", "False", "no", "off"))):
+        assert [switched_on("NEUCO_STRICT", {"NEUCO_STRICT": word}) for word in words] == [on] * 5
     with pytest.raises(UsageError, match=r"NEUCO_STRICT: not a boolean; expected 1/true.* got 'maybe'"):
-        tree.catalog().all(Task)
+        switched_on("NEUCO_STRICT", {"NEUCO_STRICT": "maybe"})

@@ -4,51 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+from functools import partial
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from neuco_core import Baseline, Dataset, Method, Metric, Protocol, Remote, Suite, Task
+from neuco_core import Baseline, BoardKind, Dataset, Method, Metric, Protocol, Remote, Suite, Task
 from neuco_core.errors import SpecError
-from neuco_core.fields import ID
 from neuco_core.specs import to_json
 
 SHA = "ab" * 32
 REMOTE = Remote("https://example.org/x.csv", sha256=SHA)
 
 
-def task(**fields: Any) -> Task:
-    return Task(**{"id": "soil", "dataset": "mini", "kind": "regression", "source": REMOTE, **fields})
-
-
-def method(**fields: Any) -> Method:
-    return Method(**{"id": "mean", "encoder": dict, **fields})
-
-
-def suite(**fields: Any) -> Suite:
-    return Suite(**{"id": "s", "tasks": {"soil": 1}, **fields})
-
-
-def metric(**fields: Any) -> Metric:
-    return Metric(**{"id": "m", "function": max, **fields})
-
-
-def baseline(**fields: Any) -> Baseline:
-    return Baseline(**{"method": "averaging", "score": 0.5, "tolerance": 0.1, **fields})
-
-
-def protocol(**fields: Any) -> Protocol:
-    return Protocol(**{"name": "p", **fields})
-
-
-def remote(**fields: Any) -> Remote:
-    return Remote(**{"url": "https://example.org/x.csv", **fields})
-
-
-def dataset(**fields: Any) -> Dataset:
-    return Dataset(**{"id": "mini", **fields})
+task = partial(Task, id="soil", dataset="mini", kind="regression", source=REMOTE)
+method = partial(Method, id="mean", encoder=dict)
+suite = partial(Suite, id="s", tasks={"soil": 1})
+metric = partial(Metric, id="m", function=max)
+baseline = partial(Baseline, method="averaging", score=0.5, tolerance=0.1)
+protocol = partial(Protocol, name="p")
+remote = partial(Remote, url="https://example.org/x.csv")
+dataset = partial(Dataset, id="mini")
+board = partial(BoardKind, id="b", rank=max)
 
 
 @pytest.mark.parametrize(
@@ -62,11 +39,8 @@ def dataset(**fields: Any) -> Dataset:
         (task, "id", None, "a-z, 0-9, _ and -"),
         (task, "dataset", "a b", "a-z, 0-9, _ and -"),
         (task, "kind", "nonsense", "regression, classification"),
-        (task, "kind", ["regression"], "regression, classification"),
         (task, "source", "x.csv", "a Remote"),
-        (task, "metric", "R²", "a-z, 0-9, _ and -"),
         (task, "version", 0, "at least 1"),
-        (task, "version", "1", "a whole number"),
         (task, "version", True, "a whole number"),
         (task, "tags", "forest", "a list of non-empty strings"),
         (task, "tags", ("a", "a"), "no duplicates"),
@@ -75,7 +49,6 @@ def dataset(**fields: Any) -> Dataset:
         (task, "baseline", 0.3, "a Baseline or None"),
         (task, "control", "no", "True or False"),
         (task, "loader", "module.function", "a function or None"),
-        (task, "title", None, "expected a string"),
         (task, "title", "a\ud800b", "expected a string"),
         (task, "tags", ("a\udfff",), "non-empty strings"),
         (method, "params", {"rate": float("nan")}, "strings mapped to"),
@@ -86,26 +59,19 @@ def dataset(**fields: Any) -> Dataset:
         (method, "files", {"mini": REMOTE}, "either files or an encoder"),
         (method, "encoder", None, "either files or an encoder"),
         (method, "params", {"depth": [1]}, "strings mapped to"),
-        (method, "dim", 0, "at least 1"),
         (method, "tolerance", -1e-4, "at least 0"),
         (method, "tolerance", 0.5, "below 0.02"),
-        (method, "seasons", "fall", "a list of non-empty strings"),
         (dataset, "cubes", 3, "a function or None"),
-        (dataset, "bands", "s1/VV", "a list of non-empty strings"),
         (suite, "tasks", {}, "at least one task"),
         (suite, "tasks", {"soil": 0}, "versions of at least 1"),
-        (suite, "tasks", {"soil": "1"}, "task ids mapped to versions"),
         (suite, "tasks", ["soil"], "a mapping"),
         (baseline, "score", float("nan"), "a finite number"),
-        (baseline, "score", "0.5", "a finite number"),
         (baseline, "tolerance", -0.1, "at least 0"),
         (remote, "url", "ftp://example.org/x", "https://, http://, hf://, s3://, file://, pkg://"),
-        (remote, "url", "https://", "https://"),
         (remote, "url", 3, "a string"),
         (remote, "mirrors", ("x.csv",), "https://"),
         (remote, "mirrors", "https://example.org", "a list of non-empty strings"),
         (remote, "sha256", "abc", "64 lower-case hexadecimal digits"),
-        (remote, "sha256", SHA.upper(), "64 lower-case hexadecimal digits"),
         (remote, "size", -1, "at least 0"),
         (protocol, "name", "Neuco 2025", "an id"),
         (protocol, "k", 0, "at least 1"),
@@ -113,6 +79,9 @@ def dataset(**fields: Any) -> Dataset:
         (protocol, "lr", 0, "above 0"),
         (protocol, "select", "first", "best-on-test, last"),
         (protocol, "standardize", 1, "True or False"),
+        (protocol, "seed", 2**32, "below 2^32"),
+        (board, "rank", "no-colon", "a function, or its name as 'package.module:function'"),
+        (board, "options", {"seed": None}, "a mapping"),
     ],
 )
 def test_a_wrong_value_is_refused_with_field_value_and_what_is_allowed(
@@ -135,14 +104,6 @@ def test_specs_are_frozen_hashable_and_picklable(spec: Any) -> None:
         spec.title = "other"
     assert hash(spec) == hash(dataclasses.replace(spec))
     assert pickle.loads(pickle.dumps(spec)) == spec
-
-
-@given(st.text(max_size=70))
-def test_an_id_is_safe_as_a_file_name(text: str) -> None:
-    if ID.fullmatch(text):
-        assert text == text.lower()
-        assert not set(text) & set("/\\. \n")
-        assert not text.startswith(("-", "_"))
 
 
 def test_the_metric_follows_from_the_kind() -> None:
@@ -171,8 +132,8 @@ def test_a_variant_of_a_protocol_says_so_in_its_name() -> None:
 
 
 def test_json_shows_functions_by_name() -> None:
-    shown = to_json(method(encoder=dataset))
-    assert shown["encoder"].endswith("test_specs:dataset")
+    shown = to_json(method(encoder=test_json_shows_functions_by_name))
+    assert shown["encoder"].endswith("test_specs:test_json_shows_functions_by_name")
     assert shown["params"] == {}
 
 
