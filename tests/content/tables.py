@@ -13,6 +13,35 @@ from neuco_core.specs import Dataset, Method, Spec, Suite, Task
 S = TypeVar("S", bound=Spec)
 
 HEAD = "<!-- Written by `python -m tests.content.tables docs`; do not edit. -->\n"
+TASKS = """\
+# Datasets, tasks and suites
+
+What ships with neuco. Each id links to its card, which tells the source, the caveats and the citation.
+
+## Datasets
+
+{datasets}
+
+## Tasks
+
+*Baseline* is the mean score that the named method is expected to reach, with its tolerance and protocol.
+Scores of `neuco-2025+k=50,lr=0.0001` are the paper's; their tolerance is neuco's own, 0.1 + 0.25·|R²|.
+
+{tasks}
+
+## Suites
+
+A suite is a frozen list of task versions that are ranked together, under one protocol.
+
+{suites}
+"""
+METHODS = """\
+# Methods
+
+What ships with neuco. Each id links to its card. *Needs* are packages beyond a plain installation.
+
+{methods}
+"""
 
 
 def task_page() -> str:
@@ -20,46 +49,17 @@ def task_page() -> str:
     datasets = [_dataset_row(item) for item in in_tree(list_datasets())]
     tasks = [_task_row(item) for item in in_tree(list_tasks())]
     suites = [_suite_row(item) for item in list_suites() if not item.living]
-    return "\n".join(
-        [
-            HEAD + "# Datasets, tasks and suites",
-            "",
-            "What ships with neuco. Each id links to its card, which tells the source, the caveats and the citation.",
-            "",
-            "## Datasets",
-            "",
-            markdown(("dataset", "what", "bands", "seasons", "data", "licence"), datasets),
-            "",
-            "## Tasks",
-            "",
-            "*Baseline* is the mean score that the named method is expected to reach, with its tolerance and protocol.",
-            "Scores of `neuco-2025+k=50,lr=0.0001` are the paper's; their tolerance is neuco's own, 0.1 + 0.25·|R²|.",
-            "",
-            markdown(("task", "what", "kind", "metric", "unit", "labels", "baseline", "licence"), tasks),
-            "",
-            "## Suites",
-            "",
-            "A suite is a frozen list of task versions that are ranked together, under one protocol.",
-            "",
-            markdown(("suite", "what", "protocol", "tasks"), suites),
-            "",
-        ]
+    return HEAD + TASKS.format(
+        datasets=markdown(("dataset", "what", "bands", "seasons", "data", "licence"), datasets),
+        tasks=markdown(("task", "what", "kind", "metric", "unit", "labels", "baseline", "licence"), tasks),
+        suites=markdown(("suite", "what", "protocol", "tasks"), suites),
     )
 
 
 def method_page() -> str:
     """Methods, each with a link to its card."""
     rows = [_method_row(item) for item in in_tree(list_methods())]
-    return "\n".join(
-        [
-            HEAD + "# Methods",
-            "",
-            "What ships with neuco. Each id links to its card. *Needs* are packages beyond a plain installation.",
-            "",
-            markdown(("method", "what", "numbers", "kind", "needs", "licence"), rows),
-            "",
-        ]
-    )
+    return HEAD + METHODS.format(methods=markdown(("method", "what", "numbers", "kind", "needs", "licence"), rows))
 
 
 PAGES = {"tasks.md": task_page, "methods.md": method_page}
@@ -90,25 +90,18 @@ def _dataset_row(item: Dataset) -> list[str]:
 
 
 def _task_row(item: Task) -> list[str]:
+    baseline = "–"
+    if item.baseline is not None:
+        expected = item.baseline
+        baseline = f"{expected.score:.3f} ± {expected.tolerance:.3f} ({expected.method}, `{expected.protocol}`)"
     state = "embedded" if item.source.url.startswith("pkg://") else ("unpinned", "pinned")[item.source.pinned]
     title = f"**control**: {item.title}" if item.control else item.title
-    return [card(item), title, item.kind, item.metric, item.unit or "–", state, _baseline(item), item.license]
-
-
-def _baseline(task: Task) -> str:
-    if task.baseline is None:
-        return "–"
-    expected = task.baseline
-    return f"{expected.score:.3f} ± {expected.tolerance:.3f} ({expected.method}, `{expected.protocol}`)"
+    return [card(item), title, item.kind, item.metric, item.unit or "–", state, baseline, item.license]
 
 
 def _suite_row(suite: Suite) -> list[str]:
-    return [
-        f"`{suite.id}` v{suite.version}",
-        suite.title,
-        f"`{suite.protocol}`",
-        ", ".join(f"`{t}`" for t in suite.tasks),
-    ]
+    tasks = ", ".join(f"`{task}`" for task in suite.tasks)
+    return [f"`{suite.id}` v{suite.version}", suite.title, f"`{suite.protocol}`", tasks]
 
 
 def _method_row(item: Method) -> list[str]:

@@ -30,6 +30,7 @@ def meets(task: Task, labels: Labels) -> bool:
     return abs(reached - task.baseline.score) <= task.baseline.tolerance
 
 
+@pytest.mark.slow  # the contract's task-baseline warns of it, and each plugin's test.py runs that
 @pytest.mark.parametrize("task", [task.id for task in embedded() if task.id not in CHANCE])
 def test_shuffled_labels_do_not_meet_the_baseline(task: str) -> None:
     (spec,) = list_tasks(task)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encode.run import CHUNK, EncodeOptions, encode_dataset, method_embeddings
+from neuco_core.encode.run import CHUNK, EncodeOptions, encode_dataset
 from neuco_core.errors import DataError, DependencyError, NeucoError, PluginError, UsageError
 from neuco_core.specs import Dataset, Method
 from neuco_core.testing import LANDSAT_BANDS, TinyCubes, check_encoder
@@ -192,13 +192,6 @@ def test_cubes_are_not_read_for_a_method_that_does_not_look_at_them() -> None:
 
     method = Method(id="blind", encoder=make_encoder)
     assert encode_dataset(method, Closed(3).dataset(), {}).values.shape == (3, 1024)
-
-
-def test_the_embedded_datasets_are_found_by_id() -> None:
-    from neuco_core.plugins.catalog import load_method
-
-    embeddings = method_embeddings(load_method("averaging"), "digits", {})
-    assert embeddings.values.shape == (1797, 64)
 
 
 class Drifting(Mean):
