@@ -142,17 +142,9 @@ def contract(noun: str, *names: str, allow_unpinned: bool = False) -> Callable[[
     @pytest.mark.parametrize("name", names)
     @pytest.mark.parametrize("check", checks)
     def test_contract(check: str, name: str) -> None:
-        hold(checks[check], noun, name, allow_unpinned=allow_unpinned)
+        tell(checks[check], examine(checks[check], noun, name, allow_unpinned=allow_unpinned))
 
     return test_contract
-
-
-def hold(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> None:
-    """Run one check as a test: it passes, fails with reason and cure, or is skipped with the reason.
-
-    A skip never turns a run red, as what is missing is nobody's fault; `neuco check` and `pytest --neuco` end with 8.
-    """
-    tell(item, examine(item, noun, name, allow_unpinned=allow_unpinned))
 
 
 def examine(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) -> Finding:
@@ -163,7 +155,10 @@ def examine(item: Check, noun: str, name: str, *, allow_unpinned: bool = False) 
 
 
 def tell(item: Check, finding: Finding) -> None:
-    """A finding as the outcome of a test."""
+    """A finding as the outcome of a test: it passes, fails with reason and cure, or is skipped with the reason.
+
+    A skip never turns a run red, as what is missing is nobody's fault; `neuco check` and `pytest --neuco` end with 8.
+    """
     import pytest
 
     from neuco_core.contract.contract import FAILED, SKIPPED

@@ -34,7 +34,7 @@ TERRATORCH_BANDS: Mapping[str, str] = {
 }
 # Tokens before those of patches, which TerraTorch's networks do not tell.
 TERRATORCH_PREFIX: Mapping[str, int] = {"terramind": 0, "prithvi": 1, "dofa": 1, "clay": 1}
-MADE = ("fc_norm.", "head.")  # of DOFA: made when it is used, and not in its file
+MADE = ("dofa_model.fc_norm.", "dofa_model.head.")  # of DOFA: made when it is used, and not in its file
 
 
 def timm_network(name: str, checkpoint: Path | None, channels: int, *, drop: Sequence[str] = (), **options: Any) -> Any:
@@ -87,7 +87,8 @@ def terratorch_network(name: str, checkpoint: Path | None, **options: Any) -> An
     if checkpoint is None:
         return model
     state = _as_named(model, read_state(checkpoint))
-    return load_state(model, state, optional=_made(model), surplus=True, where=f"{name}, {checkpoint}")
+    made = MADE if hasattr(model, "dofa_model") else ()
+    return load_state(model, state, optional=made, surplus=True, where=f"{name}, {checkpoint}")
 
 
 def _as_named(model: Any, state: dict[str, Any]) -> dict[str, Any]:
@@ -103,10 +104,6 @@ def _as_named(model: Any, state: dict[str, Any]) -> dict[str, Any]:
     if type(model).__name__.endswith("Wrapper") and not any(name.startswith(wrapped) for name in state):
         return {wrapped + name: value for name, value in state.items()}
     return state
-
-
-def _made(model: Any) -> tuple[str, ...]:
-    return tuple(f"dofa_model.{part}" for part in MADE) if hasattr(model, "dofa_model") else ()
 
 
 def terratorch_prefix(name: str) -> int | None:

@@ -19,6 +19,25 @@ if TYPE_CHECKING:
 POOLINGS = ("mean", "max", "class", "network")
 REDUCTIONS = ("average", "project")
 
+# Central wavelengths in µm (Sentinel-2: ESA's nominal ones), as DOFA wants them; for radar it takes 5.405.
+WAVELENGTHS: Mapping[str, float] = {
+    "B01": 0.443,
+    "B02": 0.49,
+    "B03": 0.56,
+    "B04": 0.665,
+    "B05": 0.705,
+    "B06": 0.74,
+    "B07": 0.783,
+    "B08": 0.842,
+    "B8A": 0.865,
+    "B09": 0.945,
+    "B10": 1.375,
+    "B11": 1.61,
+    "B12": 2.19,
+    "VV": 5.405,
+    "VH": 5.405,
+}
+
 
 @versioned(1)
 class NetworkEncoder:
@@ -175,3 +194,29 @@ def reduced(rows: np.ndarray, dim: int, how: str) -> np.ndarray:
     matrix = np.random.RandomState(0).standard_normal((count, dim)) / np.sqrt(dim)
     # Row by row: a product of matrices may round differently for another number of rows.
     return np.stack([row @ matrix for row in rows.astype(np.float64)]).astype(np.float32)
+
+
+class WithWavelengths(torch.nn.Module):
+    """DOFA is told the wavelength of each band; its tokens are those after the last block."""
+
+    num_prefix_tokens = 1
+
+    def __init__(self, model: Any, bands: tuple[str, ...]) -> None:
+        super().__init__()
+        names = [band.partition("/")[2] or band for band in bands]
+        unknown = [name for name in names if name not in WAVELENGTHS]
+        if unknown:
+            raise UsageError("bad parameter bands", expected="single bands of Sentinel-1 or -2", got=unknown[0])
+        self.model, self.waves = model, [WAVELENGTHS[name] for name in names]
+
+    def forward(self, images: Any) -> Any:
+        return self.model(images, self.waves)
+
+    def forward_features(self, images: Any) -> Any:
+        tokens: list[Any] = []
+        hook = self.model.blocks[-1].register_forward_hook(lambda _, __, output: tokens.append(output))
+        try:
+            self.model.forward_features(images, self.waves)
+        finally:
+            hook.remove()
+        return tokens[-1]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from neuco_core.errors import DataError, PluginError
-from neuco_core.text import join_names
+from neuco_core.text import join_names, one_line
 
 WRAPPERS = ("state_dict", "model", "teacher")  # under which training scripts keep the weights beside other things
 
@@ -38,10 +38,8 @@ def _read(path: Path) -> Any:
     try:
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # torch has many; all of them mean that these are not plain tensors
-        words = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-        raise DataError(
-            f"weights cannot be read: {words}", where=path, hint="Save tensors only, as safetensors"
-        ) from error
+        what = f"weights cannot be read: {one_line(str(error), 200) or type(error).__name__}"
+        raise DataError(what, where=path, hint="Save tensors only, as safetensors") from error
     if not isinstance(state, Mapping):
         raise DataError("not weights", where=path, expected="tensors by name", got=type(state).__name__)
     return state
@@ -68,11 +66,9 @@ def load_state(
     missing = [name for name in own if name not in kept and not name.startswith(tuple(optional))]
     extra = [name for name in kept if name not in own]
     if missing or extra:
-        parts = "; ".join(
-            f"{word} {join_names(names)}" for word, names in (("missing", missing), ("extra", extra)) if names
-        )
+        got = f"missing {join_names(missing) or 'none'}; extra {join_names(extra) or 'none'}"
         text = f"the weights do not fit: {len(missing)} parts missing, {len(extra)} too many"
-        raise PluginError(text, where=where, got=parts, hint="Another version of the library may be needed")
+        raise PluginError(text, where=where, got=got, hint="Another version of the library may be needed")
     odd = [name for name, value in kept.items() if tuple(value.shape) != tuple(own[name].shape)]
     if odd:
         expected, got = (tuple(found[odd[0]].shape) for found in (own, kept))

@@ -24,25 +24,6 @@ HEADS = ("fc.", "head.")  # the classifier of the pre-training, which a feature 
 OPTIONAL = (*HEADS, "norm.", "fc_norm.")
 TOLERANCE = 1e-4  # of the spread: what batches on a GPU may move
 
-# Central wavelengths in µm (Sentinel-2: ESA's nominal ones), as DOFA wants them; for radar it takes 5.405.
-WAVELENGTHS: Mapping[str, float] = {
-    "B01": 0.443,
-    "B02": 0.49,
-    "B03": 0.56,
-    "B04": 0.665,
-    "B05": 0.705,
-    "B06": 0.74,
-    "B07": 0.783,
-    "B08": 0.842,
-    "B8A": 0.865,
-    "B09": 0.945,
-    "B10": 1.375,
-    "B11": 1.61,
-    "B12": 2.19,
-    "VV": 5.405,
-    "VH": 5.405,
-}
-
 
 @dataclass(frozen=True)
 class Weights:
@@ -161,6 +142,7 @@ def torchgeo_encoder(
 
 def torchgeo_network(row: Weights, checkpoint: Path, bands: tuple[str, ...]) -> Any:
     """The network without its classifier, with the weights of a file that is checked against TorchGeo's name for it."""
+    from neuco_extensions.models.network import WithWavelengths
     from neuco_extensions.models.state import load_state, read_state
 
     check_digits(row, checkpoint)
@@ -191,40 +173,3 @@ def check_digits(row: Weights, checkpoint: Path) -> None:
     if not digest.startswith(row.digits):
         expected = f"a sha256 that begins with {row.digits}"
         raise ChecksumError(f"not the weights {row.weights}", where=checkpoint, expected=expected, got=digest)
-
-
-class WithWavelengths:
-    """DOFA is told the wavelength of each band; its tokens are those after the last block."""
-
-    num_prefix_tokens = 1
-
-    def __init__(self, model: Any, bands: tuple[str, ...]) -> None:
-        names = [band.partition("/")[2] or band for band in bands]
-        unknown = [name for name in names if name not in WAVELENGTHS]
-        if unknown:
-            raise UsageError("bad parameter bands", expected="single bands of Sentinel-1 or -2", got=unknown[0])
-        self.model, self.waves = model, [WAVELENGTHS[name] for name in names]
-
-    def __call__(self, images: Any) -> Any:
-        return self.model(images, self.waves)
-
-    def forward_features(self, images: Any) -> Any:
-        tokens: list[Any] = []
-        hook = self.model.blocks[-1].register_forward_hook(lambda _, __, output: tokens.append(output))
-        try:
-            self.model.forward_features(images, self.waves)
-        finally:
-            hook.remove()
-        return tokens[-1]
-
-    def eval(self) -> WithWavelengths:
-        self.model.eval()
-        return self
-
-    def requires_grad_(self, wanted: bool) -> WithWavelengths:
-        self.model.requires_grad_(wanted)
-        return self
-
-    def to(self, device: str) -> WithWavelengths:
-        self.model.to(device)
-        return self

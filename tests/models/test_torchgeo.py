@@ -14,6 +14,7 @@ from benchmarks import torchgeo_table
 from neuco_core.encode.encoder import full_params, one_thread
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_extensions.models.images import Images
+from neuco_extensions.models.network import WithWavelengths
 from neuco_extensions.models.torchgeo import TABLE, Weights, bare_network, find_row, table, torchgeo_encoder
 from neuco_methods.torchgeo import NETWORKS, neuco_methods
 
@@ -97,8 +98,6 @@ def test_a_resnet_keeps_the_promises_of_an_encoder(checkpoint: Path, monkeypatch
 def test_dofa_gives_the_tokens_that_it_pools_itself(checkpoint: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("neuco_extensions.models.torchgeo.check_digits", lambda row, path: None)
     row = find_row("DOFABase16_Weights.DOFA_MAE")
-    from neuco_extensions.models.torchgeo import WithWavelengths
-
     model = WithWavelengths(save(row, checkpoint), row.bands)
     images = torch.rand(1, 13, 224, 224, generator=torch.Generator().manual_seed(2))
     with one_thread(), torch.inference_mode():
