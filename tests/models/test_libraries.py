@@ -1,8 +1,9 @@
-"""TerraTorch, timm and Hugging Face: networks with random weights through the adapters."""
+"""TerraTorch, timm and Hugging Face: random weights through the adapters, and the examples of docs/encoders.md."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,11 @@ import numpy as np
 import pytest
 import timm
 import torch
+from terratorch.tasks.embedding_generation import EmbeddingGenerationTask
 
 from neuco_core.encode.encoder import one_thread
 from neuco_core.errors import DataError, PluginError, UsageError
+from neuco_core.tables.embeddings import read_embeddings
 from neuco_core.testing import TinyCubes, check_encoder
 from neuco_extensions.models.images import Images
 from neuco_extensions.models.libraries import (
@@ -151,3 +154,51 @@ def test_models_of_hugging_face(kind: str, tmp_path: Path) -> None:
     config.write_text("{}")
     with pytest.raises(DataError, match="expected model_type"):
         huggingface_network(config, weights)
+
+
+PAGE = Path(__file__).parents[2] / "docs" / "encoders.md"
+
+
+def test_the_examples_of_the_page_encode(checkpoint: Path) -> None:
+    names: dict[str, Any] = {}
+    blocks = re.findall(r"^```py\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for block in blocks:
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert len(blocks) == 4
+    assert [method.id for method in names["neuco_methods"]()] == ["mae_base", "moco_radar"]
+    networks = {
+        "timm_vit": timm.create_model("vit_tiny_patch16_224", num_classes=10),
+        "prithvi": terratorch_network("prithvi_eo_v2_tiny_tl", None, num_frames=1),
+    }
+    for name, network in networks.items():
+        torch.save(network.state_dict(), checkpoint)
+        encoder = names[name](checkpoint)
+        encoder.fit(CUBES)
+        assert encoder.encode(CUBES.read(CUBES.ids()[:1])).shape == (1, 192)
+
+
+NAMES = ["second.zarr.zip", "first.zarr.zip"]
+
+
+@pytest.mark.filterwarnings("ignore")  # those of TerraTorch
+@pytest.mark.parametrize("kind", ["neuco_csv", "parquet", "parquet_joint"])
+def test_what_terratorch_writes_is_read(kind: str, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    task = EmbeddingGenerationTask(
+        model_args={"backbone": "timm_resnet10t", "backbone_pretrained": False, "backbone_in_chans": 3},
+        output_dir=str(tmp_path),
+        output_format=kind,
+        embedding_pooling="mean",
+    )
+    task.configure_models()
+    task.eval()
+    images = torch.rand(2, 3, 64, 64)
+    task.predict_step({"image": images, "filename": list(NAMES)})
+    task.on_predict_end()
+    found = read_embeddings(tmp_path)
+    with torch.inference_mode():
+        output = task(images)
+    rows = np.stack(output[-1].numpy() if isinstance(output, list) else output.numpy())
+    order = [["second", "first"].index(name) for name in found.ids]
+    assert sorted(found.ids) == ["first", "second"]
+    assert np.allclose(found.values, rows[order], atol=1e-6)

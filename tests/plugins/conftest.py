@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from tests.plugins.helpers import Tree
-from tests.plugins.outside import Package
 
 _numbers = itertools.count()
 
@@ -23,10 +22,3 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tree]:
     for name in set(sys.modules) - before:
         if getattr(sys.modules[name], "__file__", "") and str(tmp_path) in str(sys.modules[name].__file__):
             del sys.modules[name]
-
-
-@pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Package:
-    monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
-    return Package(tmp_path)

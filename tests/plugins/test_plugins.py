@@ -1,16 +1,22 @@
-"""What the plugin manager promises, a test for each promise."""
+"""What the plugin manager promises: who is found, what is imported for it, and whose an id is."""
 
 from __future__ import annotations
 
+import errno
 import importlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from neuco_core.errors import DuplicateIdError, UnknownIdError
+from benchmarks.plugins import make_packages
+from neuco_core.env import switched_on
+from neuco_core.errors import DuplicateIdError, PluginError, UnknownIdError, UsageError
+from neuco_core.plugins.discovery import extended
+from neuco_core.plugins.loading import Plugins
 from neuco_core.specs import Dataset, Method, Task
-from tests.command import python
-from tests.plugins.helpers import ONE, Tree
+from tests.command import neuco, python
+from tests.plugins.helpers import ONE, Tree, only_problem
 
 
 def test_a_directory_dropped_in_works_at_once(tree: Tree) -> None:
@@ -144,3 +150,100 @@ def test_several_entry_points_may_share_a_module(tree: Tree) -> None:
     source = ONE.format(id="ph") + ONE.format(id="clay").strip().splitlines()[-1]
     tree.install("acme", {"neuco.tasks": {"ph": "acme", "clay": "acme"}}, {"acme": source})
     assert list(tree.catalog().all(Task)) == ["clay", "ph"]
+
+
+def lock(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+    """What ``chmod 000`` does, for root too: nothing in the folder can be seen."""
+
+    def locked(look: Any) -> Any:
+        def refuse(path: Path, *args: Any, **kwargs: Any) -> Any:
+            if folder in (path.parent, path if look.__name__ == "iterdir" else None):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return look(path, *args, **kwargs)
+
+        return refuse
+
+    for name in ("iterdir", "exists", "is_dir", "is_file"):
+        monkeypatch.setattr(Path, name, locked(getattr(Path, name)))
+
+
+def test_a_folder_that_cannot_be_read_is_reported(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "elsewhere" / tree.package
+    folder.mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(folder.parent))
+    lock(monkeypatch, folder)
+    package = importlib.import_module(tree.package)
+    monkeypatch.setattr(package, "__path__", extended(package.__path__, tree.package))
+    problem = only_problem(tree)
+    assert (problem.name, problem.file) == (tree.package, str(folder))
+    assert problem.error == "the folder cannot be read: Permission denied"
+
+
+def test_a_directory_that_cannot_be_read_is_reported(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tree.add("rotten")
+    lock(monkeypatch, path.parent)
+    problem = only_problem(tree)
+    assert (problem.file, problem.error) == (str(path.parent), "cannot be read: Permission denied")
+
+
+def test_a_place_on_the_path_that_cannot_be_read_is_nobodys_plugin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path / "locked"))
+    lock(monkeypatch, tmp_path / "locked")
+    assert extended([], "neuco_nothing") == []
+
+
+def test_strict_makes_a_broken_plugin_an_error(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree.add("good")
+    tree.add("rotten", "raise RuntimeError('cheese')")
+    monkeypatch.setenv("NEUCO_STRICT", "1")
+    with pytest.raises(PluginError, match="plugin 'rotten' is broken, and NEUCO_STRICT is set: RuntimeError: cheese"):
+        tree.catalog().all(Task)
+    assert tree.catalog().load(Task, "good").id == "good"
+
+
+def test_a_switch_understands_the_usual_words() -> None:
+    for on, words in ((True, ("1", "true", "YES", "on", " 1 ")), (False, ("", "0", "False", "no", "off"))):
+        assert [switched_on("NEUCO_STRICT", {"NEUCO_STRICT": word}) for word in words] == [on] * 5
+    with pytest.raises(UsageError, match=r"NEUCO_STRICT: not a boolean; expected 1/true.* got 'maybe'"):
+        switched_on("NEUCO_STRICT", {"NEUCO_STRICT": "maybe"})
+
+
+COUNT = 300
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("packages")
+    make_packages(folder, COUNT)
+    return folder
+
+
+def test_loading_one_task_of_many_packages_imports_exactly_one(packages: Path) -> None:
+    code = (
+        "import sys, neuco_core\nprint(neuco_core.load_task('plugin0150').origin.distribution,"
+        " *[name for name in sys.modules if name.startswith('plugin')])"
+    )
+    assert python("-c", code, path=packages, env=NO_BYTECODE).out.split() == ["plugin0150", "plugin0150"]
+
+
+def test_listing_many_packages_lists_them_all(packages: Path) -> None:
+    tasks = neuco("tasks", "--json", path=packages, env=NO_BYTECODE).json
+    assert {f"plugin{i:04d}" for i in range(COUNT)} <= {task["id"] for task in tasks}
+
+
+def test_a_look_up_asks_only_plugins_whose_namespace_it_lies_in(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("soil", "soil-wet", "soilwet", "wet", *(f"soil{i}" for i in range(20))):
+        tree.add(name)
+    plugins, asked = tree.plugins(), []
+    load = Plugins.load
+    monkeypatch.setattr(Plugins, "load", lambda self, item: asked.append(item.name) or load(self, item))
+    assert plugins.find("task", "soil_wet_ph") is None
+    assert asked == ["soil", "soil-wet"]
+    found = plugins.find("task", "soil")
+    assert found is not None
+    assert asked == ["soil", "soil-wet", "soil"]
+    assert plugins.find("task", "soil@1") == found
+    assert asked == ["soil", "soil-wet", "soil"], "what is known is not looked up again"
