@@ -66,14 +66,13 @@ def load_state(
     missing = [name for name in own if name not in kept and not name.startswith(tuple(optional))]
     extra = [name for name in kept if name not in own]
     if missing or extra:
-        got = f"missing {join_names(missing) or 'none'}; extra {join_names(extra) or 'none'}"
+        parts = f"missing {join_names(missing) or 'none'}; extra {join_names(extra) or 'none'}"
         text = f"the weights do not fit: {len(missing)} parts missing, {len(extra)} too many"
-        raise PluginError(text, where=where, got=got, hint="Another version of the library may be needed")
+        raise PluginError(text, where=where, got=parts, hint="Another version of the library may be needed")
     odd = [name for name, value in kept.items() if tuple(value.shape) != tuple(own[name].shape)]
     if odd:
         expected, got = (tuple(found[odd[0]].shape) for found in (own, kept))
-        raise PluginError(
-            f"the weights do not fit: {odd[0]} has another shape", where=where, expected=expected, got=got
-        )
+        text = f"the weights do not fit: {odd[0]} has another shape"
+        raise PluginError(text, where=where, expected=expected, got=got)
     model.load_state_dict({**own, **kept})
     return model
