@@ -15,12 +15,12 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 
-from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report, parse
+from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Kind, Report, parse
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import write_atomic
@@ -60,7 +60,6 @@ def changed(repo: Path, since: str) -> None:
 
 
 @cli.command("score-pr")
-@click.option("--base", type=FOLDER, default=Path(), help="A checkout of main: the code that judges.")
 @click.option("--head", type=FOLDER, required=True, help="A checkout of the pull request: the code that is judged.")
 @click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
 @click.option("--out", type=FILE, required=True, help="Where the report goes.")
@@ -68,10 +67,8 @@ def changed(repo: Path, since: str) -> None:
 @MEMORY
 @click.option("--deadline", type=float, default=150, show_default=True, help="Time limit of the whole, in minutes.")
 @click.option("--trust", is_flag=True, help=TRUST)
-def score_pr(
-    base: Path, head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float, trust: bool
-) -> None:
-    """Check, test and score what a pull request touches.
+def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float, trust: bool) -> None:
+    """Check, test and score what a pull request touches; the checkout that this runs in judges.
 
     Exits with 0 if it is green, with 1 if anything failed, and with 3 if it waits for a maintainer: nothing failed, but
     something could not be scored here for a reason that is not the contributor's. A report is written whatever happens,
@@ -81,16 +78,16 @@ def score_pr(
     from ci.judge import Judge  # one command, one import
     from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
-    kind = "trust" if trust else "bubblewrap"
+    kind: Kind = "trust" if trust else "bubblewrap"
     # Written first, so that it is there even if this process is killed.
     unfinished = NeucoError(f"it was ended from outside, or long after its deadline of {deadline:g} minutes")
     write_atomic(out.absolute(), _failed(head, kind, unfinished).to_bytes())
     _stop_at(deadline)
     try:
         kind = engine(trusted=trust)
-        say(_about(kind))
+        warnings = sandbox_warnings(kind)
         limits = Limits(seconds=seconds, memory=memory << 20)
-        report = Judge(base, head, since, limits, kind, deadline, partial(say, err=True)).run()
+        report = Judge(Path(), head, since, limits, kind, deadline, partial(say, err=True)).run()
     except Stopped as stopped:
         signal.setitimer(signal.ITIMER_REAL, 0)
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
@@ -101,7 +98,7 @@ def score_pr(
             raise
         say("".join(traceback.format_exception(error)), err=True)
         sys.exit(1)
-    report = msgspec.structs.replace(report, general=(*report.general, *_weak(kind)))
+    report = msgspec.structs.replace(report, general=(*report.general, *warnings))
     write_atomic(out.absolute(), report.to_bytes())
     say(summary(report))
     sys.exit(EXIT_CODES[report.verdict])
@@ -144,26 +141,24 @@ def _stop_at(minutes: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes + GRACE)
 
 
-def _about(kind: str) -> str:
-    """What protects this machine from the code that will run."""
+def sandbox_warnings(kind: str) -> list[Finding]:
+    """Say what protects this machine from the code that will run; what a sandbox lacks is for the report, too.
+
+    Without cgroup the limits hold all the same.
+    """
     from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
 
     if kind == "trust":
-        return "--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published."
-    return "sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in protections().items())
-
-
-def _weak(kind: str) -> list[Finding]:
-    """A sandbox that lacks something says so in the report. Without cgroup the limits hold all the same."""
-    from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
-
-    lacking = [name for name, on in protections().items() if not on and "cgroup" not in name] if kind != "trust" else []
+        say("--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published.")
+        return []
+    there = protections()
+    say("sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in there.items()))
+    lacking = ", ".join(name for name, on in there.items() if not on and "cgroup" not in name)
     cure = "Use bubblewrap 0.8 or newer on x86_64 or aarch64"
-    words = f"bubblewrap lacks here: {', '.join(lacking)}"
-    return [Finding("sandbox", "machine", "warning", words, cure)] if lacking else []
+    return [Finding("sandbox", "machine", "warning", f"bubblewrap lacks here: {lacking}", cure)] if lacking else []
 
 
-def _failed(head: Path, kind: str, error: Exception) -> Report:
+def _failed(head: Path, kind: Kind, error: Exception) -> Report:
     """A red report about a run that could not be completed."""
     from ci.git import git  # one command, one import
 
@@ -174,8 +169,7 @@ def _failed(head: Path, kind: str, error: Exception) -> Report:
     words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
     cure = "Read the log of the run; if it is not your plugin's fault, open an issue"
     finding = Finding("judge", "pull request", "failed", f"the run was not completed: {words[:2000]}", cure)
-    used: Literal["trust", "bubblewrap"] = "trust" if kind == "trust" else "bubblewrap"
-    return Report(NO_COMMIT, commit, used, (), (finding,), (), (), 0.0, 1)
+    return Report(NO_COMMIT, commit, kind, (), (finding,), (), (), 0.0, 1)
 
 
 @contextmanager
@@ -187,7 +181,7 @@ def sandboxes(
     from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
 
     kind = engine(trusted=trust)
-    say(_about(kind))
+    sandbox_warnings(kind)
     limits, deadline = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * minutes
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         yield PluginSandbox(repo.resolve(), Path(scratch), limits, kind, deadline, partial(say, err=True))
@@ -196,7 +190,6 @@ def sandboxes(
 @cli.command()
 @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main; its registry is brought up to date.")
 @click.option("--push", is_flag=True, help="Also commit it to main, or propose it where main takes no push.")
-@click.option("--suite", "suites", multiple=True, help="Score only the cells of these suites; without it, all.")
 @click.option("--most", type=click.IntRange(min=0), default=2000, show_default=True, help="Cells of one run.")
 @click.option("--retry", is_flag=True, help="Also score what failed for a reason of the machine or of a download.")
 @click.option("--withdraw", default="", help="A maintainer's word: ids that may leave the boards that compare them.")
@@ -207,7 +200,6 @@ def sandboxes(
 def reconcile(
     repo: Path,
     push: bool,
-    suites: tuple[str, ...],
     most: int,
     retry: bool,
     withdraw: str,
@@ -228,7 +220,7 @@ def reconcile(
     if push:
         on_main(repo)
     with sandboxes(repo, seconds, memory, deadline) as boxes:
-        update = Reconciling(boxes, withdraw.split()).run(suites, most, retry=retry, site=site)
+        update = Reconciling(boxes, withdraw.split()).run(most, retry=retry, site=site)
     say("\n".join(update.lines))
     if push:
         in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()
@@ -263,6 +255,8 @@ def verify(repo: Path, sample: int, seconds: float, memory: int) -> None:
 @click.option("--format", "form", type=click.Choice(["text", "markdown"]), help="[default: text on a terminal]")
 def comment(path: Path, registry: Path, form: str | None) -> None:
     """Print a report: for you on a terminal, else as Markdown for the pull request. The report is not trusted."""
+    from rich.console import Console  # one command, one import
+
     from ci.comment import plain, render  # one command, one import
 
     try:
@@ -271,8 +265,10 @@ def comment(path: Path, registry: Path, form: str | None) -> None:
     except OSError as error:
         raise DataError(f"cannot read the report: {error.strerror}", where=path) from error
     markdown = render(report, records, registry)
-    text = form == "text" if form else sys.stdout.isatty()
-    click.echo(plain(markdown) if text else markdown, nl=False)
+    if form == "text" or (form is None and sys.stdout.isatty()):
+        Console().print(plain(markdown))
+    else:
+        click.echo(markdown, nl=False)
 
 
 @cli.command()
@@ -292,7 +288,6 @@ def post(registry: Path) -> None:
 @click.option("--out", type=PATH, help="Put the files into this folder instead, for you to upload to --url.")
 @click.option("--url", help="The address of the files of --out, e.g. that of a release.")
 @click.option("--push", is_flag=True, help="Commit the index to main, as `reconcile` does.")
-@click.option("--method", "only", multiple=True, help="Only this encoder.")
 @time_limit(3600)
 @MEMORY
 @click.option("--trust", is_flag=True, help=TRUST)
@@ -302,7 +297,6 @@ def embeddings(
     out: Path | None,
     url: str | None,
     push: bool,
-    only: tuple[str, ...],
     seconds: float,
     memory: int,
     trust: bool,
@@ -317,7 +311,7 @@ def embeddings(
         raise click.UsageError("give either --upload, or --out and --url")
     publish = to_s3(target) if target else to_folder(out or Path(), url or "")
     with sandboxes(repo, seconds, memory, YEAR, trust=trust) as boxes:
-        for line in fill(boxes, repo / "registry", publish, only):
+        for line in fill(boxes, repo / "registry", publish):
             say(line)
     if push:
         say(push_index(repo))

@@ -6,8 +6,8 @@ import io
 import re
 import tokenize
 import unicodedata
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,7 +39,7 @@ REGISTRY_DATA = re.compile(r"registry/pins\.json|registry/suites/[^/]+\.toml")
 # Numbers of an extension, as files of data that judge nobody: its checks look at each folder.
 SUBMISSION = re.compile(rf"registry/(?!suites/|schema/|published/)([a-z]+/{ID.pattern})/[^/]+\.(?:json|csv)")
 PUBLISH = " in a plugin: publish it (`neuco data upload`, Hugging Face, a release) and declare its address and sha256"
-PLUGIN = re.compile(rf"({'|'.join(TREES)})/([^/]+)/.+", re.DOTALL)
+PLUGIN = re.compile(rf"({'|'.join(TREES)})/([^/]+)/(.+)", re.DOTALL)
 # Turn the reading direction around, or are not seen at all.
 HIDDEN = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
@@ -69,8 +69,8 @@ class Touched:
 class Changes:
     """Everything that a pull request touches."""
 
-    base: str
-    head: str
+    base: str = ""
+    head: str = ""
     plugins: tuple[Touched, ...] = ()
     core: tuple[str, ...] = ()
     protected: tuple[str, ...] = ()
@@ -111,15 +111,19 @@ def changed(repo: Path, base: str, head: str = "HEAD") -> Changes:
     for facts, path in zip(fields[:-1:2], fields[1::2], strict=True):
         _, mode, _, blob, _ = facts.split()
         entries.append(Entry(mode, blob, path))
-    touched: set[tuple[str, str]] = set()
+    changes = sort_out([entry.path for entry in entries], _folders(repo, start), _folders(repo, end))
+    return replace(changes, base=start, head=end, unreadable=tuple(_unreadable(repo, entries)))
+
+
+def sort_out(paths: Iterable[str], before: Collection[str], after: Collection[str]) -> Changes:
+    """What changed paths belong to; ``before`` and ``after`` are the folders of all plugins then and now."""
+    touched: dict[tuple[str, str], bool] = {}  # and whether only their card and tests changed
     core, other, protected, bad_names, submissions = [], [], [], [], []
-    others = set()  # folders in which more than a card or a test changed
-    for path in (entry.path for entry in entries):
+    for path in paths:
         match, submission = PLUGIN.fullmatch(path), SUBMISSION.fullmatch(path)
         if match and ID.fullmatch(match[2]):
-            touched.add((match[1], match[2]))
-            if not CARD.fullmatch(path.split("/", 2)[2]):
-                others.add(f"{match[1]}/{match[2]}")
+            plugin = match[1], match[2]
+            touched[plugin] = touched.get(plugin, True) and bool(CARD.fullmatch(match[3]))
         elif match:
             bad_names.append(f"{match[1]}/{match[2]}")
         elif path.startswith(PROTECTED):
@@ -130,22 +134,18 @@ def changed(repo: Path, base: str, head: str = "HEAD") -> Changes:
             core.append(path)
         else:
             other.append(path)
-    before, after = _folders(repo, start), _folders(repo, end)
     plugins = []
     for tree, name in sorted(touched):
         folder = f"{tree}/{name}"
         how = "removed" if folder not in after else "changed" if folder in before else "added"
         plugins.append(Touched(tree, name, how))
     return Changes(
-        base=start,
-        head=end,
         plugins=tuple(plugins),
         core=tuple(core),
         protected=tuple(protected),
         other=tuple(other),
         bad_names=tuple(dict.fromkeys(bad_names)),
-        unreadable=tuple(_unreadable(repo, entries)),
-        cards=tuple(item.folder for item in plugins if item.how == "changed" and item.folder not in others),
+        cards=tuple(item.folder for item in plugins if item.how == "changed" and touched[item.tree, item.name]),
         submissions=tuple(dict.fromkeys(submissions)),
     )
 
@@ -157,19 +157,19 @@ def _folders(repo: Path, commit: str) -> set[str]:
 
 def _unreadable(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
     """Files that nobody can review, each with the reason; only their removal is welcome."""
-    added = [entry for entry in entries if entry.mode != GONE]
     if len(entries) > MOST_FILES:
         yield f"{len(entries)} files", f"more than anybody reviews; at most {MOST_FILES} are read"
         return
-    for entry in added:
+    for entry in entries:
         if entry.mode not in REGULAR:
             yield _shown(entry.path), "a link or a submodule, which hides its content"
-        elif reason := _odd_path(entry.path):
+        elif entry.mode != GONE and (reason := odd_path(entry.path)):
             yield _shown(entry.path), reason
-    yield from _odd_contents(repo, [entry for entry in added if entry.mode in REGULAR])
+    yield from _odd_contents(repo, [entry for entry in entries if entry.mode in REGULAR and entry.mode != GONE])
 
 
-def _odd_path(path: str) -> str:
+def odd_path(path: str) -> str:
+    """Why a file cannot be reviewed, by its name alone; "" if it can."""
     if path.lower().endswith(COMPILED):
         return "compiled code, which nobody can review"
     if Path(path).name in STEERING and path.startswith(TREES):
@@ -206,7 +206,7 @@ def _odd_contents(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, s
         return
     for blob, content in blobs(repo, [blob for blob, size in sizes.items() if size <= LARGEST_FILE]):
         for path in paths[blob]:
-            reason = "" if _odd_path(path) else deceptive(path, content)
+            reason = "" if odd_path(path) else deceptive(path, content)
             if reason:
                 yield _shown(path), reason
 
@@ -246,18 +246,12 @@ def deceptive(path: str, content: bytes) -> str:
     for number, line in enumerate(text.split("\n"), 1):
         if len(line) > LONGEST_LINE:
             return f"line {number} has {len(line)} characters, and nobody reads to its end"
-    for token in _names(text):
-        # Python takes such letters for the plain ones: a name that looks unlike `eval` may be it.
-        if not token.string.isascii() and unicodedata.normalize("NFKC", token.string).isascii():
-            return f"the name {token.string!r} in line {token.start[0]}, which Python reads as another"
-    return ""
-
-
-def _names(text: str) -> Iterator[tokenize.TokenInfo]:
-    """The names in a source, as far as it is Python."""
     try:
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
-            if token.type == tokenize.NAME:
-                yield token
+            name = token.string
+            # Python takes such letters for the plain ones: a name that looks unlike `eval` may be it.
+            if token.type == tokenize.NAME and not name.isascii() and unicodedata.normalize("NFKC", name).isascii():
+                return f"the name {name!r} in line {token.start[0]}, which Python reads as another"
     except (tokenize.TokenError, SyntaxError):
-        return
+        return ""  # no Python, from here on
+    return ""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -17,7 +16,7 @@ from typing import Any, Literal
 import msgspec
 
 from ci.changed import TREES
-from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_code
+from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_main
 from ci.stub_tree import NOUNS, own_sources, read_rows, spec_of, write_stub
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import read_limited
@@ -53,8 +52,7 @@ def describe(boxes: PluginSandbox, plugin: PluginData) -> None:
         _declare(plugin, read_rows(out / "describe.json"))
     except Exception as error:  # what comes out of a sandbox may be broken in any way
         plugin.problem = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
-        cure = "Repair the plugin; `neuco check` shows the same on your machine"
-        plugin.say("import", "failed", plugin.problem, cure)
+        plugin.say("import", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same")
         return
     if plugin.rows:
         names = ", ".join(f"{row['noun']} {row['spec']['id']}" for row in plugin.rows)
@@ -84,14 +82,15 @@ def describe_all(boxes: PluginSandbox) -> list[PluginData]:
     plugins = [boxes.plugin(tree, name) for tree in TREES for name in boxes.folders[tree]]
     for plugin in plugins:
         entry = entries.get(plugin.touched.folder)
-        if entry is not None and entry.key == keys[plugin.touched.folder] and _knows_its_cubes(entry):
-            try:
-                _declare(plugin, entry.rows)
-                continue
-            except Exception:  # noqa: S110 - a damaged entry is made anew
-                pass
-        describe(boxes, plugin)
-        boxes.clear(plugin)
+        rows = entry.rows if entry and entry.key == keys[plugin.touched.folder] else []
+        try:
+            # Where a dataset was not there, it may be here.
+            if rows and not any((row.get("cubes") or {}).get("error") for row in rows):
+                _declare(plugin, rows)
+        except Exception:  # noqa: S110 - a damaged entry is made anew
+            pass
+        if not plugin.rows:
+            describe(boxes, plugin)
     return plugins
 
 
@@ -101,11 +100,6 @@ def _read_catalog(base: Path) -> dict[str, Entry]:
         return msgspec.json.decode(read_limited(base / CATALOG, LARGEST), type=CatalogFile).plugins
     except (OSError, ValueError, NeucoError):
         return {}
-
-
-def _knows_its_cubes(entry: Entry) -> bool:
-    """Where a dataset was not there, it may be here."""
-    return not any((row.get("cubes") or {}).get("error") for row in entry.rows)
 
 
 def catalog_bytes(plugins: Iterable[PluginData], base: Path) -> bytes:
@@ -158,18 +152,9 @@ def _mentioned(folder: Path) -> set[str]:
     return {"/".join(match) for text in texts for match in MENTIONED.findall(text)}
 
 
-def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], parts: Sequence[str] = REGISTRY) -> None:
+def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], registry: Sequence[str] = REGISTRY) -> None:
     """The code of ``base``, these parts of its registry, and a stub for each plugin that could be described."""
-    copy_code(base, target)
-    for name in parts:
-        (target / name).parent.mkdir(parents=True, exist_ok=True)
-        if (base / name).is_dir():
-            shutil.copytree(base / name, target / name)
-        elif (base / name).is_file():
-            shutil.copyfile(base / name, target / name)
-    for package in TREES:
-        (target / package).mkdir()
-        (target / package / "__init__.py").touch()
+    copy_main(base, target, registry)
     for plugin in plugins:
         if not plugin.problem:
             write_stub(target / plugin.touched.folder, plugin.folder, plugin.rows, plugin.made)

@@ -8,9 +8,11 @@ write it (``python -m ci embeddings``); a pull request that touches it is refuse
 from __future__ import annotations
 
 import shutil
+import tempfile
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 from urllib.parse import quote
 
 import msgspec
@@ -18,7 +20,7 @@ import numpy as np
 
 from ci.describe import describe_all
 from ci.extract import Encoding, applies, make_cubes, make_embeddings
-from ci.git import deliver, git
+from ci.git import check_out, deliver
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.stub_tree import LARGEST_IDS, read_json
@@ -26,15 +28,14 @@ from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.fetch import fetch
 from neuco_core.fetch.upload import upload
-from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import dump
+from neuco_core.files import write_atomic
+from neuco_core.jsonio import dump, read_strictly
 from neuco_core.records.fingerprint import cubes_key, encoded_from
 from neuco_core.specs import Dataset, Method, Origin, Remote
 from neuco_core.tables.embeddings import Embeddings, read_embeddings, write_embeddings
 from neuco_core.tables.embeddings import make_embeddings as make_table
 
 INDEX = "embeddings.json"
-SCHEMA = 1
 MESSAGE = "Update the registry: stored embeddings"
 LARGEST = 50_000_000  # bytes of the index: 100,000 entries
 Publish = Callable[[Path, str], Remote]
@@ -53,31 +54,18 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All files, by ``METHOD/DATASET``."""
 
-    schema: int
     embeddings: dict[str, Entry]
+    schema: Literal[1] = 1
 
 
 def read_index(registry: Path) -> dict[str, Entry]:
     """The entries of a registry; none without an index."""
     path = registry / INDEX
-    try:
-        return _decode(read_limited(path, LARGEST), path)
-    except FileNotFoundError:
-        return {}
-
-
-def _decode(data: bytes, where: Path | str) -> dict[str, Entry]:
-    try:
-        index = msgspec.json.decode(data, type=Index)
-    except msgspec.DecodeError as error:
-        raise DataError(f"the index of embeddings cannot be read: {error}", where=where) from error
-    if index.schema != SCHEMA:
-        raise DataError("unknown schema", where=where, expected=SCHEMA, got=index.schema)
-    return index.embeddings
+    return read_strictly(path, Index, "an index of embeddings", most=LARGEST).embeddings if path.is_file() else {}
 
 
 def write_index(registry: Path, entries: dict[str, Entry]) -> None:
-    write_atomic(registry / INDEX, dump(msgspec.to_builtins(Index(SCHEMA, entries))))
+    write_atomic(registry / INDEX, dump(msgspec.to_builtins(Index(entries))))
 
 
 def name_of(method: Method, dataset: Dataset) -> str:
@@ -132,14 +120,14 @@ def _name_samples(owner: PluginData, dataset: Dataset, embeddings: Embeddings) -
     if path.is_file():
         if tuple(read_json(path, LARGEST_IDS)["ids"]) != embeddings.ids:
             raise DataError(f"they are of other samples than {dataset.id} has")
-        return
-    source = dataset.cubes() if dataset.cubes else None
-    words = {name: getattr(source, name) for name in ("version", "bands", "seasons")}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_json(path, {**words, "ids": embeddings.ids})
+    elif dataset.cubes is not None:
+        source = dataset.cubes()
+        words = {name: getattr(source, name) for name in ("version", "bands", "seasons")}
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_json(path, {**words, "ids": embeddings.ids})
 
 
-def fill(boxes: PluginSandbox, registry: Path, publish: Publish, only: Collection[str] = ()) -> Iterator[str]:
+def fill(boxes: PluginSandbox, registry: Path, publish: Publish) -> Iterator[str]:
     """Make and publish what the index of main lacks; says what was done, line by line.
 
     The index is written after each file, so that a run that is ended goes on where it stopped.
@@ -153,8 +141,6 @@ def fill(boxes: PluginSandbox, registry: Path, publish: Publish, only: Collectio
             write_index(registry, entries)
             yield f"{name}: removed, no plugin registers both"
     for name, (methods, method, owner, dataset) in wanted.items():
-        if only and method.id not in only:
-            continue
         try:
             key = made_from(methods, method, dataset)
             if name in entries and entries[name].made_from == key:
@@ -216,8 +202,8 @@ def to_folder(folder: Path, address: str) -> Publish:
 
 def push_index(repo: Path) -> str:
     """Commit the index of a checkout to main, joined with what another run may have pushed meanwhile."""
-    was_there = git(repo, "ls-tree", "--name-only", "HEAD", f"registry/{INDEX}")
-    before = _decode(git(repo, "show", f"HEAD:registry/{INDEX}").encode(), "HEAD") if was_there else {}
+    with tempfile.TemporaryDirectory() as folder:
+        before = read_index(check_out(repo, "HEAD", Path(folder), "registry") / "registry")
     now = read_index(repo / "registry")
 
     def join(registry: Path) -> None:

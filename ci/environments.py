@@ -6,6 +6,7 @@ sandbox of that plugin alone, read-only, behind neuco's own packages.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -36,6 +37,7 @@ INSTALLING = Limits(seconds=900, written=3 << 30)  # time, and bytes of download
 LOOK = 0.2  # seconds between two looks at the size
 AS_FILE = "A method that needs more than this comes as a file of embeddings: `neuco new method --embeddings URL`"
 OPTIONS = ("--require-hashes", "--only-binary", ":all:", "--no-deps", "--no-compile", "--no-cache-dir", "--no-input")
+HIDDEN = ("PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_NO_BINARY", "PIP_REQUIREMENT")
 QUIET = ("--quiet", "--disable-pip-version-check", "--progress-bar", "off")
 
 
@@ -85,55 +87,42 @@ def _pip(scratch: Path, made: Path, wanted: Sequence[Locked], seconds: float, wr
     # Our own lines and not the plugin's: pip would take more from a file than the parser allows.
     (scratch / "lock.txt").write_text("".join(f"{item}\n" for item in wanted), encoding="utf-8")
     log = scratch / "log.txt"
-    hidden = ("PYTHONPATH", "PIP_TARGET", "PIP_PREFIX", "PIP_USER", "PIP_NO_BINARY", "PIP_REQUIREMENT")
-    environment = {name: value for name, value in os.environ.items() if name not in hidden}
+    environment = {name: value for name, value in os.environ.items() if name not in HIDDEN} | {"TMPDIR": str(scratch)}
     command = [sys.executable, "-m", "pip", "install", *OPTIONS, *QUIET, "--target", str(made), "-r", "lock.txt"]
     with log.open("wb") as out:
         process = subprocess.Popen(
             command,
             cwd=scratch,
-            env={**environment, "TMPDIR": str(scratch)},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=out,
             start_new_session=True,
         )
-        over = _watch(process, scratch, seconds, written)
+        end = time.monotonic() + seconds
+        over = ""
+        while process.poll() is None and not over:
+            time.sleep(LOOK)
+            over = f"it took longer than {seconds:.0f} s" if time.monotonic() > end else _too_large(scratch, written)
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    over = over or _too_large(scratch, written)
     if over:
         raise DataError(f"the environment was not installed: {over}", where="requirements.txt", hint=AS_FILE)
     if process.returncode:
-        said = [line for line in log.read_text("utf-8", "replace").splitlines() if not line.startswith("WARNING")]
-        what = f"the environment cannot be installed: pip: {one_line(' '.join(said), 600)}"
+        lines = [line for line in log.read_text("utf-8", "replace").splitlines() if not line.startswith("WARNING")]
+        what = f"the environment cannot be installed: pip: {one_line(' '.join(lines), 600)}"
         hint = f"Every package needs a wheel for Python {sys.version_info[0]}.{sys.version_info[1]}. {AS_FILE}"
         raise DataError(what, where="requirements.txt", hint=hint)
     shutil.rmtree(made / "bin", ignore_errors=True)
 
 
-def _watch(process: subprocess.Popen[bytes], scratch: Path, seconds: float, written: int) -> str:
-    """Wait for pip; why it was ended, if it was."""
-    end = time.monotonic() + seconds
-    over = ""
-    while not over:
-        try:
-            process.wait(LOOK)
-            return f"more than {written >> 20} MB" if _size(scratch) > written else ""
-        except subprocess.TimeoutExpired:
-            if time.monotonic() > end:
-                over = f"it took longer than {seconds:.0f} s"
-            elif _size(scratch) > written:
-                over = f"more than {written >> 20} MB"
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    return over
-
-
-def _size(folder: Path) -> int:
-    """Bytes below a folder; what vanishes meanwhile does not count."""
+def _too_large(folder: Path, most: int) -> str:
+    """Whether the files below a folder are more than so many bytes; what vanishes meanwhile does not count."""
     total = 0
     for root, _, names in os.walk(folder):
         for name in names:
-            try:
-                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - thousands of files, five times a second
-            except OSError:
-                continue
-    return total
+            with contextlib.suppress(OSError):
+                total += os.lstat(os.path.join(root, name)).st_size  # noqa: PTH118 - thousands, five times a second
+    return f"more than {most >> 20} MB" if total > most else ""

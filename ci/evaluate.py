@@ -1,8 +1,6 @@
 """What runs in a tree where all plugins are data (see ``describe``): no contributed code is imported here.
 
-    python -m ci.evaluate OUT score JOB.json
-    python -m ci.evaluate OUT plan [--retry] [SUITE…]
-    python -m ci.evaluate OUT boards [--site]
+    python -m ci.evaluate OUT score|plan|boards JOB.json
 
 ``score`` checks the tasks and methods that a job names, and scores its cells. ``plan`` says which cells of the suites
 have no record that holds. ``boards`` makes the boards of all suites from the registry's records. There is no network:
@@ -30,7 +28,7 @@ from ci.stub_tree import MADE
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.store import write_board
-from neuco_core.contract.contract import Inapplicable, all_checks, run_checks
+from neuco_core.contract.contract import Finding, Inapplicable, all_checks, run_checks
 from neuco_core.contract.subjects import DatasetSubject, MethodSubject, TaskSubject
 from neuco_core.errors import NeucoError
 from neuco_core.plugins.catalog import Catalog, catalog, load_method, load_protocol, load_task
@@ -71,15 +69,13 @@ class StoredSubject(MethodSubject):
 
 def score(job: Job, registry: Path) -> dict[str, Any]:
     """Findings and records of the job's tasks and methods."""
-    findings = []
+    findings: list[Finding] = []
     for name in job["tasks"]:
-        task, unpinned = TaskSubject(load_task(exact(name))), name in job["unpinned"]
-        findings += run_checks("task", task, _checks(name, "task", job), allow_unpinned=unpinned)
+        findings += _check("task", TaskSubject(load_task(exact(name))), name, job)
     for name in job["methods"]:
-        findings += run_checks("method", StoredSubject(load_method(exact(name))), _checks(name, "method", job))
+        findings += _check("method", StoredSubject(load_method(exact(name))), name, job)
     for name in job["datasets"]:
-        dataset = DatasetSubject(catalog().load(Dataset, name))
-        findings += run_checks("dataset", dataset, _checks(name, "dataset", job))
+        findings += _check("dataset", DatasetSubject(catalog().load(Dataset, name)), name, job)
     records: list[Record] = []
     unscored = []
     limits = default_limits(1, float(job["seconds"]))
@@ -93,17 +89,19 @@ def score(job: Job, registry: Path) -> dict[str, Any]:
     return {
         "findings": msgspec.to_builtins(findings),
         "problems": [asdict(problem) for problem in problems(job["touched"])],
-        "records": [record_line(record).decode() for record in records],
+        "texts": [record_line(record).decode() for record in records],
         "unscored": unscored,
         "foreign": list(_foreign(records, job)),
     }
 
 
-def _checks(name: str, noun: str, job: Job) -> list[str]:
-    """The checks to run; if only the card or the tests changed, those that look at nothing else."""
+def _check(noun: str, subject: Any, name: str, job: Job) -> list[Finding]:
+    """Run the contract; if only the card or the tests changed, the checks that look at nothing else."""
     if name in job["cards"]:
-        return [f"{noun}-files", f"{noun}-metadata"]
-    return [item.id for item in all_checks(noun) if item.id not in ELSEWHERE]
+        checks = [f"{noun}-files", f"{noun}-metadata"]
+    else:
+        checks = [item.id for item in all_checks(noun) if item.id not in ELSEWHERE]
+    return run_checks(noun, subject, checks, allow_unpinned=noun == "task" and name in job["unpinned"])
 
 
 def _foreign(records: Sequence[Record], job: Job) -> Iterator[tuple[str, str]]:
@@ -138,20 +136,17 @@ def problems(touched: Sequence[str]) -> list[BrokenPlugin]:
     return [problem for problem in catalog().problems() if problem not in without]
 
 
-def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]:
+def plan(job: Job, registry: Path) -> dict[str, Any]:
     """The cells of the suites that have no record, or an outdated one; and why others cannot be scored here.
 
     With ``retry``, also those whose record is of a failure that may not come again.
     """
-    suites = Catalog(registry=registry)
-    chosen = [suites.suite(name) for name in names] if names else list(suites.suites().values())
     records = {record.key: record for record in read_all(registry)}
     methods = list(catalog().all(Method).values())
-    wanted: dict[tuple[str, str, str], str] = {}
+    states: dict[tuple[str, str, str], str] = {}
     skipped = Counter[str]()
     planners: dict[str, Planner] = {}
-    seen: set[tuple[str, str, str]] = set()
-    for suite in chosen:
+    for suite in Catalog(registry=registry).suites().values():
         try:
             if suite.protocol not in planners:
                 planners[suite.protocol] = Planner(load_protocol(suite.protocol), records, retry=True)
@@ -161,19 +156,17 @@ def plan(registry: Path, names: Sequence[str], *, retry: bool) -> dict[str, Any]
             continue
         for task, method in product(tasks, methods):
             label = (suite.protocol, method.label, task.label)
-            if label in seen:
+            if label in states:
                 continue
-            seen.add(label)
             cell = planners[suite.protocol].cell(method, task)
-            again = cell.state == "retry" and not (retry and cell.record and cell.record.failure in RETRYABLE)
-            if cell.to_run and not again:
-                wanted[label] = cell.state
-            elif cell.state == "skipped":
+            again = job["retry"] and cell.record is not None and cell.record.failure in RETRYABLE
+            states[label] = cell.state if cell.to_run and (again or cell.state != "retry") else ""
+            if cell.state == "skipped":
                 skipped[cell.reason] += 1
-    return {"cells": [[*label, state] for label, state in wanted.items()], "skipped": dict(skipped)}
+    return {"cells": [[*label, state] for label, state in states.items() if state], "skipped": dict(skipped)}
 
 
-def boards(registry: Path, site: Path | None) -> list[str]:
+def boards(job: Job, registry: Path) -> dict[str, Any]:
     """Make the boards of all suites, and the site if it is wanted; gives what changed, line by line."""
     now = current(registry)
     lines = []
@@ -185,24 +178,22 @@ def boards(registry: Path, site: Path | None) -> list[str]:
             continue
         if changes:
             lines.append(f"board {suite.id}: {'; '.join(changes)}")
-    if site is not None:
-        lines.append(f"site: {write_site(gather(registry), site)} pages")
-    return lines
+    if job["site"]:
+        lines.append(f"site: {write_site(gather(registry), registry.with_name('site'))} pages")
+    return {"lines": lines}
+
+
+COMMANDS = {command.__name__: command for command in (score, plan, boards)}
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a command on a copy of the registry; ``OUT/result.json`` has what it gives, or the ``error``."""
-    out, command, *rest = arguments
+    out, command, job = arguments
     registry = Path(out) / "registry"
     shutil.copytree("registry", registry)
     os.environ |= {"NEUCO_REGISTRY": str(registry), "NEUCO_OFFLINE": "1"}  # this process is for nothing else
     try:
-        if command == "score":
-            result = score(json.loads(Path(rest[0]).read_text(encoding="utf-8")), registry)
-        elif command == "plan":
-            result = plan(registry, [name for name in rest if name != "--retry"], retry="--retry" in rest)
-        else:
-            result = {"lines": boards(registry, Path(out) / "site" if "--site" in rest else None)}
+        result = COMMANDS[command](json.loads(Path(job).read_text(encoding="utf-8")), registry)
     except NeucoError as error:
         result = {"error": str(error)}
     write_json(Path(out) / "result.json", result)

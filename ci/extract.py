@@ -11,6 +11,7 @@ import math
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -139,31 +140,27 @@ def make_embeddings(boxes: PluginSandbox, job: Encoding) -> None:
 def _encode(boxes: PluginSandbox, job: Encoding, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """One run: embeddings of all samples in their order, and of some with a little noise."""
     about = read_json(job.cubes / "cubes.json", LARGEST_IDS)
-    step = f"encode-{job.method.label}-{job.dataset.id}-{batch}"
-    folder = boxes.scratch / "renamed" / job.owner.touched.folder / step
-    ids = about["ids"]
-    uses_ids = job.method.uses_ids
+    ids, uses_ids = about["ids"], job.method.uses_ids
     noisy = np.array([], dtype=int) if uses_ids or job.owner.kept else some_rows(len(ids))
     rows = np.concatenate([np.arange(len(ids)), noisy])
     order = np.arange(len(ids)) if uses_ids else np.random.default_rng(secrets.randbits(128)).permutation(len(rows))
-    learn, samples = folder / "learn", folder / "samples"
-    names = {learn: sorted_names(ids), samples: new_names(len(rows))}
-    for place in (learn, samples):
-        place.mkdir(parents=True)
-        write_json(place / "cubes.json", {**about, "ids": ids if uses_ids else names[place]})
-    os.link(job.cubes / "cubes.npy", learn / "cubes.npy")
-    cubes = np.load(job.cubes / "cubes.npy", mmap_mode="r", allow_pickle=False)
-    shape = (len(rows), *cubes.shape[1:])
-    shuffled = np.lib.format.open_memmap(samples / "cubes.npy", mode="w+", dtype=np.float32, shape=shape)
-    for target, source in enumerate(order):
-        cube = cubes[rows[source]]
-        shuffled[target] = with_noise(cube) if source >= len(ids) else cube
-    shuffled.flush()
-    arguments = (job.owner.touched.name, job.method.label, job.dataset.id, str(batch), CUBES, SAMPLES)
-    try:
+    # The name of the folder can be read inside, and says nothing.
+    with tempfile.TemporaryDirectory(dir=boxes.scratch) as name:
+        learn, samples = Path(name) / "learn", Path(name) / "samples"
+        for folder, names in ((learn, sorted_names(ids)), (samples, new_names(len(rows)))):
+            folder.mkdir()
+            write_json(folder / "cubes.json", {**about, "ids": ids if uses_ids else names})
+        os.link(job.cubes / "cubes.npy", learn / "cubes.npy")
+        cubes = np.load(job.cubes / "cubes.npy", mmap_mode="r", allow_pickle=False)
+        shape = (len(rows), *cubes.shape[1:])
+        shuffled = np.lib.format.open_memmap(samples / "cubes.npy", mode="w+", dtype=np.float32, shape=shape)
+        for target, source in enumerate(order):
+            cube = cubes[rows[source]]
+            shuffled[target] = with_noise(cube) if source >= len(ids) else cube
+        shuffled.flush()
+        step = f"encode-{job.method.label}-{job.dataset.id}-{batch}"
+        arguments = (job.owner.touched.name, job.method.label, job.dataset.id, str(batch), CUBES, SAMPLES)
         out = boxes.inside(job.owner, step, "encode", *arguments, **{CUBES[1:]: learn, SAMPLES[1:]: samples})
-    finally:
-        shutil.rmtree(folder)
     if not (out / "embeddings.npy").is_file():
         raise DataError("the encoder wrote no embeddings", where=job.dataset.id)
     values = read_array(out / "embeddings.npy", len(rows))[np.argsort(order)]
@@ -181,10 +178,7 @@ def applies(method: Method, dataset: Dataset) -> bool:
 
 def new_names(count: int) -> list[str]:
     """Names that say nothing."""
-    names: set[str] = set()
-    while len(names) < count:
-        names.add(secrets.token_hex(8))
-    return list(names)
+    return [secrets.token_hex(16) for _ in range(count)]
 
 
 def sorted_names(ids: Sequence[str]) -> list[str]:

@@ -71,9 +71,9 @@ def blobs(repo: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
             process.stdout.read(1)
 
 
-def check_out(repo: Path, commit: str, target: Path) -> Path:
+def check_out(repo: Path, commit: str, target: Path, *below: str) -> Path:
     """The files of a commit, whatever the working tree is like: what is judged is what would be merged."""
-    rows = git_bytes(repo, "ls-tree", "-r", "-z", commit).split(b"\0")[:-1]
+    rows = git_bytes(repo, "ls-tree", "-r", "-z", commit, "--", *below).split(b"\0")[:-1]
     files = [(row.split()[2].decode(), os.fsdecode(row.partition(b"\t")[2])) for row in rows if row.startswith(b"100")]
     paths: dict[str, list[str]] = {}
     for blob, path in files:

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from neuco_core.errors import PluginError
+from neuco_core.errors import NeucoError, PluginError
 from neuco_core.plugins.discovery import BrokenPlugin
 from neuco_core.plugins.loading import Plugin, Plugins
 from neuco_core.specs import Dataset, Method, Task, to_json
@@ -37,15 +37,9 @@ def plugin(package: str, name: str) -> Plugin:
         raise PluginError(f"no plugin {name!r} in {package}")
     loaded = plugins.load(candidate)
     if isinstance(loaded, BrokenPlugin):
-        raise PluginError(loaded.error, where=_inside_tree(loaded.file or loaded.source))
+        _, tree, inside = (loaded.file or loaded.source).rpartition(f"{package}/")
+        raise PluginError(loaded.error, where=tree + inside)
     return loaded
-
-
-def _inside_tree(place: str) -> str:
-    for part in ("neuco_tasks/", "neuco_methods/"):
-        if part in place:
-            return place[place.rindex(part) :]
-    return place
 
 
 def describe(out: Path, package: str, name: str) -> None:
@@ -57,32 +51,25 @@ def describe(out: Path, package: str, name: str) -> None:
         row: dict[str, Any] = {"noun": noun, "spec": to_json(spec)}
         if isinstance(spec, Method):
             row["code"] = method_code(spec)
-        if isinstance(spec, Task):
+        elif isinstance(spec, Task):
             row["code"] = task_code(spec)
-        if isinstance(spec, Dataset) and spec.cubes is not None:
-            row |= {"cubes": _cube_words(spec), "code": cubes_code(spec)}
+        elif isinstance(spec, Dataset) and spec.cubes is not None:
+            row["code"] = cubes_code(spec)
+            try:
+                source = spec.cubes()
+                row["cubes"] = {key: getattr(source, key) for key in ("version", "bands", "seasons")}
+            except NeucoError as error:  # they cannot be opened here, which is no fault of the plugin
+                row["cubes"] = {"error": str(error)}
         rows.append(row)
     write_json(out / "describe.json", rows)
-
-
-def _cube_words(dataset: Dataset) -> dict[str, Any]:
-    """What the dataset's key is made of; or why its cubes cannot be opened here, which is no fault of the plugin."""
-    from neuco_core.errors import NeucoError
-
-    try:
-        source = dataset.cubes() if dataset.cubes else None
-    except NeucoError as error:
-        return {"error": str(error)}
-    return {name: getattr(source, name) for name in ("version", "bands", "seasons")}
 
 
 def labels(out: Path, package: str, name: str) -> None:
     """Write the labels of tasks that have a loader of their own, in the loader's order."""
     for _, spec in plugin(package, name).specs:
         if isinstance(spec, Task) and spec.loader is not None:
-            made = spec.labels()
-            own = (spec.group_column, spec.split_column)
-            table = made.frame().set_axis([*spec.columns, *(name for name in own if name)], axis=1)
+            extra = [column for column in (spec.group_column, spec.split_column) if column]
+            table = spec.labels().frame().set_axis([*spec.columns, *extra], axis=1)
             table.to_csv(out / f"{spec.label}.csv", index_label="id", lineterminator="\n")
 
 
@@ -100,24 +87,21 @@ def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> N
         raise PluginError(f"dataset {dataset!r} has no cubes")
     source = spec.cubes()
     ids = tuple(source.ids())
-    shape = source.read(ids[:1]).values.shape[1:]
-    _check_room(out, len(ids) * math.prod(shape) * np.dtype(np.float32).itemsize)
-    array = np.lib.format.open_memmap(out / "cubes.npy", mode="w+", dtype=np.float32, shape=(len(ids), *shape))
+    shape = (len(ids), *source.read(ids[:1]).values.shape[1:])
+    # One that is too large for the sandbox is no fault of anybody's: say so before half of it is written.
+    size = math.prod(shape) * np.dtype(np.float32).itemsize
+    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
+    room = min(shutil.disk_usage(out).free, limit if limit != resource.RLIM_INFINITY else size)
+    if size > room:
+        got = f"{size / 1e9:.1f} GB"
+        raise PluginError("its cubes do not fit into the sandbox", expected=f"at most {room / 1e9:.1f} GB", got=got)
+    array = np.lib.format.open_memmap(out / "cubes.npy", mode="w+", dtype=np.float32, shape=shape)
     for start in range(0, len(ids), 64):
         array[start : start + 64] = source.read(ids[start : start + 64]).values
     array.flush()
     np.save(out / "plain.npy", plain_statistics(source), allow_pickle=False)
     words = {"ids": ids, "bands": source.bands, "seasons": source.seasons, "version": source.version}
     write_json(out / "cubes.json", words)
-
-
-def _check_room(out: Path, size: int) -> None:
-    """A dataset that is too large for the sandbox is no fault of anybody's: say so before half of it is written."""
-    limit, _ = resource.getrlimit(resource.RLIMIT_FSIZE)
-    room = min(shutil.disk_usage(out).free, limit if limit != resource.RLIM_INFINITY else size)
-    if size > room:
-        got = f"{size / 1e9:.1f} GB"
-        raise PluginError("its cubes do not fit into the sandbox", expected=f"at most {room / 1e9:.1f} GB", got=got)
 
 
 def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes: str, samples: str) -> None:
@@ -163,11 +147,7 @@ def write_json(path: Path, value: object) -> None:
 
 
 COMMANDS: dict[str, Callable[..., None]] = {
-    "describe": describe,
-    "labels": labels,
-    "cubes": cubes,
-    "encode": encode,
-    "warm": warm,
+    command.__name__: command for command in (describe, labels, cubes, encode, warm)
 }
 
 

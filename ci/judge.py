@@ -37,7 +37,7 @@ from ci.rules import (
 )
 from ci.sandbox import Limits
 from ci.score import Material, choose, evaluate, judge_cells, only_datasets
-from neuco_core.contract.contract import Finding
+from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.records.store import read_all
@@ -52,7 +52,7 @@ IMAGES = "dataset-images"  # as `neuco check` calls it; here they are read in th
 class Judge:
     """One pull request: ``base`` is the trusted checkout that this code belongs to, ``head`` the stranger's.
 
-    ``tell`` is given a line for each step.
+    ``tell`` is given a line for each step: a run takes minutes, and whoever waits wants to know for what.
     """
 
     def __init__(
@@ -65,90 +65,99 @@ class Judge:
         minutes: float = MINUTES,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self._tell, self._start = tell, time.monotonic()
+        self.start = time.monotonic()
         self.base, self.head, self.since = base.resolve(), head.resolve(), since
-        self.limits = limits or Limits()
-        self.deadline = time.monotonic() + 60 * minutes
-        self.kind = kind or sandbox.engine()
         self._temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)  # its name shows inside
         self.scratch = Path(self._temporary.name)
+        self.boxes = PluginSandbox(
+            self.base,
+            self.scratch,
+            limits or Limits(),
+            kind or sandbox.engine(),
+            self.start + 60 * minutes,
+            lambda text: tell(f"[{time.monotonic() - self.start:4.0f} s] {text}"),
+        )
+        self.findings: list[Finding] = []  # on the pull request as a whole
         self.suites = frozen_suites(self.base / "registry")
         self.cards: set[str] = set()  # folders of plugins whose scores cannot have changed
-        self.commit = ""
-
-    def tell(self, text: str) -> None:
-        """Say what begins now: a run takes minutes, and whoever waits wants to know for what."""
-        self._tell(f"[{time.monotonic() - self._start:4.0f} s] {text}")
 
     def run(self) -> Report:
         """Check and score everything that was touched."""
-        start = time.monotonic()
         with self._temporary:
             changes = changed(self.head, self.since)
-            self.commit = changes.head
-            findings = list(general(changes))
+            self.findings += general(changes)
             mine: list[PluginData] = []
             records: list[str] = []
             # A link could lead out of the tree, so then nothing is read.
             if not changes.unreadable and len(changes.plugins) <= MOST_PLUGINS:
                 self.head = check_out(self.head, changes.head, self.scratch / "head")
-                mine, records = self._judge(changes, findings)
-            if time.monotonic() > self.deadline:  # whatever was left out, by whoever's fault
-                findings.append(Finding("deadline", "pull request", "failed", OVER, "Make several pull requests"))
-            return self._report(changes, mine, findings, records, time.monotonic() - start)
+                mine, records = self._judge(changes)
+            if time.monotonic() > self.boxes.deadline:  # whatever was left out, by whoever's fault
+                self.findings.append(Finding("deadline", "pull request", "failed", OVER, "Make several pull requests"))
+            return self._report(changes, mine, records)
 
-    def _judge(self, changes: Changes, findings: list[Finding]) -> tuple[list[PluginData], list[str]]:
+    def _touched(self, changes: Changes) -> list[PluginData]:
+        """The touched plugins; from now on their folders are the pull request's."""
+        for tree in TREES:
+            here = plugin_folders(self.head / tree)
+            for name in (touched.name for touched in changes.plugins if touched.tree == tree):
+                self.boxes.folders[tree].pop(name, None)
+                if name in here:
+                    self.boxes.folders[tree][name] = here[name]
+        made = self.scratch / "made" / "touched"
+        return [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
+
+    def _judge(self, changes: Changes) -> tuple[list[PluginData], list[str]]:
         """Describe main and what the pull request makes of it, compare the two, and score what is touched."""
-        boxes = PluginSandbox(self.base, self.scratch, self.limits, self.kind, self.deadline, self.tell)
-        before = describe_all(boxes) if changes.plugins or changes.core else []
-        mine = self._touched(boxes, changes)
+        before = describe_all(self.boxes) if changes.plugins or changes.core else []
+        mine = self._touched(changes)
         folders = {plugin.touched.folder for plugin in mine}
         there = [plugin for plugin in mine if plugin.touched.how != "removed"]
         after = [*(plugin for plugin in before if plugin.touched.folder not in folders), *there]
         for plugin in there:
-            self._look_at(boxes, plugin)
+            self._look_at(plugin)
         rows = {plugin.touched.folder: plugin.rows for plugin in before}
         for plugin in there:  # registers what it does on main, with the same code and data
             folder = plugin.touched.folder
             if folder in changes.cards and plugin.rows and plugin.rows == rows.get(folder):
                 self.cards.add(folder)
-        findings += compare_ids(before, after)
-        gone = [plugin for plugin in mine if plugin not in there]
-        records = read_all(self.base / "registry") if gone else []
-        findings += [item for plugin in gone for item in removed(plugin.touched, before, self.suites, records)]
-        if changes.core or any(plugin.touched.tree == "neuco_tasks" for plugin in there):
-            findings += check_suites(self.head / "registry", after)
-        if PINS in changes.core:
-            findings += check_pins(self.base, self.head, before)
-        findings += check_submissions(self.base, self.head, changes.submissions)
-        findings += changed_suites(self.base, self.head, [path for path in changes.core if "/suites/" in path], after)
+        self._compare(changes, before, after, mine)
         try:
             if changes.core and not (changes.plugins or changes.only_data):
-                limits = boxes.within(self.limits)
-                findings += test_everything(self.head, self.scratch, limits, self.kind, boxes.warm_for(self.head))
-            return mine, self._score(boxes, after, there, findings)
+                limits, warm = self.boxes.within(self.boxes.limits), self.boxes.warm_for(self.head)
+                self.findings += test_everything(self.head, self.scratch, limits, self.boxes.kind, warm)
+            return mine, self._score(changes.head, after, there)
         except Exception as error:
-            findings.append(Finding("evaluate", "pull request", "failed", str(error) or type(error).__name__, HELP))
+            self._say("evaluate", "failed", str(error) or type(error).__name__, HELP)
             return mine, []
 
-    def _touched(self, boxes: PluginSandbox, changes: Changes) -> list[PluginData]:
-        """The touched plugins; from now on their folders are the pull request's."""
-        for tree in TREES:
-            here = plugin_folders(self.head / tree)
-            for touched in changes.plugins:
-                if touched.tree == tree:
-                    boxes.folders[tree].pop(touched.name, None)
-                    boxes.folders[tree] |= {touched.name: here[touched.name]} if touched.name in here else {}
-        made = self.scratch / "made" / "touched"
-        return [PluginData(item, self.head / item.folder, made / item.folder) for item in changes.plugins]
+    def _compare(
+        self, changes: Changes, before: list[PluginData], after: list[PluginData], mine: list[PluginData]
+    ) -> None:
+        """What pure functions decide from the declarations and the data of both sides."""
+        self.findings += compare_ids(before, after)
+        gone = [plugin for plugin in mine if plugin.touched.how == "removed"]
+        records = read_all(self.base / "registry") if gone else []
+        for plugin in gone:
+            self.findings += removed(plugin.touched, before, self.suites, records)
+        if changes.core or any(plugin.touched.tree == "neuco_tasks" for plugin in mine if plugin not in gone):
+            self.findings += check_suites(self.head / "registry", after)
+        if PINS in changes.core:
+            self.findings += check_pins(self.base, self.head, before)
+        self.findings += check_submissions(self.base, self.head, changes.submissions)
+        suites = [path for path in changes.core if "/suites/" in path]
+        self.findings += changed_suites(self.base, self.head, suites, after)
 
-    def _look_at(self, boxes: PluginSandbox, plugin: PluginData) -> None:
+    def _say(self, check: str, status: Status, detail: str, cure: str = "", subject: str = "pull request") -> None:
+        self.findings.append(Finding(check, subject, status, detail, cure))
+
+    def _look_at(self, plugin: PluginData) -> None:
         """Describe and test one contributed plugin; errors become findings."""
         if not (plugin.folder / "__init__.py").is_file():
             plugin.problem = "there is no __init__.py, so nothing is registered"
             plugin.say("import", "failed", plugin.problem, "Write one; `neuco new` does")
             return
-        describe(boxes, plugin)
+        describe(self.boxes, plugin)
         for method in plugin.methods:
             if method.uses_ids:
                 words = f"method {method.label!r} declares uses_ids=True: it is given the true names of samples"
@@ -156,7 +165,7 @@ class Judge:
         plugin.findings += unwritten(plugin)
         try:
             fetch_sources(plugin, [*plugin.tasks, *plugin.methods, *plugin.datasets])
-            make_labels(boxes, plugin)
+            make_labels(self.boxes, plugin)
         except TransientError as error:  # then no cell that needs it can be scored, and this says why
             plugin.say("data", "skipped", str(error))
         except Exception as error:  # what comes out of the sandbox may be broken in any way
@@ -164,19 +173,17 @@ class Judge:
             plugin.declare([])
             plugin.say("data", "failed", plugin.problem, "Repair the plugin; `neuco check` shows the same here")
         try:
-            run_tests(boxes, plugin)
+            run_tests(self.boxes, plugin)
         except DataError as error:
             plugin.say("tests", "failed", str(error))
 
-    def _score(
-        self, boxes: PluginSandbox, after: Sequence[PluginData], mine: Sequence[PluginData], general: list[Finding]
-    ) -> list[str]:
+    def _score(self, commit: str, after: Sequence[PluginData], there: Sequence[PluginData]) -> list[str]:
         """Make the data of all cells that are asked for, and evaluate them."""
-        alive = [plugin for plugin in mine if plugin.rows]
+        alive = [plugin for plugin in there if plugin.rows]
         if not alive:
             return []
         store = Store(read_index(self.base / "registry"))
-        material = Material(boxes, after, store=store)
+        material = Material(self.boxes, after, store=store)
         still = {plugin.touched.folder for plugin in after if plugin.kept} | self.cards
         wanted = [
             cell
@@ -184,30 +191,31 @@ class Judge:
             if not {cell.methods.touched.folder, cell.tasks.touched.folder} <= still
         ]
         cells = material.gather(wanted)
-        general += [Finding("stored-embeddings", "main", "warning", note) for note in store.notes]
+        for note in store.notes:
+            self._say("stored-embeddings", "warning", note, subject="main")
         if store.used:
-            general.append(
-                Finding("stored-embeddings", "main", "ok", f"taken from the store: {join_names(store.used)}")
-            )
+            self._say("stored-embeddings", "ok", f"taken from the store: {join_names(store.used)}", subject="main")
         for plugin in alive:
-            self._look_at_images(boxes, plugin)
-        result = evaluate(boxes, after, cells, commit=self.commit, touched=alive, cards=self.cards)
+            if only_datasets(plugin) and plugin.touched.folder not in self.cards:
+                self._look_at_images(plugin)
+        result = evaluate(self.boxes, after, cells, commit=commit, touched=alive, cards=self.cards)
+        records = result.records()
         for problem in result.problems:
-            general.append(Finding("register", problem["name"], "failed", problem["error"], "Repair the plugin"))
+            self._say("register", "failed", problem["error"], "Repair the plugin", subject=problem["name"])
         for plugin in alive:
             ids = {*plugin.ids("task"), *plugin.ids("method"), *plugin.ids("dataset")}
             plugin.findings += [finding for finding in result.findings if finding.subject in ids]
             if plugin.touched.folder in self.cards:
                 plugin.say("score", "skipped", CARD)
             elif plugin.tasks or plugin.methods:
-                judge_cells(plugin, result, material.missing)
+                judge_cells(plugin, result, records, material.missing)
         return result.texts
 
-    def _look_at_images(self, boxes: PluginSandbox, plugin: PluginData) -> None:
-        """Read every image of a dataset that is a plugin by itself; those beside tasks are read for their cells."""
-        for dataset in plugin.datasets if only_datasets(plugin) and plugin.touched.folder not in self.cards else ():
+    def _look_at_images(self, plugin: PluginData) -> None:
+        """Read every image of datasets that are a plugin by themselves; those beside tasks are read for their cells."""
+        for dataset in plugin.datasets:
             try:
-                folder = make_cubes(boxes, plugin, dataset)
+                folder = make_cubes(self.boxes, plugin, dataset)
                 shape = array_header(folder / "cubes.npy")[0]
                 words = f"{shape[0]} images of {shape[2]} bands, {shape[3]} × {shape[4]} pixels, all read"
                 plugin.say(IMAGES, "ok", words)
@@ -216,18 +224,16 @@ class Judge:
             except Exception as error:  # what comes out of a sandbox may be broken in any way
                 plugin.say(IMAGES, "failed", str(error), "Pack them again; `neuco data verify` names damaged ones")
 
-    def _report(
-        self, changes: Changes, mine: list[PluginData], findings: list[Finding], records: list[str], seconds: float
-    ) -> Report:
+    def _report(self, changes: Changes, mine: list[PluginData], records: list[str]) -> Report:
         report = Report(
             base=changes.base,
             head=changes.head,
-            sandbox=self.kind,  # type: ignore[arg-type] # one of two words, checked by whoever reads the report
+            sandbox=self.boxes.kind,  # type: ignore[arg-type] # one of two words, checked by whoever reads the report
             plugins=tuple(plugin.report() for plugin in mine),
-            general=cut(findings),
+            general=cut(self.findings),
             records=tuple(records),
             core=tuple(path[:4096] for path in changes.core[:MOST_FINDINGS]),
-            seconds=round(seconds, 1),
+            seconds=round(time.monotonic() - self.start, 1),
             schema=1,
         )
         size = len(report.to_bytes())

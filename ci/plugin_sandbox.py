@@ -9,7 +9,7 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
@@ -111,35 +111,32 @@ class PluginSandbox:
         made = self.scratch / "made" / how / tree / name
         return PluginData(Touched(tree, name, how), self.folders[tree][name], made)
 
-    def _tree(self, plugin: PluginData) -> Path:
-        """What the sandbox may see: main's core, the plugin, and for a task the code (not the data) of the others.
+    def mounts(self, plugin: PluginData) -> dict[str, Path]:
+        """What a plugin's sandbox sees: main's core, the plugin, and for a task the code (not the data) of the others.
 
-        A method sees no task and no other method, so no labels and nobody else's results.
+        A method sees no task and no other method, so no labels and nobody else's results. The sources of mounts can be
+        read inside: they are copies with numbers for names, which say neither what is run nor why.
         """
-        touched = plugin.touched
-        tree = self.scratch / "trees" / touched.how / touched.folder
-        if tree.exists():
-            return tree
-        _link_tree(self._core(), tree)
-        others = {touched.name: plugin.folder}
-        if touched.tree == "neuco_tasks":
-            others = {**self.folders[touched.tree], **others}
-            for name, folder in self.folders["neuco_methods"].items():
-                _link_tree(self._copied(folder), tree / "neuco_methods" / name)
-        for name, folder in others.items():
-            _link_tree(self._copied(folder, code_only=name != touched.name), tree / touched.tree / name)
-        return tree
-
-    def clear(self, plugin: PluginData) -> None:
-        """Remove a tree; it is made again when it is needed. Those of all tasks at once are a folder for each pair."""
-        shutil.rmtree(self.scratch / "trees" / plugin.touched.how / plugin.touched.folder, ignore_errors=True)
+        own = plugin.touched
+        parts = (*CODE, "registry", *(f"{tree}/__init__.py" for tree in TREES))
+        mounts = {f"{TREE}/{name}": self._core() / name for name in parts}
+        for tree in TREES if own.tree == "neuco_tasks" else ():
+            for name, folder in self.folders[tree].items():
+                mounts[f"{TREE}/{tree}/{name}"] = self._copied(folder, code_only=tree == own.tree)
+        mounts[f"{TREE}/{own.folder}"] = self._copied(plugin.folder)
+        return mounts
 
     def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
-        """A copy of a plugin, made once: every task's tree has all others, so copies in each would be too many."""
+        """A copy of a plugin, made once; links stay links, so that none leads out of it."""
+
+        def ignored(path: str, names: list[str]) -> list[str]:
+            data = [name for name in names if not name.endswith(".py") and not (Path(path) / name).is_dir()]
+            return ["__pycache__", *(data if code_only else ())]
+
         if (folder, code_only) not in self._copies:
             copy = self.scratch / "copies" / str(len(self._copies))
-            _copy(folder, copy, code_only=code_only)
             self._copies[folder, code_only] = copy
+            shutil.copytree(folder, copy, symlinks=True, ignore=ignored)
         return self._copies[folder, code_only]
 
     def within(self, limits: Limits) -> Limits:
@@ -150,17 +147,9 @@ class PluginSandbox:
         return replace(limits, seconds=min(limits.seconds, left))
 
     def _core(self) -> Path:
-        """Main's code and suites, copied once: each plugin's tree then consists of links to these files."""
         core = self.scratch / "core"
         if not core.exists():
-            copy_code(self.base, core)
-            _copy(self.base / "registry/suites", core / "registry/suites")
-            if (self.base / PINS).is_file():
-                (core / PINS).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(self.base / PINS, core / PINS)
-            for package in TREES:
-                (core / package).mkdir()
-                (core / package / "__init__.py").touch()
+            copy_main(self.base, core, ("registry/suites", PINS))
         return core
 
     def warm(self) -> dict[str, Path]:
@@ -179,7 +168,7 @@ class PluginSandbox:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
         self.tell(f"{plugin.touched.folder}: {step}")
-        places = {TREE: self._tree(plugin), **{f"/{place}": path for place, path in read.items()}}
+        places = {**self.mounts(plugin), **{f"/{place}": path for place, path in read.items()}}
         is_method = plugin.touched.tree == "neuco_methods"
         places |= in_cache(plugin.weights() if is_method else plugin.fetched)
         lock = plugin.folder / FILE
@@ -230,27 +219,18 @@ def plugin_folders(tree: Path) -> dict[str, Path]:
     return {path.name: path for path in paths if (path / "__init__.py").is_file() and not path.is_symlink()}
 
 
-def _copy(source: Path, target: Path, *, code_only: bool = False) -> None:
-    """Copy a folder; links stay links, so that none leads out of it."""
-
-    def ignored(folder: str, names: list[str]) -> list[str]:
-        files = [name for name in names if not name.endswith(".py") and not (Path(folder) / name).is_dir()]
-        return ["__pycache__", *(files if code_only else ())]
-
-    if source.is_dir():
-        shutil.copytree(source, target, symlinks=True, ignore=ignored)
-
-
-def _link_tree(source: Path, target: Path) -> None:
-    """A copy that takes no room; nothing writes to either."""
-    shutil.copytree(source, target, symlinks=True, copy_function=os.link)
-
-
-def copy_code(base: Path, target: Path) -> None:
-    """Copy main's code for sandboxes, which cannot write: with what Python has compiled of it."""
-    for name in CODE:
+def copy_main(base: Path, target: Path, registry: Iterable[str]) -> None:
+    """Copy main's code, with what Python has compiled of it, and parts of its registry, but no plugin."""
+    compiled = shutil.ignore_patterns("*.nb[ic]")
+    for name in (*CODE, *registry):
         if (base / name).is_dir():
-            shutil.copytree(base / name, target / name, symlinks=True, ignore=shutil.ignore_patterns("*.nb[ic]"))
+            shutil.copytree(base / name, target / name, symlinks=True, ignore=compiled)
+        elif (base / name).is_file():
+            (target / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(base / name, target / name)
+    for package in TREES:
+        (target / package).mkdir(parents=True)
+        (target / package / "__init__.py").touch()
     forget_times(target)
 
 

@@ -7,12 +7,11 @@ import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from neuco_core.errors import DataError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 LARGEST_TABLE = 200_000_000
 MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
@@ -21,7 +20,7 @@ DEEPEST = 32
 KINDS = {stat.S_IFLNK: "a link", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
-class _TooMuch(Exception):
+class _TooMuch(DataError):
     """More files or bytes than are allowed."""
 
 
@@ -30,6 +29,7 @@ class _Copy:
 
     def __init__(self, files: int, size: int) -> None:
         self.files, self.size = files, size
+        self.too_much = _TooMuch(f"left more than {files} files or {size} bytes")
 
     def folder(self, source: int, target: Path, depth: int = 0) -> None:
         if depth > DEEPEST:
@@ -38,7 +38,7 @@ class _Copy:
             facts = os.stat(name, dir_fd=source, follow_symlinks=False)
             self.files, self.size = self.files - 1, self.size - facts.st_size
             if self.files < 0 or self.size < 0:
-                raise _TooMuch
+                raise self.too_much
             if stat.S_ISDIR(facts.st_mode):
                 (target / name).mkdir()
                 inner = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=source)
@@ -47,16 +47,13 @@ class _Copy:
                 finally:
                     os.close(inner)
             elif stat.S_ISREG(facts.st_mode):
-                self.file(name, source, target / name)
+                # Should it have become a pipe, opening it must not wait for a writer.
+                descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=source)
+                with os.fdopen(descriptor, "rb") as file, (target / name).open("xb") as copy:
+                    shutil.copyfileobj(file, copy, 1 << 20)
             else:
                 odd = KINDS.get(stat.S_IFMT(facts.st_mode), "a device")
                 raise DataError(f"left {odd} among its results: {name!r}")
-
-    def file(self, name: str, source: int, target: Path) -> None:
-        # Should it have become a pipe, opening it must not wait for a writer.
-        descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=source)
-        with os.fdopen(descriptor, "rb") as file, target.open("xb") as copy:
-            shutil.copyfileobj(file, copy, 1 << 20)
 
 
 def take(sources: Sequence[int], out: Path, files: int, size: int) -> tuple[bool, str]:
@@ -70,18 +67,16 @@ def take(sources: Sequence[int], out: Path, files: int, size: int) -> tuple[bool
     try:
         for source in sources:
             _Copy(files, size).folder(source, out)
-    except (_TooMuch, DataError, OSError) as error:
+    except (DataError, OSError) as error:
         shutil.rmtree(out, ignore_errors=True)
         out.mkdir(exist_ok=True)
         words = f"left something that cannot be read: {error}" if isinstance(error, OSError) else str(error)
-        return isinstance(error, _TooMuch), words or f"left more than {files} files or {size} bytes"
+        return isinstance(error, _TooMuch), words
     return False, ""
 
 
 def array_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any], int]:
     """Shape and type of an array, and how many bytes follow its header; the array is not read."""
-    import numpy as np
-
     try:
         with path.open("rb") as file:
             version = np.lib.format.read_magic(file)
@@ -96,8 +91,6 @@ def array_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any], int]:
 
 def read_array(path: Path, rows: int) -> np.ndarray:
     """A table of floats with that many rows; its header must match the size of the file before it is read."""
-    import numpy as np
-
     shape, dtype, size = array_header(path)
     if dtype not in (np.float32, np.float64) or len(shape) != 2 or shape[0] != rows or min(shape) < 1:
         raise DataError("not a table of floats", where=path.name, expected=f"{rows} rows", got=f"{dtype} {shape}")

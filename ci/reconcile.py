@@ -15,18 +15,16 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ci import sandbox
 from ci.changed import frozen_suites
-from ci.describe import CATALOG, catalog_bytes, describe_all, write_tree
+from ci.describe import CATALOG, catalog_bytes, describe_all
 from ci.embeddings import Store, read_index
 from ci.git import git
 from ci.plugin_sandbox import PluginData, PluginSandbox
-from ci.sandbox import OUT, TREE, Limits
-from ci.score import Material, evaluate, find_cells
-from ci.stub_tree import NOUNS, read_json
+from ci.sandbox import Limits
+from ci.score import Material, evaluate, find_cells, where_all_is_data
+from ci.stub_tree import NOUNS
 from neuco_core.boards.store import board_path, read_board
 from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
@@ -41,7 +39,6 @@ from neuco_core.text import counted, join_names
 MESSAGE = "Update the registry: records, boards, catalogue"
 BATCH = 100  # cells whose records are written together: as many are lost at most if a run is killed
 BOARDS = Limits(seconds=3600, files=2_000_000, written=50 << 30)
-NO_SPREADS: Mapping[str, float] = MappingProxyType({})
 
 
 @dataclass
@@ -86,89 +83,70 @@ class Reconciling:
     def __init__(self, boxes: PluginSandbox, withdraw: Collection[str] = ()) -> None:
         self.boxes, self.withdraw = boxes, withdraw
         self.base, self.registry = boxes.base, boxes.base / "registry"
+        self.plugins = describe_all(boxes)
         self.update = Update()
 
-    def run(
-        self, suites: Sequence[str] = (), most: int = 2000, *, retry: bool = False, site: Path | None = None
-    ) -> Update:
+    def run(self, most: int, *, retry: bool, site: Path | None) -> Update:
         """Bring the checkout's registry up to date; what changed is also an update for any other checkout of main."""
         update = self.update
-        plugins = describe_all(self.boxes)
-        silent = {plugin.touched.folder: plugin.problem for plugin in plugins if plugin.problem}
+        silent = {plugin.touched.folder: plugin.problem for plugin in self.plugins if plugin.problem}
         update.loud += [
             f"{folder} cannot say what it registers, and its records stay: {why}" for folder, why in silent.items()
         ]
-        update.files[Path(CATALOG).name] = catalog_bytes(plugins, self.base)
-        lost = list(lost_records(read_all(self.registry), registered(plugins), silent))
+        update.files[Path(CATALOG).name] = catalog_bytes(self.plugins, self.base)
+        lost = list(lost_records(read_all(self.registry), registered(self.plugins), silent))
         update.withdrawn, refused = withdrawable(lost, frozen_suites(self.registry), self.withdraw)
         update.loud += refused
-        planned = self._ask("plan", plugins, *(["--retry"] if retry else []), *suites)
-        self._score(plugins, planned, most)
+        planned, _ = self._where_all_is_data("plan", {"retry": retry})
+        self._score(planned, most)
         aside = {item.record.key for item in lost if item.noun == "task"}
-        self._boards(plugins, aside | {record.key for record in update.withdrawn}, site)
+        self._boards(aside | {record.key for record in update.withdrawn}, site)
         update.write_rest(self.registry)
         gone = f", {counted(len(update.withdrawn), 'record')} withdrawn" if update.withdrawn else ""
         update.lines.append(f"{counted(len(update.records), 'record')} written{gone}")
         return update
 
-    def _ask(
-        self,
-        command: str,
-        plugins: Sequence[PluginData],
-        *options: str,
-        aside: Collection[Key] = (),
-        site: bool = False,
-    ) -> dict[str, Any]:
+    def _where_all_is_data(
+        self, command: str, job: Mapping[str, Any], aside: Collection[Key] = ()
+    ) -> tuple[dict[str, Any], Path]:
         """Run a command of ``ci.evaluate`` on the registry as it is now."""
-        tree, out = self.boxes.scratch / command, self.boxes.scratch / "out" / command
-        write_tree(tree, self.base, plugins, ("registry",))
-        if aside:
-            write_records(tree / "registry", [], aside)
-        limits = self.boxes.within(BOARDS)
-        arguments = ("-m", "ci.evaluate", OUT, command, *options)
-        ran = sandbox.run(arguments, read={TREE: tree}, out=out, limits=limits, kind=self.boxes.kind)
-        if not ran.ok:
-            raise DataError(f"{command} failed: {' '.join(ran.output.split())[-500:] or ran.status}")
-        result: dict[str, Any] = read_json(out / "result.json", 1 << 30)
-        if "error" in result:
-            raise DataError(f"{command} failed: {result['error']}")
-        return result
+        whole = ("registry",)
+        return where_all_is_data(self.boxes, self.plugins, command, job, registry=whole, aside=aside, limits=BOARDS)
 
-    def _score(self, plugins: Sequence[PluginData], planned: Mapping[str, Any], most: int) -> None:
+    def _score(self, planned: Mapping[str, Any], most: int) -> None:
         update = self.update
         states = Counter(state for *_, state in planned["cells"])
         words = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
         left = len(planned["cells"]) - most
         update.lines.append(f"plan: {words}" + (f"; {left} are left for the next run" if left > 0 else ""))
-        reasons = Counter(planned["skipped"])
-        material = Material(self.boxes, plugins, merged=True, store=Store(read_index(self.registry)))
+        material = Material(self.boxes, self.plugins, merged=True, store=Store(read_index(self.registry)))
         commit = git(self.base, "rev-parse", "HEAD").strip()
         before = {record.key: record for record in read_all(self.registry)}
-        cells = find_cells(plugins, [label for *label, _ in planned["cells"][:most]])
+        cells = find_cells(self.plugins, [label for *label, _ in planned["cells"][:most]])
         for start in range(0, len(cells), BATCH):
             if time.monotonic() > self.boxes.deadline - 60:
                 update.lines.append("the time is over: the next run goes on")
                 break
             scorable = material.gather(cells[start : start + BATCH])
-            made = evaluate(self.boxes, plugins, scorable, commit=commit).records if scorable else []
+            made = evaluate(self.boxes, self.plugins, scorable, commit=commit).records() if scorable else []
             # What was skipped says nothing; a failure that comes again is no news.
             records = [r for r in made if r.ok or (r.status == "failed" and not _same_failure(before.get(r.key), r))]
             write_records(self.registry, records)
             update.records += records
             for record in (record for record in made if not record.ok):
                 update.lines.append(f"{record.status}: {record.method} on {record.task}: {record.reason}")
-        reasons.update(material.missing.values())
+        reasons = Counter(planned["skipped"]) + Counter(material.missing.values())
         update.lines += [f"{counted(count, 'cell')} not scored here: {why[:1000]}" for why, count in reasons.items()]
 
-    def _boards(self, plugins: Sequence[PluginData], aside: Collection[Key], site: Path | None) -> None:
+    def _boards(self, aside: Collection[Key], site: Path | None) -> None:
         """The boards that came out of a sandbox; one that would lose a method stays as it is.
 
         When a new version of the scorer makes every record outdated, the old board is true of what it names, and an
         empty one says nothing. Where boards are made, a record of an unknown task is an error: it is set ``aside``.
         """
         update = self.update
-        update.lines += self._ask("boards", plugins, *(["--site"] if site else []), aside=aside)["lines"]
-        out = self.boxes.scratch / "out" / "boards"
+        result, out = self._where_all_is_data("boards", {"site": site is not None}, aside)
+        update.lines += result["lines"]
         for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
             lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
             if lost:
@@ -246,25 +224,23 @@ def _same_failure(old: Record | None, new: Record) -> bool:
     return old is not None and (old.failure, old.fingerprint) == (new.failure, new.fingerprint)
 
 
-def verify(boxes: PluginSandbox, count: int, seed: str = "") -> list[Finding]:
+def verify(boxes: PluginSandbox, count: int) -> list[Finding]:
     """Score ``count`` records again and compare; they are chosen by lot, another lot for another commit of main."""
     registry = boxes.base / "registry"
     commit = git(boxes.base, "rev-parse", "HEAD").strip()
     records = [record for record in read_all(registry) if record.ok and record.registered]
-    chosen = random.Random(seed or commit).sample(records, min(count, len(records)))  # noqa: S311 - no secret
+    chosen = random.Random(commit).sample(records, min(count, len(records)))  # noqa: S311 - no secret
     if not chosen:
         raise DataError("there is no record to verify", where=registry, hint="Run `python -m ci reconcile` first")
     plugins = describe_all(boxes)
     material = Material(boxes, plugins, merged=True)
     cells = material.gather(find_cells(plugins, [(record.protocol, *record.key[:2]) for record in chosen]))
-    made = evaluate(boxes, plugins, cells, commit=commit).records if cells else []
+    made = evaluate(boxes, plugins, cells, commit=commit).records() if cells else []
     spreads = {method.label: method.machine_spread for plugin in plugins for method in plugin.methods}
     return compared(chosen, made, spreads)
 
 
-def compared(
-    before: Iterable[Record], made: Iterable[Record], spreads: Mapping[str, float] = NO_SPREADS
-) -> list[Finding]:
+def compared(before: Iterable[Record], made: Iterable[Record], spreads: Mapping[str, float]) -> list[Finding]:
     """One finding for each record: the same, different, or not scored again. Nothing compared is no evidence.
 
     ``spreads`` are those that methods declare, by label: what depends on the machine shows neither.

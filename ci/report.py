@@ -25,6 +25,7 @@ WAITING = "waiting"  # the check of a finding that says what a maintainer, a mac
 # Exit codes of `score-pr`; 2 is a wrong use of the command line.
 EXIT_CODES = {"green": 0, "red": 1, WAITING: 3}
 
+Kind = Literal["bubblewrap", "trust"]
 Id = Annotated[str, msgspec.Meta(pattern=rf"\A{ID.pattern}\Z")]
 Ids = Annotated[tuple[Id, ...], msgspec.Meta(max_length=1000)]
 Commit = Annotated[str, msgspec.Meta(pattern=rf"\A{COMMIT.pattern}\Z")]
@@ -49,7 +50,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     base: Commit
     head: Commit
-    sandbox: Literal["bubblewrap", "trust"]
+    sandbox: Kind
     plugins: Annotated[tuple[PluginReport, ...], msgspec.Meta(max_length=500)]
     general: Findings
     records: Annotated[tuple[RecordText, ...], msgspec.Meta(max_length=MOST_RECORDS)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoints
-from itertools import islice
 from pathlib import Path
 
 from msgspec.structs import replace
@@ -30,17 +29,17 @@ SHOWN = 20  # of each kind; nobody reads more
 MOST_PLUGINS = 100  # of one pull request; each is run in several sandboxes
 # By noun and id in any spelling: the ids as they are written, each with the folder of its plugin.
 Ids = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
+PLAIN = "Add the files themselves, as plain source or as data"
 FROZEN = "A suite is frozen: raise its version, or make a new suite"
 
 
 def general(changes: Changes) -> Iterator[Finding]:
     """Findings that need no more than the list of what is touched."""
     refused = [
-        (path, "name", "the directory's name is not an id", "Use a-z, 0-9, _ and -") for path in changes.bad_names
+        *((path, "name", "the directory's name is not an id", "Use a-z, 0-9, _ and -") for path in changes.bad_names),
+        *((path, "protected", "only main writes records and boards", "Remove it") for path in changes.protected),
+        *((path, "unreadable", reason, PLAIN) for path, reason in changes.unreadable),
     ]
-    refused += [(path, "protected", "only main writes records and boards", "Remove it") for path in changes.protected]
-    plain = "Add the files themselves, as plain source or as data"
-    refused += [(path, "unreadable", reason, plain) for path, reason in changes.unreadable]
     for path, check, detail, cure in refused[:SHOWN]:
         yield Finding(check, path, "failed", detail, cure)
     if len(refused) > SHOWN:
@@ -51,12 +50,10 @@ def general(changes: Changes) -> Iterator[Finding]:
     names = ", ".join(changes.core[:5]) + (" …" if len(changes.core) > 5 else "")
     if changes.core and changes.plugins:
         words = f"{len(changes.core)} core files beside plugins: {names}"
-        yield Finding(
-            "core", "core", "failed", words, "Make two pull requests: code that scores is reviewed on its own"
-        )
+        cure = "Make two pull requests: code that scores is reviewed on its own"
+        yield Finding("core", "core", "failed", words, cure)
     elif changes.only_data:
-        words = f"{names}: no code changes; a maintainer decides what is compared"
-        yield Finding("core", "registry", "ok", words)
+        yield Finding("core", "registry", "ok", f"{names}: no code changes; a maintainer decides what is compared")
     elif changes.core:
         words = f"{len(changes.core)} core files ({names}): the tests of all plugins are run with them here, "
         yield Finding("core", "core", "ok", words + "all others by `make test`; a maintainer reads every line")
@@ -112,10 +109,17 @@ def removed(
     if gone is None:
         yield Finding("removed", touched.name, "warning", "it registers nothing on main, so nothing is lost")
         return
-    others = [plugin for plugin in plugins if plugin is not gone]
-    for reason in islice(_needed(gone, others, suites), SHOWN):
+    tasks, methods, datasets = (gone.ids(noun) for noun in ("task", "method", "dataset"))
+    needed = [
+        f"suite {suite.id!r} compares its task {task!r}" for suite in suites for task in suite.tasks if task in tasks
+    ]
+    for task in (task for plugin in plugins if plugin is not gone for task in plugin.tasks):
+        if task.dataset in datasets:
+            needed.append(f"task {task.id!r} has labels of its dataset {task.dataset!r}")
+        if task.baseline and task.baseline.method in methods:
+            needed.append(f"the baseline of task {task.id!r} is its method {task.baseline.method!r}")
+    for reason in needed[:SHOWN]:
         yield Finding("removed", touched.name, "failed", reason, "Change what needs it first")
-    tasks, methods = gone.ids("task"), gone.ids("method")
     lost = [record for record in records if record.method in methods or record.task in tasks]
     partners = sorted({record.task if record.method in methods else record.method for record in lost})
     names = [f"{row['noun']} {row['spec']['id']!r}" for row in gone.rows]
@@ -139,17 +143,6 @@ def unwritten(plugin: PluginData) -> Iterator[Finding]:
         if asked in text:
             cure = f"Write it into {plugin.touched.folder}/README.md, also if there is little to beware of"
             yield Finding("card", plugin.touched.name, "failed", f"the card still asks: {asked}", cure)
-
-
-def _needed(gone: PluginData, others: Sequence[PluginData], suites: Sequence[Suite]) -> Iterator[str]:
-    tasks, methods, datasets = (gone.ids(noun) for noun in ("task", "method", "dataset"))
-    for suite in suites:
-        yield from (f"suite {suite.id!r} compares its task {task!r}" for task in suite.tasks if task in tasks)
-    for task in (task for plugin in others for task in plugin.tasks):
-        if task.dataset in datasets:
-            yield f"task {task.id!r} has labels of its dataset {task.dataset!r}"
-        if task.baseline and task.baseline.method in methods:
-            yield f"the baseline of task {task.id!r} is its method {task.baseline.method!r}"
 
 
 def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
@@ -217,42 +210,40 @@ def changed_suites(base: Path, head: Path, paths: Sequence[str], plugins: Sequen
     """What boards will compare that they did not, and the other way round."""
     methods = len({method.id for plugin in plugins for method in plugin.methods})
     for path in paths:
-        before, after = _suite(base / path), _suite(head / path)
+        try:
+            before, after = (read_suite(tree / path) if (tree / path).is_file() else None for tree in (base, head))
+        except NeucoError:
+            continue  # `check_suites` says what is wrong with it
         if after is not None:
-            yield from _changes(before, after, methods)
-        elif before is not None and not (head / path).exists():
+            yield _changes(before, after, methods)
+        elif before is not None:
             words = f"suite {before.id!r} goes: its board is made no more, and its records are compared by nobody"
             yield Finding("suites", before.id, "warning", words)
 
 
-def _suite(path: Path) -> Suite | None:
-    try:
-        return read_suite(path) if path.is_file() else None
-    except NeucoError:
-        return None  # `check_suites` says what is wrong with it
-
-
-def _changes(before: Suite | None, after: Suite, methods: int) -> Iterator[Finding]:
+def _changes(before: Suite | None, after: Suite, methods: int) -> Finding:
     tasks = dict(before.tasks) if before else {}
     gone = sorted(tasks.keys() - after.tasks.keys())
     came = [task for task, version in after.tasks.items() if tasks.get(task) != version]
     changes = [f"{', '.join(map(repr, gone))} {'is' if len(gone) == 1 else 'are'} compared no more"] if gone else []
-    for field in ("protocol", "kind", "options"):
-        if before and getattr(before, field) != getattr(after, field):
-            values = (getattr(suite, field) for suite in (before, after))
-            old, new = (value if isinstance(value, str) else dict(value) for value in values)
-            changes.append(f"{field} {old!r} becomes {new!r}")
+    for field in ("protocol", "kind", "options") if before else ():
+        old, new = (getattr(suite, field) for suite in (before, after))
+        if old != new:
+            changes.append(f"{field} {_plain(old)!r} becomes {_plain(new)!r}")
             came = list(after.tasks)
     if came:
         cells = counted(methods * len(came), "cell")
         changes.append(f"{counted(len(came), 'task')} by {counted(methods, 'method')} are to be scored: {cells}")
     if not changes:
-        yield Finding("suites", after.id, "ok", "only words about the suite change")
-    elif before and before.version == after.version:
-        yield Finding("suites", after.id, "failed", f"it changes under its old version: {'; '.join(changes)}", FROZEN)
-    else:
-        words = f"after the merge: {'; '.join(changes)}; until then its board stays as it is"
-        yield Finding("suites", after.id, "warning", words)
+        return Finding("suites", after.id, "ok", "only words about the suite change")
+    words = "; ".join(changes)
+    if before and before.version == after.version:
+        return Finding("suites", after.id, "failed", f"it changes under its old version: {words}", FROZEN)
+    return Finding("suites", after.id, "warning", f"after the merge: {words}; until then its board stays as it is")
+
+
+def _plain(value: str | Mapping[str, object]) -> object:
+    return value if isinstance(value, str) else dict(value)
 
 
 def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[Finding]:

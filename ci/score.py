@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -15,25 +17,26 @@ from ci.describe import REGISTRY, write_tree
 from ci.embeddings import Store
 from ci.extract import Encoding, applies, fetch_sources, make_cubes, make_embeddings, make_labels
 from ci.plugin_sandbox import PluginData, PluginSandbox, in_cache, limit
-from ci.report import LARGEST, WAITING
-from ci.sandbox import OUT, TREE
+from ci.report import WAITING
+from ci.sandbox import OUT, TREE, Limits
 from ci.stub_tree import read_json
 from neuco_core.contract.contract import FAILED, Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.protocol import DEFAULT_PROTOCOL
-from neuco_core.records.model import Record
-from neuco_core.records.store import parse_record
-from neuco_core.specs import Dataset, Method, Suite, Task, versioned_id
+from neuco_core.records.model import Key, Record
+from neuco_core.records.store import parse_record, write_records
+from neuco_core.specs import Method, Suite, Task, versioned_id
 from neuco_core.text import counted
 
 AFTER_MERGE = "both are new: contributed encoders see only main's datasets, so it is scored after the merge"
-CURES = {
-    "encode": "Repair the encoder; if it needs what is not here, as a package or a network, contribute its embeddings "
-    "as a file: `neuco new method NAME --embeddings FILE`",
-}
+CURE = (
+    "Repair the encoder; if it needs what is not here, as a package or a network, contribute its embeddings as a file: "
+    "`neuco new method NAME --embeddings FILE`"
+)
 NEXT = "Nothing for the contributor to do: a maintainer reads the reason, provides what is missing, and runs this again"
 HOURS = 2  # more than any evaluation needs
+LARGEST_RESULT = 1 << 28  # bytes
 Pair = tuple[str, str]  # labels of a method and a task
 
 
@@ -103,45 +106,37 @@ class Material:
         """Make labels, cubes and embeddings for the cells; gives those that can be scored."""
         scored = []
         for cell in cells:
-            reason = self._why_not(cell)
-            if reason:
+            if reason := self._labels(cell) or self._embeddings(cell):
                 self.missing[cell.pair] = reason
             else:
                 scored.append(cell)
         return scored
 
-    def _why_not(self, cell: Cell) -> str:
-        def labels() -> None:
+    def _labels(self, cell: Cell) -> str:
+        def make() -> None:
             fetch_sources(cell.tasks, [cell.task])
             make_labels(self.boxes, cell.tasks)
 
+        return self._once(cell.tasks, "labels", make, cell.task.label)
+
+    def _embeddings(self, cell: Cell) -> str:
         method, methods = cell.method, cell.methods
-        reason = self._once(cell.tasks, "labels", labels, cell.task.label)
-        if reason:
-            return reason
         if method.files:
             return self._once(methods, "files", lambda: fetch_sources(methods, [method]), method.label)
-        owner, dataset = self._dataset(cell.task.dataset)
+        pairs = ((plugin, dataset) for plugin in self.plugins for dataset in plugin.datasets)
+        owner, dataset = next((pair for pair in pairs if pair[1].id == cell.task.dataset), (None, None))
         if owner is None or dataset is None or dataset.cubes is None:
             return ""
         if not (self.merged or owner.kept or methods.kept):
             return AFTER_MERGE
-        if not applies(method, dataset):
-            return ""  # the scorer says so, in a record
-        if self.store.supply(methods, method, owner, dataset):
-            return ""  # no pixel is needed
+        # Of a method that lacks a band the scorer says so, in a record; for stored embeddings no pixel is needed.
+        if not applies(method, dataset) or self.store.supply(methods, method, owner, dataset):
+            return ""
         reason = self._once(owner, "cubes", lambda: make_cubes(self.boxes, owner, dataset), dataset.id)
         if reason:
             return reason
         job = Encoding(methods, method, dataset, owner.made / "cubes" / dataset.id)
         return self._once(methods, "encode", lambda: make_embeddings(self.boxes, job), method.label, dataset.id)
-
-    def _dataset(self, name: str) -> tuple[PluginData | None, Dataset | None]:
-        for plugin in self.plugins:
-            for dataset in plugin.datasets:
-                if dataset.id == name:
-                    return plugin, dataset
-        return None, None
 
     def _once(self, plugin: PluginData, step: str, make: Callable[[], object], *names: str) -> str:
         """Why a step failed, "" if it did not. A failure of a contributed plugin is a finding, once.
@@ -150,26 +145,62 @@ class Material:
         """
         key = (step, *names)
         if key not in self._failed:
+            self._failed[key] = ""
             try:
                 make()
-                self._failed[key] = ""
             except Exception as error:  # results of a stranger's code may be broken in any way
                 words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
                 self._failed[key] = f"{' on '.join(names)}: {words}"
                 if not (plugin.kept or isinstance(error, TransientError)):
-                    plugin.say(step, "failed", self._failed[key], CURES.get(step, ""))
+                    plugin.say(step, "failed", self._failed[key], CURE if step == "encode" else "")
         return self._failed[key]
 
 
-class Evaluated(NamedTuple):
+class Evaluated(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What ``ci.evaluate`` says of touched plugins and of cells; ``texts`` are the records as they were written."""
 
-    findings: list[Finding]
-    problems: list[dict[str, Any]]
-    texts: list[str]
-    records: list[Record]
-    unscored: list[dict[str, str]]
-    foreign: set[Pair]
+    findings: list[Finding] = []
+    problems: list[dict[str, Any]] = []
+    texts: list[str] = []
+    unscored: list[dict[str, str]] = []
+    foreign: list[Pair] = []
+
+    def records(self) -> list[Record]:
+        return [parse_record(text.encode(), "a new record") for text in self.texts]
+
+
+def where_all_is_data(
+    boxes: PluginSandbox,
+    plugins: Sequence[PluginData],
+    command: str,
+    job: Mapping[str, Any],
+    *,
+    registry: Sequence[str] = REGISTRY,
+    aside: Collection[Key] = (),
+    limits: Limits,
+    read: Mapping[str, Path] | None = None,
+) -> tuple[dict[str, Any], Path]:
+    """Run a command of ``ci.evaluate`` in a tree of stubs, with parts of main's registry but the records ``aside``.
+
+    Gives what the command gives, and the folder of its files.
+    """
+    tree, out = Path(tempfile.mkdtemp(dir=boxes.scratch)), Path(tempfile.mkdtemp(dir=boxes.scratch))
+    write_tree(tree, boxes.base, plugins, registry)
+    if aside:
+        write_records(tree / "registry", [], aside)
+    (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
+    limits = boxes.within(limits)
+    arguments = ("-m", "ci.evaluate", OUT, command, f"{TREE}/job.json")
+    places = {TREE: tree, **(read or {})}
+    ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=boxes.kind)
+    if ran.status not in ("ok", "failed"):
+        raise DataError(f"{command}: stopped at the limit of {ran.status}", expected=limit(ran, limits))
+    if not ran.ok:
+        raise DataError(f"{command} failed: {' '.join(ran.output.split())[-500:]}")
+    result: dict[str, Any] = read_json(out / "result.json", LARGEST_RESULT)
+    if "error" in result:
+        raise DataError(f"{command} failed: {result['error']}")
+    return result, out
 
 
 def evaluate(
@@ -186,9 +217,6 @@ def evaluate(
     ``cards`` are folders of plugins of which nothing but the card or the tests changed.
     """
     boxes.tell(f"checking the contract of {counted(len(touched), 'plugin')} and scoring {counted(len(cells), 'cell')}")
-    number = sum(1 for _ in boxes.scratch.glob("evaluate*"))
-    tree, out = boxes.scratch / f"evaluate{number}", boxes.scratch / "out" / f"evaluate{number}"
-    write_tree(tree, boxes.base, plugins, REGISTRY)
     by_protocol: dict[str, list[Pair]] = {}
     for cell in cells:
         by_protocol.setdefault(cell.protocol, []).append(cell.pair)
@@ -205,71 +233,53 @@ def evaluate(
         "commit": commit,
         "seconds": boxes.limits.seconds,
     }
-    (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
-    read = {TREE: tree, **in_cache({sha: path for plugin in plugins for sha, path in plugin.fetched.items()})}
+    read = in_cache({sha: path for plugin in plugins for sha, path in plugin.fetched.items()})
     if cells or any(plugin.tasks for plugin in touched):
         read |= boxes.warm()
-    limits = boxes.within(replace(boxes.limits, seconds=HOURS * 3600))
-    ran = sandbox.run(
-        ("-m", "ci.evaluate", OUT, "score", f"{TREE}/job.json"), read=read, out=out, limits=limits, kind=boxes.kind
-    )
-    if ran.status not in ("ok", "failed"):
-        what = f"the evaluation was stopped at the limit of {ran.status}"
-        raise DataError(what, expected=limit(ran, limits))
-    if not ran.ok:
-        raise DataError(f"the evaluation failed: {' '.join(ran.output.split())[-500:]}")
-    result: dict[str, Any] = read_json(out / "result.json", 2 * LARGEST)
-    if "error" in result:
-        raise DataError(f"the evaluation failed: {result['error']}")
-    return Evaluated(
-        msgspec.convert(result["findings"], list[Finding]),
-        result["problems"],
-        result["records"],
-        [parse_record(text.encode(), "a new record") for text in result["records"]],
-        result["unscored"],
-        {(method, task) for method, task in result["foreign"]},
-    )
+    limits = replace(boxes.limits, seconds=HOURS * 3600)
+    result, _ = where_all_is_data(boxes, plugins, "score", job, limits=limits, read=read)
+    return msgspec.convert(result, Evaluated)
 
 
 def only_datasets(plugin: PluginData) -> bool:
     return bool(plugin.datasets) and not plugin.tasks and not plugin.methods
 
 
-def judge_cells(plugin: PluginData, result: Evaluated, missing: Mapping[Pair, str]) -> None:
+def judge_cells(plugin: PluginData, result: Evaluated, records: Sequence[Record], missing: Mapping[Pair, str]) -> None:
     """Say what became of a plugin's cells; without any score it is waiting, or has failed if nothing could fit it.
 
     An untouched method that cannot be scored on a task, where another can, has only itself to blame: the task's labels
     were checked by themselves. But if none can, the task is such that nobody fits it.
     """
     labels = {spec.label for spec in (*plugin.tasks, *plugin.methods)}
-    records = [record for record in result.records if labels & set(record.key[:2])]
+    records = [record for record in records if labels & set(record.key[:2])]
     skipped = Counter(reason for pair, reason in missing.items() if labels & set(pair))
     unfit: set[str] = set()
     for cell in result.unscored:
-        if labels & {cell["method"], cell["task"]}:
-            if cell["state"] == "skipped":
-                skipped[cell["reason"]] += 1
-            else:
-                unfit.add(cell["reason"])
+        if not labels & {cell["method"], cell["task"]}:
+            continue
+        if cell["state"] == "skipped":
+            skipped[cell["reason"]] += 1
+        else:
+            unfit.add(cell["reason"])
     fitting = {record.key[1] for record in records if record.ok} & {task.label for task in plugin.tasks}
     for record in records:
-        method, task, _ = record.key
-        if record.status == "failed":
-            words = f"{record.method} on {record.task}: {record.failure}: {record.reason}"
-            if (method, task) in result.foreign or task in fitting:
-                skipped[words] += 1
-            else:
-                plugin.say("score", "failed", words)
-        elif record.status == "skipped":  # while it was run: a full disk, for example
+        pair, words = record.key[:2], f"{record.method} on {record.task}: {record.failure}: {record.reason}"
+        if record.status == "skipped":  # while it was run: a full disk, for example
             skipped[record.reason] += 1
+        elif record.status == "failed" and (pair in result.foreign or pair[1] in fitting):
+            skipped[words] += 1
+        elif record.status == "failed":
+            plugin.say("score", "failed", words)
     for reason, count in skipped.items():
         plugin.say("score", "skipped", f"{counted(count, 'cell')} not scored here: {reason}")
     scored = sum(record.ok for record in records)
     if scored:
         plugin.say("score", "ok", f"{scored} cells scored")
-    elif not any(finding.status == FAILED for finding in plugin.findings):
-        if skipped:
-            plugin.say(WAITING, "skipped", f"nothing could be scored here: {'; '.join(skipped)}", NEXT)
-        else:
-            reasons = "; ".join(sorted(unfit)) or "no method or task fits"
-            plugin.say("score", "failed", f"nothing was scored: {reasons}")
+    elif any(finding.status == FAILED for finding in plugin.findings):
+        return
+    elif skipped:
+        plugin.say(WAITING, "skipped", f"nothing could be scored here: {'; '.join(skipped)}", NEXT)
+    else:
+        reasons = "; ".join(sorted(unfit)) or "no method or task fits"
+        plugin.say("score", "failed", f"nothing was scored: {reasons}")

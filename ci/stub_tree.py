@@ -9,8 +9,7 @@ import importlib.machinery
 import json
 import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -81,43 +80,35 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FileCubes:
-    """A CubeSource over exported cubes: ``cubes.json`` and, where pixels are needed, ``cubes.npy``."""
+    """A CubeSource over exported cubes: ``cubes.json`` and, where pixels are needed, ``cubes.npy``.
 
-    def __init__(self, folder: Path) -> None:
-        words = read_json(folder / "cubes.json", LARGEST_IDS)
+    One that is only ``described`` has no samples; that is enough to name its cubes in a record.
+    """
+
+    def __init__(self, folder: Path, described: Mapping[str, Any] | None = None) -> None:
+        words = described or read_json(folder / "cubes.json", LARGEST_IDS)
         self.dataset = folder.name
         self._path = folder / "cubes.npy"
-        self._place = {name: row for row, name in enumerate(words["ids"])}
+        self._rows = {name: row for row, name in enumerate(words.get("ids", ()))}
         self.bands: tuple[str, ...] = tuple(words["bands"])
         self.seasons: tuple[str, ...] = tuple(words["seasons"])
         self.version: str = words["version"]
 
     def ids(self) -> tuple[str, ...]:
-        return tuple(self._place)
+        if not self._rows:
+            raise DataError("the cubes are described here, and not there")
+        return tuple(self._rows)
 
     def read(self, ids: Sequence[str]) -> CubeBatch:
         import numpy as np
 
         from neuco_core.cubes.cubes import CubeBatch
 
+        if not self._path.is_file():
+            raise DataError("the cubes are described here, and not there")
         array = np.load(self._path, mmap_mode="r", allow_pickle=False)
-        values = np.stack([array[self._place[name]] for name in ids])
+        values = np.stack([array[self._rows[name]] for name in ids])
         return CubeBatch(tuple(ids), values, self.bands, self.seasons)
-
-
-@dataclass(frozen=True)
-class DescribedCubes:
-    """Cubes of which only the description is here, enough to name them in a record."""
-
-    version: str
-    bands: tuple[str, ...]
-    seasons: tuple[str, ...]
-
-    def ids(self) -> tuple[str, ...]:
-        raise DataError("the cubes are described here, and not there")
-
-    def read(self, ids: Sequence[str]) -> CubeBatch:
-        raise DataError("the cubes are described here, and not there")
 
 
 class StoredEmbeddings:
@@ -149,16 +140,13 @@ def read_json(path: Path, largest: int = LARGEST) -> Any:
     try:
         if path.stat().st_size > largest:
             raise DataError("the file is too large", where=path.name, expected=f"at most {largest} bytes")
-        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant, parse_float=_finite)
+        return json.loads(path.read_text(encoding="utf-8"), parse_constant=_finite, parse_float=_finite)
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"cannot be read: {error}", where=path.name) from error
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
-
-
 def _finite(text: str) -> float:
+    """Of what JSON takes for numbers, ``NaN``, ``Infinity`` and what is too large for a float are refused."""
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is not a finite number")
@@ -203,25 +191,24 @@ def spec_of(row: Mapping[str, Any], folder: Path = Path()) -> Dataset | Task | M
     """The spec of one row of a description; what its functions would make is in the plugin's ``folder``."""
     noun, fields, made = row["noun"], row["spec"], folder / MADE
     label = versioned_id(str(fields["id"]), fields["version"])
+    functions: dict[str, Callable[..., Any]] = {}
     if noun == "dataset" and fields["cubes"]:
         cubes = made / "cubes" / str(fields["id"])
-        return rebuild(noun, fields, cubes=StandIn(row["code"], lambda: _open_cubes(cubes, row["cubes"])))
-    if noun == "task" and fields["loader"]:
-        return rebuild(
-            noun, fields, loader=StandIn(row["code"], lambda _: _read_labels(made / "labels" / f"{label}.csv"))
-        )
-    if noun == "method" and fields["encoder"]:
-        embeddings = made / "embeddings" / label
-        return rebuild(noun, fields, encoder=StandIn(row["code"], lambda **_: StoredEmbeddings(embeddings)))
-    return rebuild(noun, fields)
+        functions["cubes"] = lambda: _open_cubes(cubes, row["cubes"])
+    elif noun == "task" and fields["loader"]:
+        functions["loader"] = lambda _: _read_labels(made / "labels" / f"{label}.csv")
+    elif noun == "method" and fields["encoder"]:
+        functions["encoder"] = lambda **_: StoredEmbeddings(made / "embeddings" / label)
+    stand_ins = {name: StandIn(row["code"], function) for name, function in functions.items()}
+    return rebuild(noun, fields, **stand_ins)
 
 
-def _open_cubes(folder: Path, words: Mapping[str, Any]) -> FileCubes | DescribedCubes:
+def _open_cubes(folder: Path, words: Mapping[str, Any]) -> FileCubes:
     if (folder / "cubes.json").is_file():
         return FileCubes(folder)
     if words["error"]:
         raise DataError(words["error"])
-    return DescribedCubes(words["version"], tuple(words["bands"]), tuple(words["seasons"]))
+    return FileCubes(folder, words)
 
 
 def _read_labels(path: Path) -> Any:
@@ -245,16 +232,25 @@ def own_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterat
     """The files that a plugin declares. Each must be on the network or in the plugin's own folder.
 
     ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here;
-    except a package that neuco itself imports.
+    except a package that neuco itself imports. Labels that come with that one are a task's affair: a method has no
+    business with them.
     """
-    # Labels that come with scikit-learn are a task's affair: a method has no business with them.
-    packages = OWN_PACKAGES if isinstance(spec, Task) else ()
-    remotes = [spec.source] if isinstance(spec, Task) else []
-    remotes += spec.archives if isinstance(spec, Dataset) else ()
-    remotes += [*spec.files.values(), *spec.weights.values()] if isinstance(spec, Method) else []
+    allowed = (
+        "https://",
+        "hf://",
+        "s3://",
+        f"pkg://{tree}.{plugin}/",
+        *(OWN_PACKAGES if isinstance(spec, Task) else ()),
+    )
+    if isinstance(spec, Task):
+        remotes = [spec.source]
+    elif isinstance(spec, Dataset):
+        remotes = [*spec.archives]
+    else:
+        remotes = [*spec.files.values(), *spec.weights.values()]
     for remote in remotes:
         for url in remote.urls:
-            if not url.startswith(("https://", "hf://", "s3://", f"pkg://{tree}.{plugin}/", *packages)):
+            if not url.startswith(allowed):
                 wanted = f"https://, hf://, s3:// or pkg://{tree}.{plugin}/"
                 raise DataError(f"{spec.id} uses a file from elsewhere", expected=wanted, got=url)
         yield remote

@@ -14,13 +14,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 from ci.read_outputs import take
 from ci.sandbox import bubblewrap, trust
 from ci.sandbox.bubblewrap import protections
-from ci.sandbox.limits import OUT, TREE, WARM, Limits, SandboxError
-from ci.sandbox.watch import watch
+from ci.sandbox.limits import OUT, TREE, WARM, Limits, SandboxError, watch
 from neuco_core.errors import UsageError
 
 __all__ = ["KEPT", "OUT", "TREE", "WARM", "Limits", "Ran", "SandboxError", "engine", "protections", "run"]
@@ -45,7 +44,7 @@ class Ran:
         return self.status == "ok"
 
 
-def engine(*, trusted: bool = False) -> str:
+def engine(*, trusted: bool = False) -> Literal["bubblewrap", "trust"]:
     """``bubblewrap``, or an error if it does not work here; ``trust`` only if somebody says so."""
     demanded = os.environ.get(VARIABLE, "")
     if demanded not in ("", *ENGINES):
@@ -68,9 +67,8 @@ def run(
     kind: str = "",
     hide_labels: bool = False,
 ) -> Ran:
-    """Run Python with ``arguments``. ``read`` maps places inside the sandbox to folders; ``/out`` becomes ``out``."""
-    limits = limits or Limits()
-    kind = kind or engine()
+    """Run Python with ``arguments``. ``read`` maps places inside to what is there; ``/out`` becomes ``out``."""
+    limits, kind = limits or Limits(), kind or engine()
     began = time.monotonic()
     with tempfile.TemporaryFile() as log, contextlib.ExitStack() as stack:
         if kind == "bubblewrap":

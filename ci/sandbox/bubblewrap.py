@@ -16,9 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+import psutil
+
 from ci.sandbox import cgroup, enter, seccomp
-from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, inner_walls
-from ci.sandbox.watch import Started, end, launch
+from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, Started, end, launch
 
 SMALL, TMP = 1 << 26, 1 << 30  # bytes of /dev/shm and of /tmp
 SLACK = 1 << 20  # so that a run that is over its limit of bytes can be told from one that is just within
@@ -77,11 +78,12 @@ def start(
     hidden = label_folders() if hide_labels else []
     mounts = [*_view(read, hidden), "--size", str(limits.written + SLACK), "--tmpfs", OUT]
     # The root itself is a file system in memory: without this it could be filled.
-    mounts += ["--remount-ro", "/", "--chdir", TREE if TREE in read else "/"]
+    has_tree = any(place.startswith(TREE) for place in read)
+    mounts += ["--remount-ro", "/", "--chdir", TREE if has_tree else "/"]
     python = [sys.executable, "-I", "-S", "-c", Path(enter.__file__).read_text(encoding="utf-8")]
     ours, theirs = socket.socketpair()
     with ours, theirs, _filter() as (extra, descriptors), cgroup.opened(limits) as group:
-        whole = [*command(), *extra, *mounts, *python, str(theirs.fileno()), json.dumps(inner_walls(limits))]
+        whole = [*command(), *extra, *mounts, *python, str(theirs.fileno()), json.dumps(limits.inner_walls())]
         started = launch(
             [*whole, sys.executable, *arguments],
             limits,
@@ -93,7 +95,12 @@ def start(
         started.group = group
         theirs.close()
         try:
-            started.take_folders(ours, len(enter.FOLDERS), limits.seconds)
+            ours.settimeout(limits.seconds)
+            with contextlib.suppress(TimeoutError):  # nothing comes if the sandbox could not be set up
+                _, started.folders, _, _ = socket.recv_fds(ours, 1, len(enter.FOLDERS))
+            started.in_memory = True
+            with contextlib.suppress(psutil.Error):
+                started.first = started.process.children()
             yield started
         finally:
             end(started)

@@ -1,18 +1,30 @@
-"""What the code may use, and the names of the places that it sees."""
+"""What the code may use, and the watch: twenty looks a second, and the end of all processes at a limit."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from dataclasses import dataclass
+import resource
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+import psutil
 
 from neuco_core.errors import DependencyError
 
-TREE, OUT, WARM = (
-    "/tree",
-    "/out",
-    "/warm",
-)  # WARM: compiled kernels, copied to where their compiler looks
+if TYPE_CHECKING:
+    from ci.sandbox.cgroup import Cgroup
+
+# What the code sees. WARM: compiled kernels, copied to where their compiler looks.
+TREE, OUT, WARM = "/tree", "/out", "/warm"
+ROUND = 0.05  # seconds between two looks
+ENDING = 30  # seconds that the kernel may take to end processes that were killed
 
 
 class SandboxError(DependencyError):
@@ -34,17 +46,152 @@ class Limits:
     def threads(self) -> int:
         return 4 * self.processes
 
+    def walls(self) -> dict[str, int]:
+        """Limits of the kernel, as names of ``resource``: for each process the double of what all of them may use.
 
-def walls(limits: Limits) -> dict[str, int]:
-    """Limits of the kernel, as names of ``resource``: for each process the double of what all of them may use.
+        They stop a burst that is over before anybody looks.
+        """
+        return {"RLIMIT_DATA": 2 * self.memory, "RLIMIT_FSIZE": self.file_size, "RLIMIT_CORE": 0}
 
-    They stop a burst that is over before anybody looks.
+    def inner_walls(self) -> dict[str, int]:
+        """Limits that are counted by user: they are set inside the sandbox, whose users are its own."""
+        # Before Linux 5.14 the processes of a user were counted over all namespaces, those of the desktop included.
+        release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
+        return {"RLIMIT_NOFILE": 1024, **({"RLIMIT_NPROC": 2 * self.threads} if release >= (5, 14) else {})}
+
+
+@dataclass
+class Started:
+    """A running process. ``folders`` are open: the results and, ``in_memory``, all others that it can write.
+
+    ``first`` is the first of its pid namespace: when it is gone, so are all.
     """
-    return {"RLIMIT_DATA": 2 * limits.memory, "RLIMIT_FSIZE": limits.file_size, "RLIMIT_CORE": 0}
+
+    process: psutil.Popen
+    folders: list[int] = field(default_factory=list)
+    in_memory: bool = False
+    first: list[psutil.Process] = field(default_factory=list)
+    group: Cgroup | None = None
+    ended: bool = False
+
+    def close(self) -> None:
+        for folder in self.folders:
+            os.close(folder)
 
 
-def inner_walls(limits: Limits) -> dict[str, int]:
-    """Limits that are counted by user: they are set inside the sandbox, whose users are its own."""
-    # Before Linux 5.14 the processes of a user were counted over all namespaces, those of the desktop included.
-    release = tuple(int(part) for part in re.findall(r"\d+", os.uname().release)[:2])
-    return {"RLIMIT_NOFILE": 1024, **({"RLIMIT_NPROC": 2 * limits.threads} if release >= (5, 14) else {})}
+def launch(
+    command: Sequence[str],
+    limits: Limits,
+    log: IO[bytes],
+    environment: Mapping[str, str],
+    *,
+    folder: Path | None = None,
+    pass_fds: tuple[int, ...] = (),
+    before: Sequence[Callable[[], None]] = (),
+) -> Started:
+    """``before`` is done by the new process itself, before it becomes the command."""
+
+    def prepare() -> None:
+        for name, most in limits.walls().items():
+            resource.setrlimit(getattr(resource, name), (most, most))
+        for step in before:
+            step()
+
+    process = psutil.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env=dict(environment),
+        cwd=folder,
+        pass_fds=pass_fds,
+        preexec_fn=prepare,
+        start_new_session=True,
+    )
+    return Started(process)
+
+
+def watch(started: Started, limits: Limits) -> str:
+    """Wait for the end. Returns the limit that was exceeded, if any; then everything has been ended."""
+    deadline = time.monotonic() + limits.seconds
+    while started.process.poll() is None:
+        over = "timeout" if time.monotonic() > deadline else _over(started, limits)
+        if over:
+            end(started)
+            return over
+        time.sleep(ROUND)
+    end(started)
+    return _over_outside(started, limits)
+
+
+def _over(started: Started, limits: Limits) -> str:
+    """Which limit the processes are over, if any; one that ends while it is counted does not count."""
+    try:
+        family = [started.process, *started.process.children(recursive=True)]
+    except psutil.Error:
+        return ""
+    threads = memory = 0
+    for member in family:
+        with contextlib.suppress(psutil.Error), member.oneshot():
+            used = member.memory_info()
+            # Pages of files are left out: those of files in memory are counted there, mapped or not.
+            memory += used.rss - used.shared
+            threads += member.num_threads()
+    if started.in_memory:
+        memory += sum(_used(folder)[0] for folder in started.folders) + _in_sockets(started.first)
+    if len(family) > limits.processes or threads > limits.threads:
+        return "processes"
+    return "memory" if memory > limits.memory else _over_outside(started, limits)
+
+
+def _over_outside(started: Started, limits: Limits) -> str:
+    """What the kernel had to enforce, and files in memory, also deleted ones, as their file system knows them."""
+    if started.group is not None and (over := started.group.over()):
+        return over
+    if not (started.in_memory and started.folders):
+        return ""
+    written = _used(started.folders[0])[0]
+    count = sum(_used(folder)[1] for folder in started.folders)
+    return "files" if written > limits.written or count > limits.files else ""
+
+
+def _used(folder: int) -> tuple[int, int]:
+    """Bytes and files of the file system that a folder is on."""
+    facts = os.statvfs(folder)
+    return (facts.f_blocks - facts.f_bfree) * facts.f_frsize, facts.f_files - facts.f_ffree
+
+
+def _in_sockets(members: Sequence[psutil.Process]) -> int:
+    """What the sockets of a network namespace may hold at most: what they do hold cannot be seen from outside."""
+    for member in members:
+        with contextlib.suppress(OSError):
+            used = int(Path(f"/proc/{member.pid}/net/sockstat").read_text(encoding="ascii").split()[2])
+            return used * 2 * int(Path("/proc/sys/net/core/wmem_max").read_text(encoding="ascii"))
+    return 0
+
+
+def end(started: Started) -> None:
+    """Kill the whole family: the group, and whoever left it. The first of a pid namespace takes all of it along."""
+    deadline = time.monotonic() + ENDING
+    while not started.ended:
+        family = started.first
+        with contextlib.suppress(psutil.Error):
+            family = [*family, *started.process.children(recursive=True)]
+        for member in family:
+            with contextlib.suppress(psutil.Error):
+                member.kill()
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(started.process.pid, signal.SIGKILL)
+        with contextlib.suppress(psutil.TimeoutExpired):
+            started.process.wait(timeout=1)
+            started.ended = not any(map(_alive, family))
+        if time.monotonic() > deadline:
+            raise SandboxError("processes of the sandbox do not end", got=f"alive after {ENDING} s")
+
+
+def _alive(member: psutil.Process) -> bool:
+    """A zombie is not: nobody may be there to collect it."""
+    try:
+        return bool(member.is_running() and member.status() != psutil.STATUS_ZOMBIE)
+    except psutil.Error:
+        return False

@@ -12,14 +12,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import IO
 
 import psutil
 
 from ci.sandbox.bubblewrap import environment
-from ci.sandbox.limits import OUT, TREE, Limits
-from ci.sandbox.watch import Started, end, launch
+from ci.sandbox.limits import OUT, TREE, Limits, Started, end, launch
 
 
 @contextlib.contextmanager
@@ -42,14 +42,18 @@ def start(arguments: Sequence[str], read: Mapping[str, Path], limits: Limits, lo
 
 
 def _places(read: Mapping[str, Path], private: Path) -> dict[str, Path]:
-    """The true names. The tree is copied, so that it stays clean; /tmp is the private folder."""
+    """The true names. The tree is copied, so that it stays clean; /tmp, with files fetched beforehand, is private."""
     places = {**read, OUT: private / "out"}
     places[OUT].mkdir()
     for place, path in read.items():
-        if place == TREE:
-            places[TREE] = Path(shutil.copytree(path, private / "tree", symlinks=True))
-        elif place.startswith("/tmp/"):  # noqa: S108 - files fetched beforehand
-            places[place] = Path(shutil.copytree(path, private / place.removeprefix("/tmp/")))  # noqa: S108
+        if place.startswith((TREE, "/tmp/")):  # noqa: S108 - the sandbox's own
+            target = private / place.removeprefix("/tmp").lstrip("/")  # noqa: S108
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = shutil.copyfile if path.is_file() else partial(shutil.copytree, symlinks=True, dirs_exist_ok=True)
+            copy(path, target)
+            places[place] = target
+    if (private / "tree").is_dir():
+        places[TREE] = private / "tree"
     return places
 
 

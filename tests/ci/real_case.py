@@ -26,7 +26,7 @@ HOME = f"hf://{REPOSITORY}@main/"
 LABELS = {"biomass_mean": "biomass_mean__regr.csv", "clouds": "clouds_reg__regr.csv", "crops": "crops__regr.csv"}
 VARIABLE = "NEUCO_DATASET_SSL4EO_S12_DOWNSTREAM"
 KEPT = {
-    "neuco_tasks": ("__init__.py", "ssl4eo_s12_downstream", *LABELS, "mini"),
+    "neuco_tasks": ("__init__.py", "ssl4eo_s12_downstream", *LABELS),
     "neuco_methods": ("__init__.py", "averaging", "random", "torchgeo"),
 }
 PROTOCOL = "ridge+k=3"
@@ -117,9 +117,6 @@ class RealCase:
             if name in (f"labels/{LABELS[task]}" for task in ("biomass_mean", "clouds"))
         }
         (tree / "registry" / "pins.json").write_text(json.dumps({"pins": pins, "schema": 1}, indent=2) + "\n")
-        # Its 1,200 images take half a minute to draw.
-        cubes = tree / "neuco_tasks" / "mini" / "cubes.py"
-        cubes.write_text(cubes.read_text().replace("range(SAMPLES)}", f"range({SAMPLES})}}"))
         data = embeddings_file(1)
         code = FILE_METHOD.format(name="stored", url="pkg://neuco_methods.stored/e.npz", sha256=sha256(data))
         write_method(tree, "stored", code, **{"e.npz": data})

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ci.changed import Touched
-from ci.describe import CATALOG, catalog_bytes, describe, describe_all, plugin_keys
+from ci.describe import CATALOG, MOST_SPECS, catalog_bytes, describe, describe_all, plugin_keys
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
 from ci.stub_tree import read_json, read_rows, write_stub
 from neuco_core.errors import DataError
-from neuco_core.plugins.catalog import load_dataset
+from neuco_core.plugins.catalog import load_dataset, load_method
 from neuco_core.specs import to_json
 from tests.ci.helpers import Upstream
-from tests.ci.prs import Change, both, change_file, edit, method, task, write_file
+from tests.ci.prs import edit, method, write_file
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import METHOD
 
@@ -72,81 +73,90 @@ def test_files_of_a_plugin_do_not_stand_in_the_way_of_its_description(tmp_path: 
     assert (tmp_path / "stub/_made/labels").is_dir()
 
 
-BORROWED = """
-from neuco_core import Method, Remote, hookimpl
+def method_row(**fields: Any) -> dict[str, Any]:
+    spec = to_json(load_method("averaging")) | {"id": "plain", "encoder": True}
+    return {"noun": "method", "spec": spec | fields, "code": "x"}
 
-@hookimpl
-def neuco_methods():
-    remote = Remote("pkg://neuco_tasks.digits/labels.csv", sha256="0" * 64)
-    yield Method(id="plain", title="Borrowed", description="Not mine", files={"digits": remote}, license="MIT")
-"""
-METRIC = """@hookimpl
-def neuco_metrics():
-    from neuco_core import Metric
-    yield Metric(id="plain", function=max)
 
-@hookimpl
-def neuco_methods"""
-INIT = "neuco_methods/plain/__init__.py"
-REFUSED: dict[str, tuple[Change, str]] = {
-    "an import that crashes": (
-        write_file(INIT, "raise RuntimeError('cheese')"),
-        "neuco_methods/plain/__init__.py:1: RuntimeError: cheese",
+BORROWED = {"url": "pkg://neuco_tasks.digits/labels.csv", "sha256": "0" * 64}
+REFUSED = {
+    "labels of another plugin as embeddings": (
+        [method_row(encoder=False, files={"digits": BORROWED})],
+        "uses a file from elsewhere",
     ),
-    "labels of another plugin as embeddings": (write_file(INIT, BORROWED), "uses a file from elsewhere"),
-    "a metric that takes part in scoring": (
-        both(method, change_file(INIT, "@hookimpl\ndef neuco_methods", METRIC)),
-        "code that takes part in scoring",
-    ),
-    "nothing": (both(method, change_file(INIT, "yield Method(", "yield from () and dict(")), "it registers nothing"),
+    "a metric that takes part in scoring": ([method_row() | {"noun": "metric"}], "code that takes part in scoring"),
+    "the id of another plugin": ([method_row(id="random")], "'random' is outside the plugin 'plain'"),
+    "too much": ([method_row()] * (MOST_SPECS + 1), "it registers too much"),
+    "nothing": ([], "it registers nothing"),
 }
 
 
-def described(folder: Path, base: Path, scratch: Path, name: str = "neuco_methods/plain") -> PluginData:
-    plugin = PluginData(Touched(*name.split("/"), "added"), folder / name, scratch / "made")
-    describe(PluginSandbox(base, scratch / "scratch", Limits(), "bubblewrap"), plugin)
-    return plugin
+class Answering(PluginSandbox):
+    """In place of the sandbox an answer."""
+
+    def __init__(self, folder: Path, rows: Any) -> None:
+        super().__init__(folder, folder, Limits(), "bubblewrap")
+        (folder / "describe.json").write_text(json.dumps(rows))
+
+    def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
+        return self.base
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_a_plugin_may_not_register_is_refused(name: str, upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
-    change, words = REFUSED[name]
-    change(tmp_path)
-    (finding,) = described(tmp_path, upstream.base, tmp_path).findings
+def test_what_a_plugin_may_not_register_is_refused(name: str, tmp_path: Path) -> None:
+    rows, words = REFUSED[name]
+    plugin = PluginData(Touched("neuco_methods", "plain", "added"), tmp_path, tmp_path)
+    describe(Answering(tmp_path, rows), plugin)
+    (finding,) = plugin.findings
     assert (finding.check, finding.status, words in finding.detail) == ("import", "failed", True), finding
+    assert plugin.rows == []
 
 
-@pytest.fixture
-def base(own_upstream: Upstream, tmp_path: Path) -> Path:
-    """Main with its catalogue."""
+def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Upstream, tmp_path: Path) -> None:
     need_bubblewrap()
-    boxes = PluginSandbox(own_upstream.base, tmp_path / "first", Limits(), "bubblewrap")
-    (own_upstream.base / CATALOG).write_bytes(catalog_bytes(describe_all(boxes), boxes.base))
-    return own_upstream.base
+    method(tmp_path)
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+    plugins = [
+        PluginData(Touched("neuco_methods", "plain", how), tmp_path / "neuco_methods/plain", tmp_path / how)
+        for how in ("added", "changed")
+    ]
+    describe(boxes, plugins[0])
+    write_file("neuco_methods/plain/__init__.py", "raise RuntimeError('cheese')")(tmp_path)
+    describe(PluginSandbox(upstream.base, tmp_path / "again", Limits(), "bubblewrap"), plugins[1])
+    assert [plugin.findings[0].detail for plugin in plugins] == [
+        "registers method plain",
+        "neuco_methods/plain/__init__.py:1: RuntimeError: cheese",
+    ]
 
 
-def test_main_is_asked_only_for_what_its_catalogue_does_not_know(base: Path, tmp_path: Path) -> None:
+def test_main_is_asked_only_for_what_its_catalogue_does_not_know(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_bubblewrap()
+    base = Path(shutil.copytree(upstream.base, tmp_path / "base", ignore=shutil.ignore_patterns(".git")))
     asked: list[str] = []
-    boxes = PluginSandbox(base, tmp_path / "again", Limits(), "bubblewrap", tell=asked.append)
-    first = describe_all(boxes)
+    monkeypatch.setattr("ci.describe.describe", lambda boxes, plugin: asked.append(plugin.touched.name))
+
+    def plugins() -> list[PluginData]:
+        asked.clear()
+        return describe_all(PluginSandbox(base, tmp_path / "scratch", Limits(), "bubblewrap"))
+
+    first = plugins()
     assert asked == []
     assert [plugin.touched.name for plugin in first] == ["digits", "averaging", "random"]
     assert catalog_bytes(first, base) == (base / CATALOG).read_bytes(), "made again, it is the same byte for byte"
-
     edit(base / "neuco_methods/random/__init__.py", 'title="', 'title="The ')
-    plugins = describe_all(PluginSandbox(base, tmp_path / "edited", Limits(), "bubblewrap", tell=asked.append))
-    assert asked == ["neuco_methods/random: describe"]
-    assert plugins[-1].methods[0].title.startswith("The ")
-
+    plugins()
+    assert asked == ["random"]
     entries = json.loads((base / CATALOG).read_text())
     entries["plugins"]["neuco_tasks/digits"]["rows"][0]["cubes"] = {"error": "no local copy"}
     entries["plugins"]["neuco_methods/averaging"]["rows"] = [{"noun": "method", "spec": {"id": "random"}}]
     (base / CATALOG).write_text(json.dumps(entries))
-    asked.clear()
-    plugins = describe_all(PluginSandbox(base, tmp_path / "damaged", Limits(), "bubblewrap", tell=asked.append))
-    assert [line.partition(":")[0] for line in asked] == [plugin.touched.folder for plugin in plugins]
-    assert plugins[1].ids("method") == ("averaging", "averaging_notebook")
+    plugins()
+    assert asked == ["digits", "averaging", "random"], "what was not there may be here, what is damaged is made anew"
+    (base / CATALOG).write_text("{")
+    plugins()
+    assert asked == ["digits", "averaging", "random"]
 
 
 def test_the_key_of_a_plugin_changes_with_whatever_decides_what_it_declares(tmp_path: Path) -> None:
@@ -167,12 +177,3 @@ def test_the_key_of_a_plugin_changes_with_whatever_decides_what_it_declares(tmp_
     assert changed_by("neuco_core/specs.py", "y = 2") == {"a", "b", "c", "m"}
     assert changed_by("registry/pins.json", "{}") == {"a", "b", "c", "m"}
     assert changed_by("docs/x.md", "") == set()
-
-
-def test_a_catalogue_that_comes_with_a_pull_request_is_not_used(base: Path, tmp_path: Path) -> None:
-    """It is protected, and whoever judges takes main's."""
-    head = tmp_path / "head"
-    task(head)
-    write_file(CATALOG, json.dumps({"plugins": {"neuco_tasks/good": {"key": "0", "rows": []}}, "schema": 1}))(head)
-    plugin = described(head, base, tmp_path, "neuco_tasks/good")
-    assert (plugin.ids("task"), plugin.ids("dataset")) == (("good",), ("good",))

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from ci import sandbox
-from ci.__main__ import _weak, say
+from ci.__main__ import cli, sandbox_warnings, say
 from ci.report import NO_COMMIT, parse
 from ci.sandbox import SandboxError
 from ci.sandbox.trust import translate
-from neuco_core.errors import UsageError
+from neuco_core.errors import DataError, UsageError
 from tests.ci.helpers import Upstream, ci
 from tests.ci.prs import write_file
 from tests.ci.test_sandbox import need_bubblewrap, run
@@ -50,7 +53,7 @@ def test_bubblewrap_may_be_anywhere_on_the_path(
     bubblewrap: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put_first(tmp_path, monkeypatch, f'touch {tmp_path}/used\nexec {shutil.which("bwrap")} "$@"')
-    ran, _ = run(bubblewrap, tmp_path, "print(1)")
+    ran = run(bubblewrap, tmp_path, "print(1)")
     assert (ran.output, (tmp_path / "used").exists()) == ("1\n", True)
 
 
@@ -59,9 +62,9 @@ def test_an_old_bubblewrap_will_do_and_that_is_said(
 ) -> None:
     refuse = 'case "$*" in *--disable-userns*) echo unknown option >&2; exit 1;; esac'
     put_first(tmp_path, monkeypatch, f'{refuse}\nexec {shutil.which("bwrap")} "$@"')
-    assert run(bubblewrap, tmp_path, "print(1)")[0].ok
+    assert run(bubblewrap, tmp_path, "print(1)").ok
     assert sandbox.protections()["no nested user namespaces"] is False
-    (warning,) = _weak("bubblewrap")
+    (warning,) = sandbox_warnings("bubblewrap")
     assert (warning.status, warning.detail) == ("warning", "bubblewrap lacks here: no nested user namespaces")
 
 
@@ -95,10 +98,6 @@ def test_places_are_translated_without_a_sandbox(argument: str, translated: str)
     assert translate(argument, {"/out": Path("/a/out"), "/tree": Path("/a/tree")}) == translated
 
 
-def test_what_is_in_force_is_told(bubblewrap: str) -> None:
-    assert set(sandbox.protections()) == {"seccomp filter", "no nested user namespaces", "limits by cgroup"}
-
-
 @pytest.fixture(scope="module")
 def fork(upstream: Upstream) -> Path:
     return upstream.pull_request("page", write_file("docs/new.md", "# New\n"))
@@ -114,44 +113,64 @@ def test_a_run_without_a_sandbox_leaves_a_red_report(upstream: Upstream, fork: P
     assert (done.returncode, report.green, finding.check, len(set(report.head)) > 1) == (6, False, "judge", True)
     assert done.stderr.startswith("ci: error: no sandbox: bubblewrap (bwrap) is not on the PATH. Install it")
     assert "is not on the PATH" in finding.detail
-    assert "## ❌ 1 check failed" in ci(upstream.base, "comment", "--report", str(path)).stdout
 
 
-def test_a_typo_and_a_folder_without_git_leave_one_too(upstream: Upstream, fork: Path, tmp_path: Path) -> None:
-    path = tmp_path / "report.json"
-    done = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(path), NEUCO_CI_SANDBOX="bublewrap")
-    assert (done.returncode, parse(path.read_bytes())[0].green) == (2, False)
-    assert done.stderr == (
-        "ci: error: NEUCO_CI_SANDBOX: no such sandbox; expected bubblewrap or trust, got 'bublewrap'. "
-        "Correct or unset NEUCO_CI_SANDBOX\n"
-    )
-    empty = tmp_path / "empty"
+def score_pr(*options: str) -> object:
+    """How the command ends in this process."""
+    try:
+        return cli.main(["score-pr", *options], standalone_mode=False)
+    except SystemExit as error:
+        return error.code
+
+
+@pytest.fixture
+def signals() -> Iterator[None]:
+    """The command takes signals over, and sets a timer."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)}
+    hook = sys.unraisablehook
+    yield
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    sys.unraisablehook = hook
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_typo_a_folder_without_git_and_a_crash_leave_one_too(
+    upstream: Upstream,
+    fork: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path, empty = tmp_path / "report.json", tmp_path / "empty"
+    options = ("--out", str(path), "--head")
+    monkeypatch.chdir(upstream.base)
+    monkeypatch.setenv("NEUCO_CI_SANDBOX", "bublewrap")
+    with pytest.raises(UsageError, match=r"expected bubblewrap or trust, got 'bublewrap'\. Correct or unset"):
+        score_pr(*options, str(fork))
+    assert not parse(path.read_bytes())[0].green
+    monkeypatch.delenv("NEUCO_CI_SANDBOX")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("broken\n::add-mask::a\n  ::error::b\n##[error]c")
+
+    capsys.readouterr()
+    monkeypatch.setattr("ci.judge.changed", broken)
+    assert score_pr(*options, str(fork), "--trust") == 1
+    report, _ = parse(path.read_bytes())
+    assert (report.green, report.findings[0].detail.count("RuntimeError: broken")) == (False, 1)
+    printed = capsys.readouterr()
+    assert printed.out.startswith("--trust: NO SANDBOX. The code can read, change and send whatever you can")
+    assert "Traceback" in printed.err
+    assert [line for line in printed.err.splitlines() if line.strip().startswith("::") or "##[" in line] == []
+    monkeypatch.undo()
     empty.mkdir()
-    done = ci(upstream.base, "score-pr", "--head", str(empty), "--out", str(path), "--trust", GIT_DIR=str(empty))
+    monkeypatch.setenv("GIT_DIR", str(empty))
+    with pytest.raises(DataError, match="git"):
+        score_pr(*options, str(empty), "--trust")
     report, _ = parse(path.read_bytes())
-    assert (done.returncode, report.green, report.head, report.sandbox) == (4, False, NO_COMMIT, "trust")
-    assert done.stdout.startswith("--trust: NO SANDBOX. The code can read, change and send whatever you can")
-
-
-CRASH = """
-def broken(*_):
-    raise RuntimeError("broken\\n::add-mask::a\\n  ::error::b\\n##[error]c")
-
-
-Judge.run = broken
-"""
-
-
-def test_a_crash_of_the_judge_leaves_one_too(upstream: Upstream, fork: Path, tmp_path: Path) -> None:
-    base = upstream.clone("crash")
-    with (base / "ci" / "judge.py").open("a") as file:
-        file.write(CRASH)
-    path = tmp_path / "report.json"
-    done = ci(base, "score-pr", "--head", str(fork), "--out", str(path), "--trust")
-    report, _ = parse(path.read_bytes())
-    assert (done.returncode, report.green, report.findings[0].detail.count("RuntimeError: broken")) == (1, False, 1)
-    assert "Traceback" in done.stderr
-    assert [line for line in done.stderr.splitlines() if line.strip().startswith("::") or "##[" in line] == []
+    assert (report.green, report.head, report.sandbox) == (False, NO_COMMIT, "trust")
 
 
 def test_what_is_logged_is_no_command_of_a_workflow(capsys: pytest.CaptureFixture[str]) -> None:

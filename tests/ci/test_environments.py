@@ -1,15 +1,13 @@
 """Packages and weights of a plugin: installed and fetched outside, seen inside, and by nobody else.
 
-An index of its own (a folder with a wheel) is enough for most of it. The last test takes a real library from the
-package index, from ``neuco new method`` to the board.
+An index of its own (a folder with a wheel) is enough; ``test_shipped_plugins`` takes a real library from the package
+index.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
-import os
 import subprocess
 import sys
 import zipfile
@@ -22,15 +20,12 @@ from ci.environments import BEHIND, install
 from ci.report import parse
 from neuco_core.contract.scaffold import declare
 from neuco_core.errors import DataError
-from neuco_core.records.store import read_all
 from neuco_core.specs import Remote
 from tests.ci.helpers import Upstream, ci, fresh_cache
-from tests.ci.prs import edit, write_file
+from tests.ci.prs import write_file
 from tests.ci.test_sandbox import need_bubblewrap
-from tests.command import neuco
 from tests.contract.helpers import METHOD, TEST
 from tests.fetch.http_server import FileServer
-from tests.parts import missing
 
 CODE = "import numpy\n\ndef scale(values):\n    return numpy.asarray(values) * 3\n"
 
@@ -78,25 +73,18 @@ def test_an_environment_is_installed_once_and_goes_by_its_lock(index: Path, tmp_
 
 
 def test_what_cannot_be_installed_says_why(index: Path, tmp_path: Path) -> None:
-    line = write_wheel(index)
-    wrong = line[:-9] + "00000000\n"
-    with pytest.raises(DataError, match=r"DO NOT MATCH THE HASHES.*comes as a file of embeddings"):
-        install(lock(tmp_path, wrong))
-    with pytest.raises(DataError, match=r"cannot be installed: pip: .*no-such-pack"):
-        install(lock(tmp_path, line.replace("tinypack", "no-such-pack")))
-    (index / "tinypack-1.0.tar.gz").write_bytes(b"")
-    (index / "tinypack-1.0-py3-none-any.whl").unlink()
-    with pytest.raises(DataError, match="Every package needs a wheel"):
-        install(lock(tmp_path, line))
-    assert [path.name for path in (tmp_path / "cache" / "environments").iterdir()] == []
-
-
-def test_an_environment_has_limits(index: Path, tmp_path: Path) -> None:
     line = write_wheel(index, code="x = '" + "0" * 3_000_000 + "'\n")
+    with pytest.raises(DataError, match=r"DO NOT MATCH THE HASHES.*comes as a file of embeddings"):
+        install(lock(tmp_path, line[:-9] + "00000000\n"))
     with pytest.raises(DataError, match=r"more than 1 MB.*comes as a file of embeddings"):
         install(lock(tmp_path, line), written=1 << 20)
     with pytest.raises(DataError, match="longer than 0 s"):
         install(lock(tmp_path, line), seconds=0)
+    (index / "tinypack-1.0.tar.gz").write_bytes(b"")
+    (index / "tinypack-1.0-py3-none-any.whl").unlink()
+    with pytest.raises(DataError, match=r"cannot be installed: pip: .*tinypack.* Every package needs a wheel"):
+        install(lock(tmp_path, line))
+    assert [path.name for path in (tmp_path / "cache" / "environments").iterdir()] == []
 
 
 def test_neucos_own_packages_are_not_replaced(index: Path, tmp_path: Path) -> None:
@@ -174,119 +162,3 @@ def test_packages_and_weights_are_seen_by_their_plugin_alone(index: Path, upstre
     report, records = parse(out.read_bytes())
     assert (done.returncode, report.green) == (0, True), done.stdout + done.stderr
     assert {record.method: record.status for record in records} == {"plain": "ok", "curious": "ok"}
-
-
-ENCODER_OF_TIMM = """
-from pathlib import Path
-
-import numpy as np
-import torch
-
-from neuco_core.cubes.cubes import CubeBatch
-from neuco_core.encoders import encode_each, import_torchvision
-
-import_torchvision()
-import timm
-
-
-def network() -> torch.nn.Module:
-    return timm.create_model("test_vit", pretrained=False, num_classes=0, in_chans=1, img_size=8, patch_size=2).eval()
-
-
-class Encoder:
-    def __init__(self, checkpoint: Path) -> None:
-        self.network = network()
-        with np.load(checkpoint, allow_pickle=False) as arrays:
-            self.network.load_state_dict({name: torch.from_numpy(arrays[name]) for name in arrays.files})
-
-    def encode(self, batch: CubeBatch) -> np.ndarray:
-        return encode_each(batch, self._one)
-
-    def _one(self, sample: np.ndarray) -> np.ndarray:
-        with torch.inference_mode():
-            return self.network(torch.from_numpy(sample.astype(np.float32)) / 16)[0].numpy()
-"""
-TRAIN = """
-import sys
-import numpy as np, torch
-from neuco_methods.tiny_vit.encoder import network
-torch.manual_seed(0)
-np.savez(sys.argv[1], **{name: value.numpy() for name, value in network().state_dict().items()})
-"""
-TEST_OF_TIMM = """
-from neuco_core.testing import needs
-
-pytestmark = needs("timm")
-
-
-def test_the_network_has_a_size() -> None:
-    from neuco_methods.tiny_vit.encoder import network
-
-    assert sum(item.numel() for item in network().parameters()) > 200_000
-"""
-WORDS = ("--title", "Tiny ViT", "--description", "A network of timm, untrained", "--license", "Apache-2.0")
-WORDS = (*WORDS, "--caveats", "Untrained")
-
-
-def locked_by_pip(package: str, report: Path) -> str:
-    """What pip would install beside the packages that are here, each with the hash of its wheel."""
-    options = ("--dry-run", "--quiet", "--only-binary", ":all:", "--no-input", "--report", str(report))
-    command = [sys.executable, "-m", "pip", "install", *options, package]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode:
-        missing("package index", f"{package} cannot be locked", done.stderr)
-    lines = []
-    for row in json.loads(report.read_text())["install"]:
-        digest = row["download_info"]["archive_info"]["hashes"]["sha256"]
-        lines.append(f"{row['metadata']['name']}=={row['metadata']['version']} --hash=sha256:{digest}\n")
-    return "".join(lines)
-
-
-@pytest.mark.slow
-def test_an_encoder_of_a_real_library_goes_from_new_to_the_board(own_upstream: Upstream, tmp_path: Path) -> None:
-    """As its author would go: start, install, make weights, publish them, declare them, pull request, merge."""
-    need_bubblewrap()
-
-    def change(fork: Path) -> None:
-        own = {"NEUCO_CACHE": str(tmp_path / "cache")}
-        made = neuco(
-            "new", "method", "tiny_vit", "--encoder", "--requires", "timm==1.0.30", *WORDS, cwd=fork, path=fork, env=own
-        )
-        assert made.code == 0, made.err
-        folder = fork / "neuco_methods" / "tiny_vit"
-        assert "echo timm==1.0.30 | " in made.out
-        assert "uv pip compile - --generate-hashes" in made.out
-        (folder / "requirements.txt").write_text(locked_by_pip("timm==1.0.30", tmp_path / "report.json"))
-        (folder / "encoder.py").write_text(ENCODER_OF_TIMM)
-        place = install(folder / "requirements.txt")
-        (tmp_path / "train.py").write_text(TRAIN)
-        command = [sys.executable, "-c", BEHIND, str(place), "train", str(tmp_path / "weights.npz")]
-        path = os.pathsep.join((str(tmp_path), str(fork)))
-        done = subprocess.run(command, cwd=fork, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        weights = (tmp_path / "weights.npz").read_bytes()
-        server.http.files["/lab/vit/resolve/1a2b/tiny_vit.npz"] = weights
-        remote = Remote("hf://lab/vit@1a2b/tiny_vit.npz", hashlib.sha256(weights).hexdigest(), len(weights))
-        init = folder / "__init__.py"
-        edit(init, "encoder=_encoder,", f'encoder=_encoder,\n        weights={{"checkpoint": {declare(remote, 8)}}},')
-        edit(init, "Method, hookimpl", "Method, Remote, hookimpl")
-        edit(init, "def _encoder() -> Any", "def _encoder(checkpoint: Any) -> Any")
-        edit(init, "return Encoder()", "return Encoder(checkpoint)")
-        (folder / "test.py").write_text(TEST_OF_TIMM)
-
-    with FileServer() as server:
-        fork = own_upstream.pull_request("tiny", change)
-        out = tmp_path / "report.json"
-        variables = {"HF_ENDPOINT": server.base, "NEUCO_CACHE": os.environ["NEUCO_CACHE"]}
-        done = ci(own_upstream.base, "score-pr", "--head", str(fork), "--out", str(out), **variables)
-    report, records = parse(out.read_bytes())
-    assert (done.returncode, report.green) == (0, True), done.stdout + done.stderr
-    assert [(record.method, record.status) for record in records] == [("tiny_vit", "ok")]
-
-    own_upstream.merge(fork)
-    main = own_upstream.clone("main")
-    with FileServer() as server:
-        server.http.files["/lab/vit/resolve/1a2b/tiny_vit.npz"] = (tmp_path / "weights.npz").read_bytes()
-        done = ci(main, "reconcile", HF_ENDPOINT=server.base)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "tiny_vit" in {record.method for record in read_all(main / "registry") if record.ok}

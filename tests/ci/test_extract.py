@@ -1,25 +1,31 @@
-"""Encoders and tests of strangers, each in its sandbox: what comes out, and what becomes of those that misbehave."""
+"""Encoders and tests of strangers: what comes out of a sandbox, and what becomes of those that misbehave."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from ci import sandbox
 from ci.changed import Touched
 from ci.describe import describe
 from ci.extract import Encoding, make_embeddings
 from ci.inside import write_json
-from ci.plugin_sandbox import PluginData, PluginSandbox
-from ci.plugin_tests import run_tests
-from ci.sandbox import Limits
+from ci.plugin_sandbox import PluginData, PluginSandbox, limit
+from ci.plugin_tests import judge, run_tests
+from ci.sandbox import Limits, Ran
+from ci.stub_tree import read_json
+from neuco_core.contract.perturb import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
 from tests.ci.helpers import Upstream
-from tests.ci.prs import with_encode, write_file
+from tests.ci.prs import method, with_encode, write_file
+from tests.ci.test_rules import plugin as described
 from tests.ci.test_sandbox import need_bubblewrap
+from tests.contract.helpers import TEST
 
 ROWS = 12
 FORGED = """
@@ -33,40 +39,100 @@ for place in ("/out", "."):
         pass
 os._exit(0)
 """
-PICKLED = f"""
-import os, numpy
-numpy.save("/out/embeddings.npy", numpy.array([[print]] * {ROWS}, dtype=object), allow_pickle=True)
-os._exit(0)
-"""
-GIGANTIC = """
-import json, os, numpy
-rows = len(json.load(open("/samples/cubes.json"))["ids"])  # some samples come twice
-with open("/out/embeddings.npy", "wb") as file:
-    words = {"descr": "<f4", "fortran_order": False, "shape": (rows, 10**12)}
-    numpy.lib.format.write_array_header_1_0(file, words)
-os._exit(0)
-"""
-ENCODERS = {
-    "a socket": ("import socket\nsocket.create_connection(('127.0.0.1', 9))", "its encoder failed with"),
-    "a write outside": ("open('/tree/neuco_core/errors.py', 'w')", "Read-only file system"),
-    "forks without end": ("import os\nwhile True:\n    os.fork()", "processes"),
-    "sleeps for ever": ("import time\ntime.sleep(10**6)", "limit of timeout"),
-    "eats memory": ("hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 26))", "memory"),
-    "a forged result": (FORGED, "the encoder wrote no embeddings"),
-    "a pipe among the results": ("import os\nos.mkfifo('/out/embeddings.npy')\nos._exit(0)", "left a pipe"),
-    "a link among the results": (
-        "import os\nos.symlink('/etc/hostname', '/out/embeddings.npy')\nos._exit(0)",
-        "left a link",
-    ),
-    "results that are pickled": (PICKLED, "not a table of floats"),
-    "results of a size that nobody has": (GIGANTIC, "does not match its header"),
-    "results without end": ("for i in range(10**6):\n    open(f'/out/{i}', 'w').close()", "limit of files"),
+LIMITS = Limits(seconds=120, memory=2500 << 20)
+
+
+def job_for(plugin: PluginData, folder: Path, uses_ids: bool = False) -> Encoding:
+    """The encoder ``plain`` on a dataset of a few small images."""
+    cubes = folder / "cubes"
+    cubes.mkdir()
+    about = {"bands": ["grey/0"], "seasons": ["scene"], "version": "1"}
+    write_json(cubes / "cubes.json", {**about, "ids": [f"s{i}" for i in reversed(range(ROWS))]})
+    np.save(cubes / "cubes.npy", np.random.default_rng(0).random((ROWS, 1, 1, 4, 4), np.float32))
+    fields = plugin.rows[0]["spec"] | {"uses_ids": uses_ids}
+    plugin.declare([{**plugin.rows[0], "spec": fields}])
+    return Encoding(plugin, plugin.methods[0], Dataset(id="small", bands=("grey/0",), seasons=("scene",)), cubes)
+
+
+class InProcess(PluginSandbox):
+    """In place of the sandbox a function, from what is to be learned and the samples to the embeddings."""
+
+    def __init__(self, folder: Path, encode: Callable[[list[str], list[str], np.ndarray], np.ndarray]) -> None:
+        super().__init__(folder, folder, LIMITS, "bubblewrap")
+        self.encode = encode
+
+    def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
+        ids = [read_json(read[name] / "cubes.json")["ids"] for name in ("cubes", "samples")]
+        values = self.encode(*ids, np.load(read["samples"] / "cubes.npy").reshape(len(ids[1]), -1))
+        out = self.base / "out"
+        out.mkdir(exist_ok=True)
+        np.save(out / "embeddings.npy", values)
+        return out
+
+
+def stranger(tmp_path: Path) -> PluginData:
+    from neuco_core.plugins.catalog import load_method
+
+    rows = described(load_method("averaging")).rows
+    return PluginData(Touched("neuco_methods", "plain", "added"), tmp_path, tmp_path / "made", rows=rows)
+
+
+def test_an_encoder_gets_shuffled_samples_under_names_that_say_nothing(tmp_path: Path) -> None:
+    asked: list[tuple[list[str], list[str], np.ndarray]] = []
+
+    def encode(learn: list[str], samples: list[str], values: np.ndarray) -> np.ndarray:
+        asked.append((learn, samples, values))
+        return values
+
+    plugin = stranger(tmp_path)
+    job = job_for(plugin, tmp_path)
+    make_embeddings(InProcess(tmp_path, encode), job)
+    values = np.load(job.cubes / "cubes.npy").reshape(ROWS, -1)
+    made = np.load(plugin.made / "embeddings" / job.method.label / "small.npy")
+    assert np.array_equal(made, values), "in the dataset's order again"
+    noisy = len(some_rows(ROWS))
+    names = {name for learn, samples, _ in asked for name in (*learn, *samples)}
+    assert len(names) == 2 * (2 * ROWS + noisy), "all new each time"
+    assert not any(name in names for name in (f"s{i}" for i in range(ROWS)))
+    for learn, _, shuffled in asked:
+        assert learn != sorted(learn)
+        # ids were s11, s10, …, s0: s9 is the last when they are sorted, and so is its new name
+        assert np.argsort(learn).tolist() == np.argsort([f"s{i}" for i in reversed(range(ROWS))]).tolist()
+        assert not np.array_equal(shuffled[:ROWS], values)
+    assert not np.array_equal(asked[0][2], asked[1][2]), "in another order each time"
+    calm, disturbed = np.load(plugin.made / "disturbed" / job.method.label / "small.npy")
+    assert 0 < np.abs(calm - disturbed).max() < 0.1
+
+
+def test_whoever_declares_that_names_are_needed_gets_them(tmp_path: Path) -> None:
+    names: set[str] = set()
+
+    def encode(learn: list[str], samples: list[str], values: np.ndarray) -> np.ndarray:
+        names.update(learn, samples)
+        return values
+
+    make_embeddings(InProcess(tmp_path, encode), job_for(stranger(tmp_path), tmp_path, uses_ids=True))
+    assert names == {f"s{i}" for i in range(ROWS)}
+
+
+BAD: dict[str, tuple[Callable[..., Any], str]] = {
     "other numbers the second time": (
-        "import numpy\nreturn numpy.random.default_rng().random((len(batch.ids), 4), 'f4')",
+        lambda *_: np.random.default_rng().random((ROWS + len(some_rows(ROWS)), 4), np.float32),
         "different numbers for small with another batch size, order and sample names",
     ),
+    "numbers by the place of the sample": (
+        lambda learn, samples, values: np.arange(len(values) * 2, dtype=np.float32).reshape(-1, 2),
+        "different numbers for small",
+    ),
+    "rows of other samples": (lambda learn, samples, values: values[1:], "not a table of floats"),
 }
-LIMITS = Limits(seconds=120, memory=2500 << 20)  # a busy machine fills 2.5 GB in half a minute
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_embeddings_that_are_not_what_was_asked_for_are_refused(name: str, tmp_path: Path) -> None:
+    encode, words = BAD[name]
+    with pytest.raises(DataError, match=words):
+        make_embeddings(InProcess(tmp_path, encode), job_for(stranger(tmp_path), tmp_path))
 
 
 def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginData]:
@@ -76,55 +142,86 @@ def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginDat
     return boxes, PluginData(Touched("neuco_methods", "plain", "added"), folder, change_into / "made")
 
 
-@pytest.mark.parametrize("name", ENCODERS)
-def test_an_encoder_that_misbehaves_is_stopped_and_named(name: str, upstream: Upstream, tmp_path: Path) -> None:
-    body, words = ENCODERS[name]
-    with_encode(body)(tmp_path)
+def test_an_encoder_in_its_sandbox_writes_no_result_but_its_own(upstream: Upstream, tmp_path: Path) -> None:
+    with_encode(FORGED)(tmp_path)
     boxes, plugin = contributed(tmp_path, upstream.base)
     describe(boxes, plugin)
-    if "timeout" in words:
-        boxes.limits = replace(LIMITS, seconds=3)
-    cubes = tmp_path / "cubes"
-    cubes.mkdir()
-    about = {"bands": ["grey/0"], "seasons": ["scene"], "version": "1"}
-    write_json(cubes / "cubes.json", {**about, "ids": [f"s{i}" for i in range(ROWS)]})
-    np.save(cubes / "cubes.npy", np.random.default_rng(0).random((ROWS, 1, 1, 4, 4), np.float32))
-    dataset = Dataset(id="small", bands=("grey/0",), seasons=("scene",))
+    with pytest.raises(DataError, match="the encoder wrote no embeddings"):
+        make_embeddings(boxes, job_for(plugin, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        ("timeout", "encode: stopped at the limit of timeout; expected at most 120 s"),
+        ("memory", "stopped at the limit of memory; expected at most 2500 MB"),
+        ("processes", "stopped at the limit of processes; expected at most 64 processes"),
+        ("files", "stopped at the limit of files; expected at most 20000 files and 4096 MB"),
+        ("failed", "ended with code 7: left a pipe"),
+    ],
+)
+def test_a_step_that_is_stopped_says_at_which_limit(
+    status: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = Ran(status, 7, "left  a pipe", "bubblewrap", 1.0)
+    monkeypatch.setattr(PluginSandbox, "run", lambda *args: (ran, tmp_path))
     with pytest.raises(DataError, match=words):
-        make_embeddings(boxes, Encoding(plugin, plugin.methods[0], dataset, cubes))
+        PluginSandbox(tmp_path, tmp_path, LIMITS, "bubblewrap").inside(stranger(tmp_path), "encode-x", "encode")
+    if status != "failed":
+        assert limit(ran, LIMITS) in words
 
 
-TESTS = {
-    "no tests": ("def check_nothing():\n    pass\n", "no tests were collected"),
-    "one that fails": ("def test_no():\n    assert 'a' * 2000 == 'the end'\n", "0 passed, 1 failed"),
-    "one that leaves before it is asked": (
-        "import os\nos._exit(0)\ndef test_x():\n    pass\n",
-        "no tests were collected",
-    ),
-    "one that writes into another plugin": (
-        "def test_x():\n    open('/tree/neuco_core/errors.py', 'a').write('x')\n",
-        "Read-only file system",
-    ),
-}
+XML = '<testsuites><testsuite tests="{}" failures="{}" errors="0" skipped="{}"/></testsuites>'
 
 
-@pytest.mark.parametrize("name", TESTS)
-def test_contributed_tests_count_only_if_they_ran_and_passed(name: str, upstream: Upstream, tmp_path: Path) -> None:
-    code, words = TESTS[name]
-    write_file("neuco_methods/plain/__init__.py", "")(tmp_path)
-    write_file("neuco_methods/plain/test.py", code)(tmp_path)
+@pytest.mark.parametrize(
+    ("status", "counts", "words"),
+    [
+        ("ok", (2, 0, 1), ""),
+        ("ok", (1, 0, 1), "0 passed, 0 failed, 1 skipped"),
+        ("failed", (2, 1, 0), "1 passed, 1 failed, 0 skipped: E assert no"),
+        ("failed", (1, 0, 0), "1 passed, 0 failed"),
+        ("timeout", (1, 0, 0), "stopped at the limit of timeout"),
+        ("ok", None, "no tests were collected: E assert no"),
+    ],
+)
+def test_contributed_tests_count_only_if_they_ran_and_passed(
+    status: str, counts: tuple[int, int, int] | None, words: str, tmp_path: Path
+) -> None:
+    if counts:
+        (tmp_path / "tests.xml").write_text(XML.format(*counts))
+    found, detail, _ = judge(Ran(status, 0, "E  assert no", "bubblewrap", 1.0), tmp_path)
+    assert (found, words in detail) == ("failed" if words else "ok", True), detail
+
+
+LEAVES = "import os\nos._exit(0)\ndef test_x():\n    pass\n"
+
+
+def test_contributed_tests_run_in_the_sandbox_all_of_them(upstream: Upstream, tmp_path: Path) -> None:
+    method(tmp_path)
+    write_file("neuco_methods/plain/test.py", TEST)(tmp_path)
+    edit = "def test_no():\n    open('/tree/neuco_core/errors.py', 'a').write('x')\n"
+    write_file("neuco_methods/plain/test_extra.py", edit)(tmp_path)
     boxes, plugin = contributed(tmp_path, upstream.base)
     run_tests(boxes, plugin)
-    (finding,) = plugin.findings
-    assert (finding.check, finding.status, words in finding.detail) == ("tests", "failed", True), finding
-
-
-def test_a_failing_test_beside_test_py_is_not_overlooked(upstream: Upstream, tmp_path: Path) -> None:
-    for name, code in (("test.py", "def test_x():\n    pass\n"), ("test_extra.py", TESTS["one that fails"][0])):
-        write_file(f"neuco_methods/plain/{name}", code)(tmp_path)
-    boxes, plugin = contributed(tmp_path, upstream.base)
-    run_tests(boxes, plugin)
-    assert "1 passed, 1 failed" in plugin.findings[0].detail
+    write_file("neuco_methods/plain/test.py", LEAVES)(tmp_path)
+    again = PluginSandbox(upstream.base, tmp_path / "again", LIMITS, "bubblewrap")
+    run_tests(again, plugin)
     (plugin.folder / "test.py").unlink()
     run_tests(boxes, plugin)
-    assert plugin.findings[1].detail == "there is no test.py"
+    first, second, third = (finding.detail for finding in plugin.findings)
+    assert ("1 passed, 1 failed" in first, "Read-only file system" in first) == (True, True), first
+    assert "no tests were collected" in second
+    assert third == "there is no test.py"
+    assert {finding.status for finding in plugin.findings} == {"failed"}
+
+
+@pytest.mark.slow
+def test_an_encoder_that_never_ends_is_ended_with_all_its_children(upstream: Upstream, tmp_path: Path) -> None:
+    with_encode("import os, time\nos.fork()\ntime.sleep(10**6)")(tmp_path)
+    boxes, plugin = contributed(tmp_path, upstream.base)
+    describe(boxes, plugin)
+    boxes.limits = Limits(seconds=3)
+    with pytest.raises(DataError, match="limit of timeout"):
+        make_embeddings(boxes, job_for(plugin, tmp_path))
+    assert sandbox.engine() == "bubblewrap"

@@ -14,16 +14,25 @@ from tests.ci.fake_github import REPOSITORY, fake_github
 from tests.ci.helpers import git
 
 
+def bare_with_clone(folder: Path) -> Path:
+    """A clone of a bare repository whose main has one commit."""
+    git(folder, "init", "--quiet", "--bare", "upstream.git")
+    git(folder, "clone", "--quiet", "upstream.git", "repo")
+    write(folder / "repo" / "registry", "start")
+    git(folder / "repo", "add", "--all")
+    git(folder / "repo", "commit", "--quiet", "-m", "Start")
+    git(folder / "repo", "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    return folder / "repo"
+
+
+def clone(folder: Path, name: str) -> Path:
+    git(folder, "clone", "--quiet", "--branch", "main", "upstream.git", name)
+    return folder / name
+
+
 @pytest.fixture
 def repo(tmp_path: Path) -> Path:
-    """A clone of a bare repository whose main has one commit."""
-    git(tmp_path, "init", "--quiet", "--bare", "upstream.git")
-    git(tmp_path, "clone", "--quiet", "upstream.git", "repo")
-    write(tmp_path / "repo" / "registry", "start")
-    git(tmp_path / "repo", "add", "--all")
-    git(tmp_path / "repo", "commit", "--quiet", "-m", "Start")
-    git(tmp_path / "repo", "push", "--quiet", "origin", "HEAD:refs/heads/main")
-    return tmp_path / "repo"
+    return bare_with_clone(tmp_path)
 
 
 def write(registry: Path, name: str, text: str = "x") -> None:
@@ -54,7 +63,7 @@ def test_an_update_is_committed_once_and_the_checkout_stays(repo: Path) -> None:
 
 
 def test_of_two_at_once_none_is_lost(repo: Path) -> None:
-    git(repo.parent, "clone", "--quiet", "--branch", "main", "upstream.git", "other")
+    clone(repo.parent, "other")
     started = threading.Barrier(2)
 
     def update(name: str) -> None:

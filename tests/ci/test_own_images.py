@@ -14,11 +14,9 @@ from ci.extract import make_cubes
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.read_outputs import array_header, read_array
 from ci.report import Report, parse
-from ci.rules import unwritten
 from ci.sandbox import Limits
-from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.records.store import read_all
-from tests.ci.helpers import ROOT, Upstream, ci, git, take_kernels
+from tests.ci.helpers import Upstream, ci, git, take_kernels
 from tests.ci.hugging_face import HuggingFace
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.command import Said, neuco_here, python
@@ -144,20 +142,3 @@ def test_published_images_are_fetched_outside_and_read_inside(
     assert array_header(folder / "cubes.npy")[0] == (200, 1, 4, 8, 8)
     # What a suspiciously good method is compared with.
     assert len(read_array(folder / "plain.npy", 200)) == 200
-
-
-@pytest.mark.parametrize("noun", CAVEATS)
-def test_a_card_that_nobody_wrote_fails(noun: str, walk: Walk, tmp_path: Path) -> None:
-    plugin = PluginData(Touched("neuco_tasks", "plots", "added"), tmp_path, tmp_path)
-    card = (walk.fork / "neuco_tasks/plots/README.md").read_text()
-    (tmp_path / "README.md").write_text(card)
-    assert list(unwritten(plugin)) == []
-    (tmp_path / "README.md").write_text(card.replace("For a test", CAVEATS[noun]))
-    (finding,) = unwritten(plugin)
-    assert (finding.status, finding.detail) == ("failed", f"the card still asks: {CAVEATS[noun]}")
-
-
-def test_no_shipped_card_is_a_placeholder() -> None:
-    cards = [*ROOT.glob("neuco_tasks/*/README.md"), *ROOT.glob("neuco_methods/*/README.md")]
-    assert len(cards) > 20
-    assert [card for card in cards for text in CAVEATS.values() if text in card.read_text()] == []

@@ -32,6 +32,12 @@ def test_an_array_is_read_if_it_is_what_its_header_says(tmp_path: Path) -> None:
         read_array(write(path, (3, 10**12), 60), 3)
 
 
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[print]] * 3, dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="not a table of floats"):
+        read_array(tmp_path / "x.npy", 3)
+
+
 def test_an_array_of_too_many_cells_is_not_read(tmp_path: Path) -> None:
     columns = MOST_CELLS // 3 + 1
     with pytest.raises(DataError, match="too large; expected at most 250000000 cells"):

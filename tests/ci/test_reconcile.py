@@ -79,7 +79,13 @@ def test_the_day_after_the_merge(own_upstream: Upstream, tmp_path: Path) -> None
     assert ("plan: nothing to score" in said, "main has all of it already" in said) == (True, True), said
     assert ("describe" in said, tip(own_upstream)) == (False, before), "the catalogue knows every plugin"
 
-    # A method goes: the board that compares it keeps it until a maintainer says that it may.
+
+@pytest.mark.slow
+def test_a_method_leaves_the_board_that_compares_it_when_a_maintainer_says_so(own_upstream: Upstream) -> None:
+    need_bubblewrap()
+    merge(own_upstream, "plain", method)
+    reconcile(own_upstream, "first")
+    records = own_upstream.records()
     merge(own_upstream, "removal", remove("neuco_methods/plain"))
     repo = own_upstream.clone("third")
     done = ci(repo, "reconcile", "--push")
@@ -94,6 +100,7 @@ def test_the_day_after_the_merge(own_upstream: Upstream, tmp_path: Path) -> None
     assert "nothing to score" in reconcile(own_upstream, "fifth")
 
 
+@pytest.mark.slow
 def test_a_run_that_is_killed_is_taken_up_where_it_stopped(own_upstream: Upstream) -> None:
     need_bubblewrap()
     edit(own_upstream.base / "ci/reconcile.py", "BATCH = 100", "BATCH = 1")
@@ -250,6 +257,6 @@ def test_a_board_of_another_suite_or_none_is_not_taken(tmp_path: Path) -> None:
 
 def test_a_sample_of_which_nothing_came_again_is_a_failure() -> None:
     records = read_all(ROOT / "registry")[:2]
-    assert [f.status for f in compared(records, records)] == ["ok", "ok"]
-    assert [f.status for f in compared(records[:1], [better(records[0])])] == ["failed"]
-    assert [f.status for f in compared(records, [])] == ["skipped", "skipped", "failed"]
+    assert [f.status for f in compared(records, records, {})] == ["ok", "ok"]
+    assert [f.status for f in compared(records[:1], [better(records[0])], {})] == ["failed"]
+    assert [f.status for f in compared(records, [], {})] == ["skipped", "skipped", "failed"]

@@ -17,6 +17,7 @@ import psutil
 import pytest
 
 from ci import sandbox
+from ci.read_outputs import take
 from ci.sandbox import Limits, Ran, SandboxError
 from tests.parts import missing
 
@@ -43,55 +44,64 @@ def need_bubblewrap() -> None:
         missing("bubblewrap", str(error))
 
 
-def run(kind: str, tmp_path: Path, code: str, limits: Limits = LIMITS, **more: bool) -> tuple[Ran, Path]:
+def run(kind: str, tmp_path: Path, code: str, limits: Limits = LIMITS) -> Ran:
+    """Run code where ``file.txt`` is in the tree, and the folder of results is the argument."""
     tree = tmp_path / "tree"
     tree.mkdir(exist_ok=True)
     (tree / "file.txt").write_text("as it was")
-    arguments = ("-c", textwrap.dedent(code))
-    ran = sandbox.run(arguments, read={"/tree": tree}, out=tmp_path / "out", limits=limits, kind=kind, **more)
+    command = ("-c", f"import os, sys, time\n{textwrap.dedent(code)}", "/out")
+    ran = sandbox.run(command, read={"/tree": tree}, out=tmp_path / "out", limits=limits, kind=kind)
     assert ran.engine == kind
-    return ran, tmp_path / "out"
+    return ran
 
 
-def test_code_runs_and_its_files_come_out(kind: str, tmp_path: Path) -> None:
-    code = "import sys, pathlib\nprint(open('file.txt').read())\npathlib.Path(sys.argv[1], 'x').write_text('y')"
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "file.txt").write_text("hello")
-    ran = sandbox.run(("-c", code, "/out"), read={"/tree": tree}, out=tmp_path / "out", kind=kind)
-    assert (ran.status, ran.output, (tmp_path / "out" / "x").read_text()) == ("ok", "hello\n", "y")
+ORDERLY = """
+import pathlib, tempfile
+pathlib.Path(sys.argv[1], "x").write_text(open("file.txt").read())
+print("cheese" in str(os.environ), tempfile.mkstemp()[1])
+try:
+    open("file.txt", "w").write("spoilt")
+except OSError:
+    pass
+print("x" * 500_000)
+raise SystemExit(7)
+"""
 
 
-def test_a_failure_is_one(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(kind, tmp_path, "raise SystemExit(7)")
-    assert (ran.status, ran.code) == ("failed", 7)
-
-
-def test_no_network(bubblewrap: str, tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
-        ran, _ = run(bubblewrap, tmp_path, f"import socket\nsocket.create_connection(('127.0.0.1', {port}), timeout=5)")
-    assert ran.status == "failed"
-    assert "refused" in ran.output or "unreachable" in ran.output
-
-
-def test_no_secrets_in_the_environment(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_come_out_and_nothing_else_is_left(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "HTTPS_PROXY", "NEUCO_REGISTRY"):
         monkeypatch.setenv(name, "cheese")
-    ran, _ = run(kind, tmp_path, "import os\nprint(os.environ)")
-    assert (ran.status, "cheese" in ran.output) == ("ok", False)
-
-
-def test_the_tree_stays_as_it_was(kind: str, tmp_path: Path) -> None:
-    run(kind, tmp_path, "open('file.txt', 'w').write('spoilt')")
+    ran = run(kind, tmp_path, ORDERLY)
+    assert (ran.status, ran.code, len(ran.output) <= sandbox.KEPT) == ("failed", 7, True)
+    assert (tmp_path / "out" / "x").read_text() == "as it was"
     assert (tmp_path / "tree" / "file.txt").read_text() == "as it was"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tree"]
+    ran = run(kind, tmp_path, ORDERLY.replace("500_000", "5"))
+    secret, temporary = ran.output.split()[:2]
+    assert (secret, Path(temporary).exists()) == ("False", False)
 
 
-@pytest.mark.parametrize("place", ["/tree/x", "/x", "/usr/x", "/dev/x", "/etc/x", "/proc/sys/kernel/hostname"])
-def test_nothing_can_be_written_but_tmp_and_out(bubblewrap: str, tmp_path: Path, place: str) -> None:
-    ran, _ = run(bubblewrap, tmp_path, f"open({place!r}, 'w')")
-    assert ran.status == "failed"
-    assert "Read-only" in ran.output or "denied" in ran.output or "No such file" in ran.output
+PROBE = """
+import socket, tempfile
+for place in ("/tree/x", "/x", "/usr/x", "/dev/x", "/etc/x", "/proc/sys/kernel/hostname"):
+    try:
+        open(place, "w")
+        print(place, "can be written")
+    except OSError as error:
+        assert any(words in str(error) for words in ("Read-only", "denied", "No such file")), error
+try:
+    socket.create_connection(("127.0.0.1", {port}), timeout=5)
+    print("there is a network")
+except OSError as error:
+    assert "refused" in str(error) or "unreachable" in str(error), error
+print(sorted(os.listdir("/tmp")), tempfile.gettempdir())
+open("/tmp/theirs", "w")
+print([place for place in {ours!r} if os.path.exists(place)])
+print([sorted(os.listdir(place)) if os.path.exists(place) else [] for place in ("/home", "/root")])
+print(sorted(int(name) for name in os.listdir("/proc") if name.isdigit())[-1] < 20, os.getppid())
+print(os.listdir("/proc/self/fd"))
+print(sorted(name for name in os.environ if "NEUCO" in name or "CI" in name))
+"""
 
 
 def interpreters_below(folder: str) -> list[str]:
@@ -100,92 +110,88 @@ def interpreters_below(folder: str) -> list[str]:
     return sorted({path.relative_to(folder).parts[0] for path in prefixes if path.is_relative_to(folder)})
 
 
-def test_tmp_is_private(bubblewrap: str, tmp_path: Path) -> None:
-    with_name = tmp_path / "ours"
-    with_name.touch()
-    code = (
-        "import os, tempfile\nprint(sorted(os.listdir('/tmp')))\nopen('/tmp/theirs', 'w')\nprint(tempfile.gettempdir())"
-    )
-    ran, _ = run(bubblewrap, tmp_path, code)
-    assert ran.output == f"{interpreters_below('/tmp')}\n/tmp\n"
+def test_nothing_of_ours_is_in_reach(bubblewrap: str, tmp_path: Path) -> None:
+    """Nor does the environment tell that this is CI."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ours = [str(tmp_path), __file__, "/var/log"]
+        ran = run(bubblewrap, tmp_path, PROBE.format(port=server.getsockname()[1], ours=ours))
+    homes = [interpreters_below(place) for place in ("/home", "/root")]
+    assert ran.output.splitlines() == [
+        f"{interpreters_below('/tmp')} /tmp",
+        "[]",
+        f"{homes}",
+        "True 1",
+        "['0', '1', '2', '3']",  # the last is the folder that is being listed
+        "['NEUCO_CACHE']",
+    ]
     assert not Path("/tmp/theirs").exists()
 
 
-def test_the_temporary_folder_goes_with_the_run(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(kind, tmp_path, "import tempfile\nprint(tempfile.mkstemp()[1])")
-    assert (ran.status, Path(ran.output.strip()).exists()) == ("ok", False)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tree"]
+MANY = "for i in range({}):\n    open(f'{{sys.argv[1]}}/{{i}}', 'wb').write(b'x' * {})\n"
 
 
-def test_our_files_and_processes_are_out_of_sight(bubblewrap: str, tmp_path: Path) -> None:
-    code = f"""
-    import os
-    print(os.path.exists({str(tmp_path)!r}), os.path.exists({str(Path(__file__))!r}), os.path.exists('/var/log'))
-    print([sorted(os.listdir(place)) if os.path.exists(place) else [] for place in ('/home', '/root')])
-    print(sorted(int(name) for name in os.listdir('/proc') if name.isdigit())[-1] < 20, os.getppid())
-    """
-    ran, _ = run(bubblewrap, tmp_path, code)
-    homes = [interpreters_below(place) for place in ("/home", "/root")]
-    assert ran.output == f"False False False\n{homes}\nTrue 1\n"
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("time.sleep(600)", "timeout"),
+        ("hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 24))", "memory"),
+        ("for _ in range(100):\n    os.fork() or time.sleep(60)\ntime.sleep(60)", "processes"),
+        ("open(sys.argv[1] + '/big', 'wb').write(b'x' * (1 << 22))", "File too large"),
+        (MANY.format(500, 1), "files"),
+        (MANY.format(10, 1 << 19), "files"),
+    ],
+)
+def test_a_limit_ends_a_run(kind: str, tmp_path: Path, code: str, status: str) -> None:
+    limits = Limits(seconds=1) if status == "timeout" else LIMITS
+    ran = run(kind, tmp_path, code, limits)
+    full = status == "files" and "No space left" in ran.output
+    assert not ran.ok
+    assert ran.status == status or status in ran.output or full, ran
 
 
-def test_time(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(kind, tmp_path, "import time\ntime.sleep(600)", Limits(seconds=1))
-    assert ran.status == "timeout"
+def taken(folder: Path, out: Path) -> tuple[bool, str]:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return take([descriptor], out, 200, 1 << 20)
+    finally:
+        os.close(descriptor)
 
 
-def test_memory(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(kind, tmp_path, "hoard = []\nwhile True:\n    hoard.append(bytearray(b'x') * (1 << 24))")
-    assert ran.status == "memory"
+@pytest.mark.parametrize("deep", ["", "deep/er"])
+@pytest.mark.parametrize("odd", ["a link", "a pipe", "a socket"])
+def test_only_plain_files_are_taken(odd: str, deep: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, out = tmp_path / "results" / deep, tmp_path / "out"
+    folder.mkdir(parents=True)
+    monkeypatch.chdir(folder)
+    (folder / "plain").touch()
+    assert taken(tmp_path / "results", out) == (False, "")
+    assert (out / deep / "plain").is_file()
+    if odd == "a link":
+        (folder / "x").symlink_to("/etc/passwd")
+    elif odd == "a pipe":
+        os.mkfifo("x")
+    else:
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind("x")
+    _, words = taken(tmp_path / "results", out)
+    assert (odd in words, list(out.iterdir())) == (True, [])
 
 
-def test_processes(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(
-        kind, tmp_path, "import os, time\nfor _ in range(100):\n    os.fork() or time.sleep(60)\ntime.sleep(60)"
-    )
-    assert ran.status == "processes"
+ODD = """
+os.chdir(sys.argv[1])
+{}
+os.mkfifo("x")
+"""
+NESTED = "for _ in range(1500):\n    os.mkdir('x')\n    os.chdir('x')"
 
 
-def test_the_size_of_a_file(kind: str, tmp_path: Path) -> None:
-    code = "import sys\nopen(sys.argv[1] + '/big', 'wb').write(b'x' * (1 << 22))"
-    ran = sandbox.run(("-c", code, "/out"), read={}, out=tmp_path / "out", limits=LIMITS, kind=kind)
-    assert (ran.status, "File too large" in ran.output) == ("failed", True)
-
-
-MANY = "import sys, time\nfor i in range({count}):\n    open(f'{{sys.argv[1]}}/{{i}}', 'wb').write(b'x' * {size})\n"
-
-
-@pytest.mark.parametrize(("count", "size"), [(500, 1), (10, 1 << 19)])
-def test_the_number_and_the_sum_of_files(kind: str, tmp_path: Path, count: int, size: int) -> None:
-    arguments = ("-c", MANY.format(count=count, size=size), "/out")
-    ran = sandbox.run(arguments, read={}, out=tmp_path / "out", limits=LIMITS, kind=kind)
-    assert (ran.status == "files" or "No space left" in ran.output, ran.ok) == (True, False)
-
-
-ODD = {
-    "a link": "os.symlink('/etc/passwd', out + '/x')",
-    "a pipe": "os.mkfifo(out + '/x')",
-    "a socket": "socket.socket(socket.AF_UNIX).bind(out + '/x')",
-}
-
-
-@pytest.mark.parametrize("odd", ODD)
-@pytest.mark.parametrize("folder", ["", "/deep/er"])
-def test_only_plain_files_come_out(kind: str, tmp_path: Path, odd: str, folder: str) -> None:
-    code = f"import os, socket, sys\nout = sys.argv[1] + '{folder}'\nos.makedirs(out, exist_ok=True)\nos.chdir(out)\n"
-    code += ODD[odd].replace("out + '/x'", "'x'")
-    ran = sandbox.run(("-c", code, "/out"), read={}, out=tmp_path / "out", kind=kind)
-    assert (ran.status, odd in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
-
-
-def test_folders_nested_without_end_are_refused(kind: str, tmp_path: Path) -> None:
-    code = "import os, sys\nos.chdir(sys.argv[1])\nfor _ in range(1500):\n    os.mkdir('x')\n    os.chdir('x')"
-    ran = sandbox.run(("-c", code, "/out"), read={}, out=tmp_path / "out", kind=kind)
-    assert (ran.status, "nested" in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
+@pytest.mark.parametrize(("code", "words"), [("", "a pipe"), (NESTED, "nested")])
+def test_odd_results_make_a_run_fail(kind: str, tmp_path: Path, code: str, words: str) -> None:
+    ran = run(kind, tmp_path, ODD.format(code), Limits())
+    assert (ran.status, words in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
 
 
 ORPHAN = """
-import os, time
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
@@ -195,48 +201,38 @@ time.sleep(0.3)
 """
 
 
+def sleepers() -> set[int]:
+    pids = set()
+    for process in psutil.process_iter():
+        with contextlib.suppress(psutil.Error):
+            if "time.sleep(600)" in " ".join(process.cmdline()):
+                pids.add(process.pid)
+    return pids
+
+
 def test_orphans_are_ended(kind: str, tmp_path: Path) -> None:
-    before = set(psutil.pids())
-    ran, _ = run(kind, tmp_path, ORPHAN)
-    assert ran.status == "ok"
+    before = sleepers()
+    assert run(kind, tmp_path, ORPHAN).status == "ok"
     until = time.monotonic() + 60  # for a busy kernel: what is not ended sleeps ten times as long
-    while _sleepers(before) and time.monotonic() < until:
+    while sleepers() - before and time.monotonic() < until:
         time.sleep(0.05)
-    assert _sleepers(before) == []
-
-
-def _sleepers(before: set[int]) -> list[list[str]]:
-    new = [process for process in map(_process, set(psutil.pids()) - before) if process]
-    return [process for process in new if "time.sleep(600)" in " ".join(process)]
-
-
-def _process(pid: int) -> list[str]:
-    try:
-        return list(psutil.Process(pid).cmdline())
-    except psutil.Error:
-        return []
-
-
-def test_what_is_printed_without_end_is_cut(kind: str, tmp_path: Path) -> None:
-    ran, _ = run(kind, tmp_path, "print('x' * 500_000)\nprint('end')")
-    assert len(ran.output) <= sandbox.KEPT
-    assert ran.output.endswith("end\n")
+    assert sleepers() <= before
 
 
 def test_a_run_in_another_thread_does_not_disturb(kind: str, tmp_path: Path) -> None:
     """The limits of one run are not those of another."""
-    (tmp_path / "a").mkdir()
-    (tmp_path / "b").mkdir()
-    found: list[str] = []
-    threads = [
-        threading.Thread(target=lambda: found.append(run(kind, tmp_path / "a", "print(1)")[0].status)),
-        threading.Thread(target=lambda: found.append(run(kind, tmp_path / "b", "print(1)")[0].status)),
-    ]
+    statuses: dict[str, str] = {}
+
+    def start(name: str) -> None:
+        (tmp_path / name).mkdir()
+        statuses[name] = run(kind, tmp_path / name, "print(1)").status
+
+    threads = [threading.Thread(target=start, args=(name,)) for name in "ab"]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert found == ["ok", "ok"]
+    assert statuses == {"a": "ok", "b": "ok"}
 
 
 ORDINARY = """

@@ -15,12 +15,14 @@ from tests.ci.helpers import ROOT
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.parts import missing
 
-SLOW = ("mini", "torchgeo")  # 1,200 cubes and 12 tasks held to the contract; 400 MB of packages from the index
+QUICK = ("olinda", "averaging")  # all run their own tests outside of a sandbox anyway
 # Checks that compare nothing there: two controls have no baseline; a sandbox has no other task of the same dataset.
 SKIPS = {"mini": 2, "digits_even": 1}
 FOLDERS = [path.parent for tree in TREES for path in sorted((ROOT / tree).glob("*/__init__.py"))]
 PLUGINS = [
-    pytest.param(folder, id=f"{folder.parent.name}-{folder.name}", marks=[pytest.mark.slow] * (folder.name in SLOW))
+    pytest.param(
+        folder, id=f"{folder.parent.name}-{folder.name}", marks=[] if folder.name in QUICK else [pytest.mark.slow]
+    )
     for folder in FOLDERS
 ]
 

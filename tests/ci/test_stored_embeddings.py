@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from ci.describe import describe_all
 from ci.embeddings import Entry, Store, made_from, push_index, read_index, write_index
 from ci.judge import Judge
 from ci.plugin_sandbox import PluginSandbox
-from ci.report import parse
+from ci.report import Report, parse
 from ci.sandbox import Limits
+from neuco_core.fetch.cache import hash_file
+from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from tests.ci.helpers import ROOT, Upstream, ci, fresh_cache
 from tests.ci.prs import write_file
+from tests.ci.test_git import bare_with_clone, clone
 from tests.ci.test_sandbox import need_bubblewrap
 from tests.contract.helpers import TEST
-from tests.fetch.s3_server import KEY, SECRET, S3Server
 
 METHODS = ("averaging", "averaging_notebook", "random")
 TASK = """
@@ -51,13 +53,6 @@ def parity(fork: Path) -> None:
     write_file("neuco_tasks/parity/test.py", TEST)(fork)
 
 
-@pytest.fixture(scope="module")
-def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
-    with S3Server(tmp_path_factory.mktemp("s3")) as running:
-        running.bucket("main")
-        yield running
-
-
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The steps that ran in sandboxes."""
@@ -72,7 +67,7 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return names
 
 
-def numbers(report: Any) -> dict[tuple[str, str, str], Any]:
+def numbers(report: Report) -> dict[tuple[str, str, str], Any]:
     """What a record says, but for when and how fast it was made."""
     _, records = parse(report.to_bytes())
     return {record.key: (record.fingerprint, record.per_split, record.inputs["embeddings"]) for record in records}
@@ -80,57 +75,44 @@ def numbers(report: Any) -> dict[tuple[str, str, str], Any]:
 
 @pytest.mark.slow
 def test_a_task_encodes_nothing_that_main_has_published(
-    own_upstream: Upstream, s3: S3Server, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    upstream: Upstream, steps: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_bubblewrap()
-    base = own_upstream.base
-    monkeypatch.setenv("AWS_ENDPOINT_URL", s3.endpoint)
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
     monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
-    fork = own_upstream.pull_request("parity", parity)
+    fork = upstream.pull_request("parity", parity)
+    base, files = Path(shutil.copytree(upstream.base, tmp_path / "base")), tmp_path / "files"
     before = Judge(base, fork, "origin/main", Limits(), "bubblewrap").run()
     assert [finding for finding in before.findings if finding.status == "failed"] == []
-    encoded = sorted(step for step in steps if step.startswith("encode"))
-    assert encoded == [f"encode-{name}-digits-64" for name in METHODS]
-
-    login = {"AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_DEFAULT_REGION": "us-east-1"}
-    filled = ci(base, "embeddings", "--upload", "s3://main/embeddings/", **login)
-    assert (filled.returncode, filled.stdout.count("1797 rows of")) == (0, 3), filled.stdout + filled.stderr
-    again = ci(base, "embeddings", "--upload", "s3://main/embeddings/", **login)
-    assert again.stdout.splitlines()[1:] == [f"{name}/digits: there already" for name in METHODS]
+    assert sorted(step for step in steps if step.startswith("encode")) == [
+        f"encode-{name}-digits-64" for name in METHODS
+    ]
+    for line in ("1797 rows of", "there already"):
+        done = ci(base, "embeddings", "--out", str(files), "--url", files.as_uri())
+        assert (done.returncode, done.stdout.count(line)) == (0, 3), done.stdout + done.stderr
     index = read_index(base / "registry")
     assert {entry.content for entry in index.values()} == {row[2] for row in numbers(before).values()}
-
     steps.clear()
     after = Judge(base, fork, "origin/main", Limits(), "bubblewrap").run()
-    assert (before.green, after.green) == (True, True)
+    assert (before.green, after.green, numbers(after) == numbers(before)) == (True, True, True)
     assert [step for step in steps if step.startswith(("encode", "cubes"))] == []
-    assert numbers(after) == numbers(before)
     assert [f.detail for f in after.general if f.check == "stored-embeddings"] == [
         "taken from the store: averaging/digits, averaging_notebook/digits, random/digits"
     ]
 
 
-@pytest.mark.slow
 def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path: Path) -> None:
-    need_bubblewrap()
-    out = tmp_path / "files"
-    repo = Path(shutil.copytree(upstream.base, tmp_path / "repo"))
-    options = ("--method", "averaging", "--out", str(out), "--url", out.as_uri())
-    done = ci(repo, "embeddings", *options)
-    assert done.returncode == 0, done.stderr
-    (name,) = index = read_index(repo / "registry")
-    assert name == "averaging/digits"
-    boxes = PluginSandbox(repo, tmp_path / "scratch", Limits(), "bubblewrap")
-    plugins = describe_all(boxes)
-    methods = next(plugin for plugin in plugins if plugin.touched.name == "averaging")
-    owner = next(plugin for plugin in plugins if plugin.touched.name == "digits")
-    method, dataset = next(m for m in methods.methods if m.id == "averaging"), owner.datasets[0]
-    entry: Entry = index[name]
-    assert made_from(methods, method, dataset) == entry.made_from
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+    owner, methods = describe_all(boxes)[:2]  # digits and averaging, from the catalogue
+    method, dataset = methods.methods[0], owner.datasets[0]
+    embeddings = make_embeddings(["a", "b"], np.ones((2, 3), np.float32))
+    path = tmp_path / "e.npz"
+    write_embeddings(embeddings, path)
+    write_file(f"made/kept/{owner.touched.folder}/cubes/digits/cubes.json", '{"ids": ["a", "b"]}')(boxes.scratch)
+    key, size = made_from(methods, method, dataset), path.stat().st_size
+    entry = Entry(key, embeddings.sha256, path.as_uri(), hash_file(path), size)
 
     def supplied(changed: Entry, who: Any = methods, of: Any = method) -> str:
-        store = Store({name: changed})
+        store = Store({f"{method.label}/digits": changed})
         fits = store.supply(who, of, owner, dataset)
         return "used" if fits else store.notes[0] if store.notes else "not asked"
 
@@ -143,16 +125,18 @@ def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path
     touched = replace(methods, touched=replace(methods.touched, how="changed"))
     assert supplied(entry, who=touched) == "not asked"  # what a pull request touches is encoded
     assert supplied(entry) == "used"
+    write_file(f"made/kept/{owner.touched.folder}/cubes/digits/cubes.json", '{"ids": ["b", "a"]}')(boxes.scratch)
+    assert "they are of other samples" in supplied(entry)
 
 
-def test_two_runs_that_push_the_index_keep_each_others_entries(own_upstream: Upstream) -> None:
+def test_two_runs_that_push_the_index_keep_each_others_entries(tmp_path: Path) -> None:
     """Making the embeddings takes hours, so another run may well have pushed its own meanwhile."""
     first, second, gone = (Entry(name, "content", "https://example.org/x", "0" * 64, 1) for name in "abc")
-    repo = own_upstream.clone("repo")
-    write_index(repo / "registry", {"gone/mini": gone})
-    assert push_index(repo) == "pushed to main"
-    clones = [own_upstream.clone(name) for name in ("one", "two")]
+    bare_with_clone(tmp_path)
+    write_index(tmp_path / "repo" / "registry", {"gone/mini": gone})
+    assert push_index(tmp_path / "repo") == "pushed to main"
+    clones = [clone(tmp_path, name) for name in ("one", "two")]
     write_index(clones[0] / "registry", {"gone/mini": gone, "first/mini": first})
     write_index(clones[1] / "registry", {"second/mini": second})
-    assert [push_index(clone) for clone in clones] == ["pushed to main"] * 2
-    assert read_index(own_upstream.clone("after") / "registry") == {"first/mini": first, "second/mini": second}
+    assert [push_index(path) for path in clones] == ["pushed to main"] * 2
+    assert read_index(clone(tmp_path, "after") / "registry") == {"first/mini": first, "second/mini": second}

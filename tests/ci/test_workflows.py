@@ -55,22 +55,21 @@ def test_zizmor_finds_nothing() -> None:
     assert (done.returncode, found) == (0, []), done.stderr
 
 
-def test_the_schema_of_workflows_is_kept() -> None:
-    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", *map(str, WORKFLOWS)]
+@pytest.mark.parametrize(
+    ("schema", "files"),
+    [
+        ("github-workflows", WORKFLOWS),
+        ("citation-file-format", [ROOT / "CITATION.cff"]),
+        ("dependabot", [ROOT / ".github/dependabot.yml"]),
+    ],
+)
+def test_schemas_are_kept(schema: str, files: list[Path]) -> None:
+    command = [tool("check-jsonschema"), "--builtin-schema", f"vendor.{schema}", *map(str, files)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
-def test_the_schema_of_citations_is_kept() -> None:
-    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.citation-file-format", str(ROOT / "CITATION.cff")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
-
-
-def test_the_schemas_of_issue_forms_and_dependabot_are_kept() -> None:
-    command = [tool("check-jsonschema"), "--builtin-schema", "vendor.dependabot", str(ROOT / ".github/dependabot.yml")]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout
+def test_issue_forms_have_what_github_asks_for() -> None:
     for path in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("[!c]*.yml"):
         form = yaml.safe_load(path.read_text())
         assert {"name", "description", "body"} <= form.keys()
