@@ -1,7 +1,6 @@
-"""How fast cubes of the true size are read and encoded, beside unpacking alone, a DataLoader, and an older version.
+"""How fast cubes of the true size are read and encoded, beside unpacking alone and a DataLoader.
 
-    python benchmarks/embed.py                        # 200 samples with zlib and with blosc; some minutes, 1 GB of disk
-    python benchmarks/embed.py --before CHECKOUT      # an older version of neuco beside this one
+    python benchmarks/embed.py     # 200 samples with zlib and with blosc; some minutes, 1 GB of disk
 
 Each row is a process of its own and the median of some rounds, in which all kinds take turns. The cubes are made: slow
 waves and noise that shrink to three quarters, as measured on the real ones. A few are written, the others are links to
@@ -43,7 +42,6 @@ KINDS = {
     "loader+vit": 0.1,
     "mosaiks": 0.1,
 }
-OLD = ("read", "averaging", "mosaiks")
 
 
 def write_cubes(root: Path, codec: Any, count: int) -> None:
@@ -224,24 +222,20 @@ def _work(kind: str, source: Any, root: Path, paths: list[Path], ids: Any, modal
     return work
 
 
-def run(kind: str, root: Path, count: int, tree: Path) -> dict[str, float]:
-    env = {**os.environ, "PYTHONPATH": str(tree)}
+def run(kind: str, root: Path, count: int) -> dict[str, float]:
     words = [sys.executable, __file__, "--child", kind, "--root", str(root), "--samples", str(count)]
-    done = subprocess.run(words, env=env, cwd=tree, capture_output=True, text=True)
+    done = subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{kind}: {done.stderr}")
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
 def rows(root: Path, given: argparse.Namespace) -> Iterator[tuple[str, dict[str, float]]]:
-    trees = {"": ROOT} | ({" (before)": Path(given.before).resolve()} if given.before else {})
     found: dict[str, list[dict[str, float]]] = {}
     for _ in range(given.rounds):
         for kind, part in KINDS.items():
-            for suffix, tree in trees.items():
-                if (not suffix or kind in OLD) and kind not in given.skip:
-                    count = max(8, int(given.samples * part))
-                    found.setdefault(kind + suffix, []).append(run(kind, root, count, tree))
+            if kind not in given.skip:
+                found.setdefault(kind, []).append(run(kind, root, max(8, int(given.samples * part))))
     for kind, values in found.items():
         yield kind, {name: statistics.median(value[name] for value in values) for name in values[0]}
 
@@ -251,7 +245,6 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=200)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--codec", nargs="*", default=["zlib", "blosc"])
-    parser.add_argument("--before", help="the checkout of another version")
     parser.add_argument("--skip", nargs="*", default=[], choices=list(KINDS))
     parser.add_argument("--root", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--child", help=argparse.SUPPRESS)

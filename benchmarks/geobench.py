@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from neuco_core.boards.stats.ranking import positions
-from neuco_extensions.geobench.board_scores import certainty
+from neuco_extensions.geobench.board_scores import rank
 from neuco_extensions.geobench.facts import CAPABILITIES
 from neuco_extensions.geobench.iqm import REPLICATES, ComparedScore, PooledScore, capability_table, score
 from neuco_extensions.geobench.normaliser import GEOBENCH, load_normaliser
@@ -74,8 +74,9 @@ def covered(boards: Sequence[Sequence[PooledScore]]) -> tuple[np.ndarray, float]
 def ranked(boards: Sequence[Sequence[PooledScore]]) -> tuple[float, float]:
     """The share of ranks that their intervals hold, and the mean number of ranks in an interval."""
     truth = positions(-np.mean([[own.value for own in board] for board in boards], axis=0))
-    sure = [own for board in boards if (own := certainty(board)) is not None]
-    low, high = (np.array([getattr(own, end) for own in sure]) for end in ("low", "high"))
+    names = [str(number) for number in range(len(truth))]
+    intervals = [rank(dict(zip(names, board, strict=True))).ranks for board in boards]
+    low, high = np.array([[ranks[name] for name in names] for ranks in intervals]).transpose(2, 0, 1)
     return float(np.mean((low <= truth) & (truth <= high))), float((high - low + 1).mean())
 
 

@@ -34,10 +34,10 @@ from neuco_extensions.predict.evaluate import (
     FOLD,
     GROUPS,
     MODELS,
+    CrossValidation,
     Fold,
     Model,
     Predicted,
-    Validation,
     cross_validate,
     difference,
     factorised,
@@ -203,13 +203,15 @@ def shown(table: ScoreTable, protocol: str) -> ScoreTable:
     return replace(table, values=-gaps(table.values), given_ends=(-one, 0 * one), allowed=allowed)
 
 
-def validate(table: ScoreTable, name: str, protocol: str = "honest", seed: int = 0, equal: bool = False) -> Validation:
+def validate(
+    table: ScoreTable, name: str, protocol: str = "honest", seed: int = 0, equal: bool = False
+) -> CrossValidation:
     return cross_validate(shown(table, protocol), model(name), seed, equal)
 
 
 def cold_start(
     table: ScoreTable, name: str, protocol: str = "honest", seed: int = 0, suggested: bool = False
-) -> dict[int, Validation]:
+) -> dict[int, CrossValidation]:
     """Every method in turn as if it were new, by how many of its results are known.
 
     Ten of its results, at most half, are to be predicted, whatever is known. Of the others so many are known, or all
@@ -290,7 +292,7 @@ def evaluate(table: ScoreTable, args: argparse.Namespace) -> None:
             print("  ".join([*columns, _coverage(ours)]))
 
 
-def _coverage(run: Sequence[Validation]) -> str:
+def _coverage(run: Sequence[CrossValidation]) -> str:
     shares = [one.coverage for one in run if one.coverage is not None]
     return f"{np.mean(shares):.1%}" if shares else "–"
 

@@ -14,8 +14,7 @@ Worlds are boards whose truth is known, and each is drawn many times:
 where a method is a new one on each board: of the worst true place; ``method`` at the end of a line is the worst of them
 by number, though they are all alike), ``±`` its standard error over the boards drawn.
 ``plain`` is what percentiles of the replicates' ranks alone would give, ``less`` what a smaller pairwise part would
-(90 % for each pair), ``before`` what boards had before (``shrunken.py``). Ranks: the mean number of them in an
-interval.
+(90 % for each pair). Ranks: the mean number of them in an interval.
 
 The rule was chosen with ``--seed 7``. Another seed draws other boards, by which it can be confirmed.
 """
@@ -34,7 +33,6 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.shrunken import shrunken
 from neuco_core.boards.cells import from_records, pool
 from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.kinds.neuco import task_scores
@@ -230,7 +228,6 @@ def _ways(scores: list[TaskScores], seed: int) -> Iterator[tuple[str, Intervals]
     low = np.minimum.reduce([shown.final, plain.low, 1 + surely.sum(axis=1)])
     high = np.maximum.reduce([shown.final, plain.high, 1 + maybe.sum(axis=1)])
     yield "less", meeting(low, high, pairs.apart)
-    yield "before", shrunken(scores, q, LEVEL)
 
 
 def main() -> None:
@@ -239,7 +236,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--geobench", type=Path, help="the folder of a GEO-Bench-2 submission")
     args = parser.parse_args()
-    heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "less", "before"))
+    heads = "".join(f" {name:>8}   worst    ±  ranks" for name in ("held", "plain", "less"))
     print(f"{'world':34}{heads}    method")
     for world in worlds(args.geobench):
         found = measure(world, args.boards, args.seed)

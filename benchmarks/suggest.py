@@ -28,7 +28,7 @@ from neuco_core.figures import blank, save
 from neuco_extensions.predict.predictor import Predictor
 from neuco_extensions.predict.read import from_board
 from neuco_extensions.predict.suggest import pick
-from neuco_extensions.predict.table import Table
+from neuco_extensions.predict.table import ScoreTable
 
 AGREED = 0.9
 STEPS = 16  # per board
@@ -36,7 +36,7 @@ WAYS = ("suggest", "chance", "chance, no predictions")
 COLOURS = {"suggest": "#0b6e4f", "chance": "#b5651d", "chance, no predictions": "#888888"}
 
 
-def complete(name: str) -> Table:
+def complete(name: str) -> ScoreTable:
     """Methods that have a score on every task of the board."""
     table = from_board(one_board(name, {}))
     return table.part(np.flatnonzero(table.known.all(1)), np.arange(len(table.tasks)))
@@ -49,11 +49,11 @@ def standing(values: np.ndarray) -> np.ndarray:
     return np.asarray(np.nanmean(share, axis=1))
 
 
-def shown(table: Table, run: np.ndarray) -> Table:
+def shown(table: ScoreTable, run: np.ndarray) -> ScoreTable:
     return replace(table, values=np.where(run, table.values, np.nan))
 
 
-def begin(table: Table, random: np.random.Generator) -> np.ndarray:
+def begin(table: ScoreTable, random: np.random.Generator) -> np.ndarray:
     """At least two results of each method and of each task."""
     run = np.zeros(table.values.shape, bool)
     methods, tasks = len(table.methods), len(table.tasks)
@@ -62,14 +62,16 @@ def begin(table: Table, random: np.random.Generator) -> np.ndarray:
     return run[random.permutation(methods)][:, random.permutation(tasks)]
 
 
-def by_suggestion(table: Table, run: np.ndarray, fitted: Predictor, number: int, _: np.random.Generator) -> np.ndarray:
+def by_suggestion(
+    table: ScoreTable, run: np.ndarray, fitted: Predictor, number: int, _: np.random.Generator
+) -> np.ndarray:
     run = run.copy()
     for one in pick(fitted, number):
         run[table.methods.index(one.method), table.tasks.index(one.task)] = True
     return run
 
 
-def by_chance(table: Table, run: np.ndarray, _: Predictor, number: int, random: np.random.Generator) -> np.ndarray:
+def by_chance(table: ScoreTable, run: np.ndarray, _: Predictor, number: int, random: np.random.Generator) -> np.ndarray:
     run = run.copy()
     rows, columns = np.nonzero(~run)
     chosen = random.permutation(len(rows))[:number]
@@ -77,10 +79,10 @@ def by_chance(table: Table, run: np.ndarray, _: Predictor, number: int, random: 
     return run
 
 
-Next = Callable[[Table, np.ndarray, Predictor, int, np.random.Generator], np.ndarray]
+Next = Callable[[ScoreTable, np.ndarray, Predictor, int, np.random.Generator], np.ndarray]
 
 
-def replay(table: Table, grow: Next, seed: int) -> dict[str, list[tuple[int, float]]]:
+def replay(table: ScoreTable, grow: Next, seed: int) -> dict[str, list[tuple[int, float]]]:
     """Cells run, and τ with the whole board, with predictions and without."""
     random = np.random.default_rng(seed)
     run, whole = begin(table, random), standing(table.values)
@@ -104,7 +106,7 @@ def until(points: Sequence[tuple[int, float]]) -> int:
     return points[low[-1] + 1][0] if low else points[0][0]
 
 
-def measure(table: Table, starts: int) -> dict[str, list[list[tuple[int, float]]]]:
+def measure(table: ScoreTable, starts: int) -> dict[str, list[list[tuple[int, float]]]]:
     found: dict[str, list[list[tuple[int, float]]]] = {way: [] for way in WAYS}
     for seed in range(starts):
         found["suggest"].append(replay(table, by_suggestion, seed)["predicted"])
@@ -116,7 +118,7 @@ def measure(table: Table, starts: int) -> dict[str, list[list[tuple[int, float]]
     return found
 
 
-def report(name: str, table: Table, found: dict[str, list[list[tuple[int, float]]]]) -> None:
+def report(name: str, table: ScoreTable, found: dict[str, list[list[tuple[int, float]]]]) -> None:
     size = table.values.size
     print(f"{name}: {len(table.methods)} methods × {len(table.tasks)} tasks, {size} cells")
     cells = {way: np.array([until(points) for points in runs]) for way, runs in found.items()}
@@ -129,7 +131,7 @@ def report(name: str, table: Table, found: dict[str, list[list[tuple[int, float]
     print(f"  suggest needs {more.mean():.1f} cells fewer than chance (95 % interval {low:.1f} to {high:.1f})")
 
 
-def draw(path: Path, boards: dict[str, tuple[Table, dict[str, list[list[tuple[int, float]]]]]]) -> None:
+def draw(path: Path, boards: dict[str, tuple[ScoreTable, dict[str, list[list[tuple[int, float]]]]]]) -> None:
     figure, first = blank(4.6 * len(boards), 3.4)
     figure.delaxes(first)
     for place, (name, (table, found)) in enumerate(boards.items(), 1):

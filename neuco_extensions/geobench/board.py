@@ -128,7 +128,7 @@ def rank_cells(
         cell_columns=CELL_COLUMNS,
         task_columns=task_columns(computed),
         groups=own.groups,
-        uncertainty=Uncertainty(LEVEL, HOW, computed.replicates, SEED) if own.ranks else None,
+        uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if own.ranks else None,
         sections=sections(computed, keys, first, ranks),
         profile="iqm",
         notes=tuple(_notes(own, reasons)),

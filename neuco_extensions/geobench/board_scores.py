@@ -26,7 +26,6 @@ class CapabilityScores:
     scores: Mapping[str, Mapping[str, PooledScore]]
     others: Mapping[str, Mapping[str, PooledScore]]
     aggregation: str
-    replicates: int
 
 
 def compute(
@@ -44,54 +43,31 @@ def compute(
         for task in cells.tasks
         if cells.scored(method, task)
     }
-    both: dict[bool, dict[str, dict[str, PooledScore]]] = {
-        pooled: {key: {} for key in capabilities} for pooled in (True, False)
+    both: dict[str, dict[str, dict[str, PooledScore]]] = {
+        name: {key: {} for key in capabilities} for name in ("pooled", "mean")
     }
     for method in methods:
         for key, tasks in capabilities.items():
             if not tasks or any((method.id, task) not in values for task in tasks):
                 continue
-            own = [values[method.id, task].tolist() for task in tasks]
+            runs = [values[method.id, task].tolist() for task in tasks]
             overlaps = [cells.cell(method.id, task).test_to_train for task in tasks]
-            for pooled, found in both.items():
-                found[key][method.id] = score(own, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled)
-    pooled = aggregation == "pooled"
-    return CapabilityScores(
-        methods, capabilities, normaliser, values, both[pooled], both[not pooled], aggregation, replicates
-    )
+            for name, scores in both.items():
+                pooled = name == "pooled"
+                scores[key][method.id] = score(
+                    runs, names=tasks, overlaps=overlaps, replicates=replicates, pooled=pooled
+                )
+    scores = both.pop(aggregation)
+    (others,) = both.values()
+    return CapabilityScores(methods, capabilities, normaliser, values, scores, others, aggregation)
 
 
 def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
-    known = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
+    runs = [value for value in cell.splits if value is not None and np.isfinite(value)] or [cell.mean or 0.0]
     if normaliser is not None:
-        scaled = normaliser(task, known)
+        scaled = normaliser(task, runs)
         return scaled if sign > 0 else 1 - scaled  # of an error the least is the best
-    return sign * np.array(known, dtype=np.float64)
-
-
-@dataclass(frozen=True)
-class Certainty:
-    """What replicates say of ranks: by method the ends of its rank and its chance of being first, and who is apart."""
-
-    low: np.ndarray
-    high: np.ndarray
-    best: np.ndarray
-    apart: np.ndarray
-
-
-def certainty(scores: Sequence[PooledScore]) -> Certainty | None:
-    """The one place where boards by capabilities ask the statistics of ranks; ``None`` if nothing varies.
-
-    One whose runs do not vary stands where it is: nobody loses an interval because of that.
-    """
-    if all(own.error <= 0 for own in scores):
-        return None
-    observed = np.array([own.value for own in scores])
-    replicates = np.stack([own.replicates for own in scores], axis=1)
-    ranks = positions(-np.round(replicates, DIGITS))
-    pairs = judge_pairs(-replicates, -replicates, LEVEL)
-    low, high = rank_ranges(positions(-np.round(observed, DIGITS)), ranks, pairs, LEVEL)
-    return Certainty(low, high, chance_of_first(ranks), pairs.apart)
+    return sign * np.array(runs, dtype=np.float64)
 
 
 @dataclass(frozen=True)
@@ -109,17 +85,26 @@ def places(scores: Mapping[str, PooledScore]) -> dict[str, int]:
     """By method its place, in the order of places; ties share the better one."""
     if not scores:
         return {}
-    found = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
-    return dict(sorted(zip(scores, map(int, found), strict=True), key=lambda item: (item[1], item[0])))
+    ranks = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
+    return dict(sorted(zip(scores, map(int, ranks), strict=True), key=lambda item: (item[1], item[0])))
 
 
 def rank(scores: Mapping[str, PooledScore]) -> CapabilityRanks:
+    """One whose runs do not vary stands where it is: nobody loses an interval because of that."""
     placed = places(scores)
     order = list(placed)
-    sure = certainty([scores[name] for name in order]) if order else None
-    if sure is None:
+    if all(scores[name].error <= 0 for name in order):
         return CapabilityRanks(placed, {}, {}, None)
-    known = [m for m, name in enumerate(order) if scores[name].error > 0]
-    ranks = {order[m]: (int(sure.low[m]), int(sure.high[m])) for m in known}
-    together = tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), sure.apart))
-    return CapabilityRanks(placed, ranks, {order[m]: float(sure.best[m]) for m in known}, together)
+    observed = np.array([scores[name].value for name in order])
+    replicates = np.stack([scores[name].replicates for name in order], axis=1)
+    drawn_ranks = positions(-np.round(replicates, DIGITS))
+    pairs = judge_pairs(-replicates, -replicates, LEVEL)
+    low, high = rank_ranges(positions(-np.round(observed, DIGITS)), drawn_ranks, pairs, LEVEL)
+    best = chance_of_first(drawn_ranks)
+    varying = [m for m, name in enumerate(order) if scores[name].error > 0]
+    return CapabilityRanks(
+        placed,
+        ranks={order[m]: (int(low[m]), int(high[m])) for m in varying},
+        best={order[m]: float(best[m]) for m in varying},
+        groups=tuple(tuple(order[m] for m in group) for group in groups(range(len(order)), pairs.apart)),
+    )

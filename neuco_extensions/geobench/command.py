@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import click
@@ -40,10 +41,11 @@ from neuco_extensions.geobench.search import TuningPlan
 from neuco_extensions.geobench.submission import (
     GeobenchSubmission,
     list_submissions,
+    load_submission,
     submissions_dir,
     write_submission,
 )
-from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, submission_of, tune_on
+from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, read_tuned, submission_of, tune_on, write_tuned
 from neuco_extensions.geobench.tune import tune as tune_pair
 from neuco_extensions.geobench.validate import validate as find_faults
 
@@ -97,26 +99,17 @@ def import_folder(folder: Path, name: str, title: str, source: str) -> None:
 def _size(submission: GeobenchSubmission) -> str:
     datasets = {own.dataset for own in submission.runs}
     runs = sum(len(own.scores) for own in submission.runs)
-    return (
-        f"{counted(len(submission.backbones), 'backbone')}, {counted(len(datasets), 'dataset')}, {counted(runs, 'run')}"
-    )
-
-
-def _known(name: str) -> GeobenchSubmission:
-
-    known = {item.about.id: item for item in list_submissions(registry_dir())}
-    if name not in known:
-        raise UnknownIdError("submission", name, known)
-    return known[name]
+    sizes = (len(submission.backbones), "backbone"), (len(datasets), "dataset"), (runs, "run")
+    return ", ".join(counted(*size) for size in sizes)
 
 
 @geobench.command(name="list")
 @json_option
 def list_all(as_json: bool) -> None:
     """List the submissions of the registry."""
-    found = list_submissions(registry_dir())
     rows = [
-        (s.about.id, s.about.tuning, len(s.backbones), len({r.dataset for r in s.runs}), s.about.title) for s in found
+        (s.about.id, s.about.tuning, len(s.backbones), len({r.dataset for r in s.runs}), s.about.title)
+        for s in list_submissions(registry_dir())
     ]
     names = ("id", "tuning", "backbones", "datasets", "title")
     if as_json:
@@ -138,11 +131,11 @@ def export(submission: str | None, tuned: Path | None, named: Sequence[str], out
         raise UsageError("name either a submission or --tuned FOLDER")
     if tuned is not None:
         datasets = dict(pair.partition("=")[::2] for pair in named)
-        found = submission_of(read_all_tuned(tuned), "tuned", datasets=datasets)
+        exported = submission_of(read_all_tuned(tuned), datasets)
     else:
-        found = _known(str(submission))
-    to_folder(found, out)
-    click.echo(f"{out}: {_size(found)}")
+        exported = load_submission(str(submission))
+    to_folder(exported, out)
+    click.echo(f"{out}: {_size(exported)}")
 
 
 @geobench.command()
@@ -179,11 +172,13 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
 
 def _key(capability: str) -> str:
     """A capability by the beginning of its name."""
-    known = [slug(name) for name in (*CAPABILITIES, "Overall")]
-    found = [key for key in known if key.startswith(slug(capability))] if capability else [""]
-    if len(found) != 1:
-        raise UnknownIdError("capability", capability, known)
-    return found[0]
+    if not capability:
+        return ""
+    keys = [slug(name) for name in (*CAPABILITIES, "Overall")]
+    meant = [key for key in keys if key.startswith(slug(capability))]
+    if len(meant) != 1:
+        raise UnknownIdError("capability", capability, keys)
+    return meant[0]
 
 
 @geobench.command()
@@ -194,7 +189,6 @@ def normaliser(suite: str, name: str) -> None:
 
     A suite of the kind "geobench" names it as its option `normaliser`. It is written once and never changed.
     """
-
     now = current(registry_dir())
     (chosen,) = now.choose([suite])
     cells = from_records(now.records, chosen, now.why_stale)
@@ -221,26 +215,24 @@ def show_table(submission: str, capability: str, as_json: bool) -> None:
     if capability not in ("all", *CAPABILITIES):
         raise UnknownIdError("capability", capability, CAPABILITIES)
     chosen = dict(CAPABILITIES) if capability == "all" else {capability: CAPABILITIES[capability]}
-    found = capability_table(_known(submission), load_normaliser(GEOBENCH), chosen)
-    rows = [(cap, backbone, pair) for backbone, own in found.items() for cap, pair in own.items()]
-    rows.sort(key=lambda row: (list(chosen).index(row[0]), -row[2].official))
-    if as_json:
-        echo_json([
-            {"capability": cap, "backbone": backbone, "official": pair.official, "official_error": pair.official_error,
-             "score": pair.ours.value, "error": pair.ours.error, "low": pair.ours.low, "high": pair.ours.high}
-            for cap, backbone, pair in rows
-        ])  # fmt: skip
-        return
-    heads = ("capability", "backbone", "official", "± official", "ours", "SE", "95 %")
-    cells = [
-        [cap, backbone, f"{p.official:.4f}", f"{p.official_error:.4f}", f"{p.ours.value:.4f}", f"{p.ours.error:.4f}",
-         f"{p.ours.low:.3f}–{p.ours.high:.3f}"]
-        for cap, backbone, p in rows
+    scores = capability_table(load_submission(submission), load_normaliser(GEOBENCH), chosen)
+    rows: list[dict[str, Any]] = [
+        {"capability": capability, "backbone": backbone, "official": pair.official, "score": pair.ours.value,
+         "official_error": pair.official_error, "error": pair.ours.error, "low": pair.ours.low, "high": pair.ours.high}
+        for capability in chosen
+        for backbone, own in scores.items()
+        if (pair := own.get(capability))
     ]  # fmt: skip
-    click.echo(table(heads, cells, right=range(2, 7)))
-    for backbone in (backbone for backbone, own in found.items() if len(own) < len(chosen)):
-        missing = [cap for cap in chosen if cap not in found[backbone]]
-        click.echo(f"{backbone} lacks datasets of {join_names(missing, 9)}")
+    rows.sort(key=lambda row: (list(chosen).index(row["capability"]), -row["official"]))
+    if as_json:
+        echo_json(rows)
+        return
+    form = "{capability} {backbone} {official:.4f} {official_error:.4f} {score:.4f} {error:.4f} {low:.3f}–{high:.3f}"
+    heads = ("capability", "backbone", "official", "± official", "ours", "SE", "95 %")
+    click.echo(table(heads, [[part.format(**row) for part in form.split()] for row in rows], right=range(2, 7)))
+    for backbone, own in scores.items():
+        if missing := [cap for cap in chosen if cap not in own]:
+            click.echo(f"{backbone} lacks datasets of {join_names(missing, 9)}")
 
 
 @geobench.command()
@@ -296,49 +288,50 @@ def tune(
         work += [(source, item.task, item.labels) for item in inputs if item.labels is not None]
     if not work:
         raise ScoreError("nothing can be tuned", got=notes[0] if notes else None)
-    found: list[TuningRun] = []
+    runs: list[TuningRun] = []
     with prompt_interrupt(), show_progress() as progress:
 
-        def tell(tuned: TuningRun) -> None:
-            share = (len(tuned.trials) + len(tuned.repeats)) / (trials + repeats)
+        def tell(run: TuningRun) -> None:
+            share = (len(run.trials) + len(run.repeats)) / (trials + repeats)
             if progress:
-                progress((len(found) + share) / len(work), f"{tuned.method} on {tuned.task}")
+                progress((len(runs) + share) / len(work), f"{run.method} on {run.task}")
+
+        def keep(run: TuningRun) -> None:
+            write_tuned(out / run.method / f"{run.task}.json", run)
+            tell(run)
 
         if engine:
             pairs = [(source.method, task) for source, task, _ in work if isinstance(source, MethodSource)]
             if len(pairs) < len(work):
                 raise UsageError("an engine tunes registered methods only", hint="Leave out --engine for a file")
-            for tuned in tune_on(open_engine(engine, jobs), pairs, plan, out, threads or 1):
-                found.append(tuned)
-                tell(tuned)
-            found.sort(key=lambda own: (own.method, own.task))
+            for run in tune_on(open_engine(engine, jobs), pairs, plan, out, threads or 1):
+                tell(run)
+                runs.append(run)
+            runs.sort(key=lambda run: (run.method, run.task))
         else:
             for source, task, labels in work:
                 name = source.method.id if isinstance(source, MethodSource) else Path(source.name).stem
-                file = out / name / f"{task.id}.json"
-                found.append(
-                    tune_pair(name, task, source.embeddings(task), labels, plan, out=file, threads=threads, report=tell)
-                )
-    _show_tuned(found, as_json)
+                begun = read_tuned(out / name / f"{task.id}.json")
+                runs.append(tune_pair(name, task, source.embeddings(task), labels, plan, begun, threads, keep))
+    _show_tuned(runs, as_json)
     for note in notes:
         click.echo(clean(note), err=True)
 
 
-def _show_tuned(found: Sequence[TuningRun], as_json: bool) -> None:
-
+def _show_tuned(runs: Sequence[TuningRun], as_json: bool) -> None:
     if as_json:
-        echo_json(msgspec.to_builtins(found))
+        echo_json(msgspec.to_builtins(runs))
         return
-
     rows = []
-    for own in found:
-        scores = [run.score for run in own.repeats]
+    for run in runs:
+        scores = [repeat.score for repeat in run.repeats]
         interval = score([scores])
-        settings = ", ".join(f"{name} {value:.3g}" for name, value in own.best.settings.items())
-        mean = sum(scores) / len(scores)
+        settings = ", ".join(f"{name} {value:.3g}" for name, value in run.best.settings.items())
         between = f"{interval.low:.4f} to {interval.high:.4f}"
-        rows.append([own.method, own.task, own.metric, f"{own.best.value:.4f}", f"{mean:.4f}", between, settings])
+        rows.append(
+            [run.method, run.task, run.metric, f"{run.best.value:.4f}", f"{fmean(scores):.4f}", between, settings]
+        )
     heads = ("method", "task", "metric", "search", "test", "95 % over seeds", "settings")
     click.echo(table(heads, rows, right=(3, 4, 5)))
-    first = found[0]
-    click.echo(f"{len(first.trials)} trials inside the training part, {len(first.repeats)} seeds on the test part")
+    trials, repeats = len(runs[0].trials), len(runs[0].repeats)
+    click.echo(f"{trials} trials inside the training part, {repeats} seeds on the test part")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,8 @@ from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 from neuco_core.text import counted
 from neuco_extensions.geobench.facts import COLUMNS, INFO, INTEGER, MODELS, TABLE, TEXT
-from neuco_extensions.geobench.folder import RunRow, SubmissionFolder, grouped, read_folder
-from neuco_extensions.geobench.submission import About, GeobenchSubmission, Model, Runs
+from neuco_extensions.geobench.folder import SubmissionFolder, grouped, read_folder
+from neuco_extensions.geobench.submission import GeobenchSubmission, Model, Runs, SubmissionInfo
 from neuco_extensions.geobench.validate import faults_of
 
 # Our names for the keys of their JSON file that are plain text.
@@ -50,33 +49,30 @@ def from_folder(path: Path, name: str, *, title: str = "", source: str = "") -> 
     if faults := faults_of(folder):
         hint = f"Run `neuco geobench validate {path}`"
         raise DataError(f"the submission has {counted(len(faults), 'fault')}: {faults[0]}", where=path, hint=hint)
-    return GeobenchSubmission(_about(folder, name, title, source), tuple(_all_runs(folder.table or ())))
+    runs = []
+    for rows in grouped(folder.table or ()).values():
+        shared = {ours: _value(theirs, rows[0].text(theirs)) for ours, theirs in SHARED.items()}
+        seeds = tuple(_value("Seed", row.text("Seed")) for row in rows)
+        runs.append(Runs(**shared, seeds=seeds, scores=tuple(float(row.text("test metric")) for row in rows)))
+    return GeobenchSubmission(_about(folder, name, title, source), tuple(runs))
 
 
-def _about(folder: SubmissionFolder, name: str, title: str, source: str) -> About:
+def _about(folder: SubmissionFolder, name: str, title: str, source: str) -> SubmissionInfo:
     info = folder.info or {}
     rows = folder.table or ()
-    told = {
+    described = {
         entry["unique_backbone_key"]: Model(entry["model_display_name"], entry["model_size"])
         for entry in info["New model info"]
         if entry["unique_backbone_key"]
     }
     backbones = {row.text("backbone") for row in rows}
-    models = {key: told.get(key) or Model(*MODELS[key]) for key in sorted(backbones)}
+    models = {key: described.get(key) or Model(*MODELS[key]) for key in sorted(backbones)}
     texts = {ours: info[theirs] for ours, theirs in TEXTS.items()}
     tuning = rows[0].text("frozen_or_full_ft")
     try:
-        return About(id=name, title=title or name, source=source, tuning=tuning, models=models, **texts)  # type: ignore[arg-type]
+        return SubmissionInfo(id=name, title=title or name, source=source, tuning=tuning, models=models, **texts)  # type: ignore[arg-type]
     except ValueError as error:
         raise DataError(str(error), where=folder.path) from error
-
-
-def _all_runs(rows: Sequence[RunRow]) -> Iterable[Runs]:
-    for own in grouped(rows).values():
-        shared = {ours: _value(theirs, own[0].text(theirs)) for ours, theirs in SHARED.items()}
-        seeds = tuple(_value("Seed", row.text("Seed")) for row in own)
-        scores = tuple(float(row.text("test metric")) for row in own)
-        yield Runs(**shared, seeds=seeds, scores=scores)
 
 
 def _value(column: str, text: str) -> Any:

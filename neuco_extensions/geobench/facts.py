@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
-
 TABLE, INFO = "results_and_parameters.csv", "additional_info.json"
 SOURCE = "https://github.com/The-AI-Alliance/GEO-Bench-2-Leaderboard, commit 1659ccf"
 SEEDS = 5
@@ -13,128 +10,128 @@ TUNING = ("frozen", "full_ft")
 RMSE_FACTOR = 0.2537951171398163
 
 
-def _told(groups: Mapping[str, Sequence[str]]) -> Mapping[str, str]:
-    """By name, what is said of a group of names."""
-    return MappingProxyType({name: word for word, names in groups.items() for name in names})
-
-
 # By column: what it holds. The spelling, with its spaces and capitals, is theirs.
 TEXT, INTEGER, FLOAT = "text", "integer", "number"
-NAMES = ("dataset", "Metric", "experiment_name", "partition name", "backbone", "decoder")
-COLUMNS = _told(
-    {
-        TEXT: (*NAMES, "batch_size_selection", "frozen_or_full_ft"),
-        INTEGER: ("early_stop_patience", "n_trials", "Seed", "data_percentages", "batch_size"),
-        FLOAT: ("weight_decay", "lr", "test metric"),
-    }
-)
+COLUMNS = {
+    "dataset": TEXT,
+    "Metric": TEXT,
+    "experiment_name": TEXT,
+    "partition name": TEXT,
+    "backbone": TEXT,
+    "decoder": TEXT,
+    "batch_size_selection": TEXT,
+    "frozen_or_full_ft": TEXT,
+    "early_stop_patience": INTEGER,
+    "n_trials": INTEGER,
+    "Seed": INTEGER,
+    "data_percentages": INTEGER,
+    "batch_size": INTEGER,
+    "weight_decay": FLOAT,
+    "lr": FLOAT,
+    "test metric": FLOAT,
+}
 # Detectors are trained without early stopping: there is nothing to say.
 MAY_BE_EMPTY = ("early_stop_patience",)
 # By column: the least and the largest value, and whether the least itself is allowed.
-RANGES = MappingProxyType(
-    {
-        "early_stop_patience": (0, None, True),
-        "n_trials": (1, None, True),
-        "Seed": (0, None, True),
-        "data_percentages": (0, 100, False),
-        "batch_size": (1, None, True),
-        "weight_decay": (0, None, True),
-        "lr": (0, None, False),
-    }
-)
+RANGES: dict[str, tuple[int, int | None, bool]] = {
+    "early_stop_patience": (0, None, True),
+    "n_trials": (1, None, True),
+    "Seed": (0, None, True),
+    "data_percentages": (0, 100, False),
+    "batch_size": (1, None, True),
+    "weight_decay": (0, None, True),
+    "lr": (0, None, False),
+}
 LIST, STRING = "a list", "a text"
 # The space at the end of the second key is theirs.
-KEYS = MappingProxyType(
-    {
-        "Paper Link": STRING,
-        "Code Repository Link ": STRING,
-        "License": STRING,
-        "Number of HPO trials": STRING,
-        "Additional information about submission": STRING,
-        "Comments on new models in submission": STRING,
-        "New model info": LIST,
-    }
-)
+KEYS = {
+    "Paper Link": STRING,
+    "Code Repository Link ": STRING,
+    "License": STRING,
+    "Number of HPO trials": STRING,
+    "Additional information about submission": STRING,
+    "Comments on new models in submission": STRING,
+    "New model info": LIST,
+}
 MODEL_KEYS = ("model_display_name", "model_size", "unique_backbone_key")
 
 JACCARD, F1, ACCURACY = "Multiclass_Jaccard_Index", "Multilabel_F1_Score", "Overall_Accuracy"
 BOXES, MASKS, RMSE = "test_test_map", "test_test_segm_map", "RMSE"
-# By metric: its datasets, of which each has one metric.
-SCORED_BY = {
-    JACCARD: "burn_scars caffe cloudsen12 dynamic_earthnet flair2 fotw kuro_siwo pastis spacenet2 spacenet7",
-    F1: "benv2 treesatai",
-    ACCURACY: "forestnet so2sat",
-    BOXES: "everwatch nzcattle",
-    MASKS: "pastis_r substation",
-    RMSE: "biomassters",
-}
-DATASETS = MappingProxyType(dict(sorted(_told({metric: own.split() for metric, own in SCORED_BY.items()}).items())))
 # By metric: what is asked of a model.
-KINDS = MappingProxyType(
-    {
-        ACCURACY: "classification",
-        F1: "multilabel",
-        JACCARD: "segmentation",
-        RMSE: "regression",
-        BOXES: "detection",
-        MASKS: "detection",
-    }
-)
+KINDS = {
+    ACCURACY: "classification",
+    F1: "multilabel",
+    JACCARD: "segmentation",
+    RMSE: "regression",
+    BOXES: "detection",
+    MASKS: "detection",
+}
 METRICS = tuple(sorted(KINDS))
-
-
-def _set(names: str) -> tuple[str, ...]:
-    return tuple(sorted(names.split()))
-
-
+# Each dataset has one metric.
+DATASETS = {
+    "benv2": F1,
+    "biomassters": RMSE,
+    "burn_scars": JACCARD,
+    "caffe": JACCARD,
+    "cloudsen12": JACCARD,
+    "dynamic_earthnet": JACCARD,
+    "everwatch": BOXES,
+    "flair2": JACCARD,
+    "forestnet": ACCURACY,
+    "fotw": JACCARD,
+    "kuro_siwo": JACCARD,
+    "nzcattle": BOXES,
+    "pastis": JACCARD,
+    "pastis_r": MASKS,
+    "so2sat": ACCURACY,
+    "spacenet2": JACCARD,
+    "spacenet7": JACCARD,
+    "substation": MASKS,
+    "treesatai": F1,
+}
 # By capability: its datasets. The first one is their summary of all.
-CAPABILITIES = MappingProxyType(
-    {
-        "Core": _set(
-            "benv2 biomassters burn_scars cloudsen12 everwatch flair2 fotw kuro_siwo pastis spacenet7 substation "
-            "treesatai"
-        ),
-        "Multi-Spectral-Dependent": _set("benv2 biomassters burn_scars cloudsen12 fotw pastis so2sat spacenet2"),
-        "Multi-Temporal": _set("biomassters dynamic_earthnet kuro_siwo pastis"),
-        "Pixel-wise": _set(
-            "biomassters burn_scars caffe cloudsen12 dynamic_earthnet flair2 fotw kuro_siwo pastis spacenet2 spacenet7"
-        ),
-        "Classification": _set("benv2 forestnet so2sat treesatai"),
-        "Detection (Object/Instance)": _set("everwatch nzcattle pastis_r substation"),
-        "Under 10m Resolution": _set("dynamic_earthnet flair2 spacenet2 spacenet7 treesatai"),
-        "10m and Above Resolution": _set(
-            "benv2 biomassters burn_scars caffe cloudsen12 forestnet fotw kuro_siwo pastis so2sat"
-        ),
-        "RGB/NIR": _set("dynamic_earthnet flair2 fotw spacenet7 treesatai"),
-    }
-)
+CAPABILITIES = {
+    name: tuple(sorted(datasets.split()))
+    for name, datasets in {
+        "Core": "benv2 biomassters burn_scars cloudsen12 everwatch flair2 fotw kuro_siwo pastis spacenet7 substation "
+        "treesatai",
+        "Multi-Spectral-Dependent": "benv2 biomassters burn_scars cloudsen12 fotw pastis so2sat spacenet2",
+        "Multi-Temporal": "biomassters dynamic_earthnet kuro_siwo pastis",
+        "Pixel-wise": "biomassters burn_scars caffe cloudsen12 dynamic_earthnet flair2 fotw kuro_siwo pastis "
+        "spacenet2 spacenet7",
+        "Classification": "benv2 forestnet so2sat treesatai",
+        "Detection (Object/Instance)": "everwatch nzcattle pastis_r substation",
+        "Under 10m Resolution": "dynamic_earthnet flair2 spacenet2 spacenet7 treesatai",
+        "10m and Above Resolution": "benv2 biomassters burn_scars caffe cloudsen12 forestnet fotw kuro_siwo pastis "
+        "so2sat",
+        "RGB/NIR": "dynamic_earthnet flair2 fotw spacenet7 treesatai",
+    }.items()
+}
 
 # By backbone that the leaderboard knows: the name it shows, and the number of parameters.
-MODELS = MappingProxyType(
-    {
-        "clay_v1_base": ("Clay-V1 ViT-B", "100M"),
-        "convnext_large_fb_in22k": ("ConvNext-Large-ImageNet", "230M"),
-        "convnext_xlarge_fb_in22k": ("ConvNext-XLarge-ImageNet", "390M"),
-        "dinov3_convnext_large": ("DinoV3-ConvNext-Large-WEB", "230M"),
-        "dinov3_vitl16": ("DinoV3-ViT-L-SAT", "300M"),
-        "dofa_base_patch16_224": ("DOFA-ViT-B", "100M"),
-        "dofa_large_patch16_224": ("DOFA-ViT 300M", "300M"),
-        "prithvi_eo_v2_100": ("Prithvi-EO-V2-100", "100M"),
-        "prithvi_eo_v2_300": ("Prithvi-EO-V2 300M", "300M"),
-        "prithvi_eo_v2_300_tl": ("Prithvi-EO-V2 300M TL", "300M"),
-        "prithvi_eo_v2_600": ("Prithvi-EO-V2 600M", "600M"),
-        "prithvi_eo_v2_600_tl": ("Prithvi-EO-V2 600M TL", "600M"),
-        "prithvi_vit_100": ("Prithvi-EO-V1-100", "100M"),
-        "resnet101": ("Resnet101", "42M"),
-        "resnet50": ("Resnet50-ImageNet", "25M"),
-        "satlas_resnet50_sentinel2_si_ms_satlas": ("Satlas-Resnet50", "25M"),
-        "satlas_swin_b_naip_si_rgb": ("Satlas-SwinB-Naip", "100M"),
-        "satlas_swin_b_sentinel2_si_ms": ("Satlas-Swin 100M", "100M"),
-        "ssl4eos12_resnet50_sentinel2_all_decur": ("Resnet50-DeCUR", "25M"),
-        "ssl4eos12_resnet50_sentinel2_all_dino": ("Resnet50-DINO", "25M"),
-        "ssl4eos12_resnet50_sentinel2_all_moco": ("Resnet50-MOCO", "25M"),
-        "terramind_v1_base": ("TerraMind-V1-Base", "100M"),
-        "terramind_v1_large": ("TerraMind-V1-Large", "300M"),
-        "vit_large_patch16": ("ScaleMAE-ViT 300M", "300M"),
-    }
-)
+MODELS = {
+    "clay_v1_base": ("Clay-V1 ViT-B", "100M"),
+    "convnext_large_fb_in22k": ("ConvNext-Large-ImageNet", "230M"),
+    "convnext_xlarge_fb_in22k": ("ConvNext-XLarge-ImageNet", "390M"),
+    "dinov3_convnext_large": ("DinoV3-ConvNext-Large-WEB", "230M"),
+    "dinov3_vitl16": ("DinoV3-ViT-L-SAT", "300M"),
+    "dofa_base_patch16_224": ("DOFA-ViT-B", "100M"),
+    "dofa_large_patch16_224": ("DOFA-ViT 300M", "300M"),
+    "prithvi_eo_v2_100": ("Prithvi-EO-V2-100", "100M"),
+    "prithvi_eo_v2_300": ("Prithvi-EO-V2 300M", "300M"),
+    "prithvi_eo_v2_300_tl": ("Prithvi-EO-V2 300M TL", "300M"),
+    "prithvi_eo_v2_600": ("Prithvi-EO-V2 600M", "600M"),
+    "prithvi_eo_v2_600_tl": ("Prithvi-EO-V2 600M TL", "600M"),
+    "prithvi_vit_100": ("Prithvi-EO-V1-100", "100M"),
+    "resnet101": ("Resnet101", "42M"),
+    "resnet50": ("Resnet50-ImageNet", "25M"),
+    "satlas_resnet50_sentinel2_si_ms_satlas": ("Satlas-Resnet50", "25M"),
+    "satlas_swin_b_naip_si_rgb": ("Satlas-SwinB-Naip", "100M"),
+    "satlas_swin_b_sentinel2_si_ms": ("Satlas-Swin 100M", "100M"),
+    "ssl4eos12_resnet50_sentinel2_all_decur": ("Resnet50-DeCUR", "25M"),
+    "ssl4eos12_resnet50_sentinel2_all_dino": ("Resnet50-DINO", "25M"),
+    "ssl4eos12_resnet50_sentinel2_all_moco": ("Resnet50-MOCO", "25M"),
+    "terramind_v1_base": ("TerraMind-V1-Base", "100M"),
+    "terramind_v1_large": ("TerraMind-V1-Large", "300M"),
+    "vit_large_patch16": ("ScaleMAE-ViT 300M", "300M"),
+}

@@ -50,16 +50,13 @@ class Fault:
 
     @property
     def where(self) -> str:
-        parts = [self.file]
-        if self.column:
-            parts.append(f"column {shorten(self.column)}")
-        if len(self.rows) == 1:
-            parts.append(f"line {self.rows[0]}")
-        elif len(self.rows) > 2 and self.rows[-1] - self.rows[0] == len(self.rows) - 1:
-            parts.append(f"lines {self.rows[0]}–{self.rows[-1]}")
-        elif self.rows:
-            parts.append(f"lines {join_names([*map(str, self.rows)], MOST_SHOWN)}")
-        return ", ".join(part for part in parts if part)
+        lines = f"line {self.rows[0]}" if self.rows else ""
+        if len(self.rows) > 2 and self.rows[-1] - self.rows[0] == len(self.rows) - 1:
+            lines = f"lines {self.rows[0]}–{self.rows[-1]}"
+        elif len(self.rows) > 1:
+            lines = f"lines {join_names([*map(str, self.rows)], MOST_SHOWN)}"
+        column = f"column {shorten(self.column)}" if self.column else ""
+        return ", ".join(filter(None, (self.file, column, lines)))
 
     def __str__(self) -> str:
         found = "" if self.value is None else f" (found {shorten(self.value)})"
@@ -83,8 +80,8 @@ class RunRow:
 
     def text(self, column: str) -> str:
         """The cell without spaces around it, "" if it has no value."""
-        found = self.cells.get(column, "").strip()
-        return "" if found.lower() in EMPTY else found
+        text = self.cells.get(column, "").strip()
+        return "" if text.lower() in EMPTY else text
 
 
 @dataclass(frozen=True)
@@ -195,8 +192,8 @@ def _info(path: Path, faults: list[Fault]) -> dict[str, Any] | None:
             faults.append(Fault("keys", "the key is there twice", "Keep one of them", INFO, column=name))
         return dict(pairs)
 
-    found = json.loads(read_limited(path, LARGEST_INFO).decode("utf-8-sig"), object_pairs_hook=once)
-    if isinstance(found, dict):
-        return found
+    info = json.loads(read_limited(path, LARGEST_INFO).decode("utf-8-sig"), object_pairs_hook=once)
+    if isinstance(info, dict):
+        return info
     faults.append(Fault("unreadable", "not a JSON object", "Write { … } with the keys asked for", INFO, official=True))
     return None

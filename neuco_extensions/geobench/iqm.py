@@ -37,8 +37,7 @@ def kept(values: np.ndarray) -> np.ndarray:
 
 def iqm(values: np.ndarray) -> np.ndarray:
     """The interquartile mean along the last axis."""
-    found: np.ndarray = kept(np.asarray(values, dtype=np.float64)).mean(axis=-1)
-    return found
+    return np.asarray(kept(np.asarray(values, dtype=np.float64)).mean(axis=-1))
 
 
 def official_replicates(values: Values) -> dict[str, np.ndarray]:
@@ -50,15 +49,15 @@ def official_replicates(values: Values) -> dict[str, np.ndarray]:
     """
     order = sorted(values)
     cells = [np.asarray(values[key], dtype=np.float64) for key in order]
-    found: dict[str, list[float]] = {row: [] for row, _ in order}
+    replicates: dict[str, list[float]] = {row: [] for row, _ in order}
     for i in range(REPLICATES):
         stream = np.random.RandomState(FIRST_SEED + i)
-        drawn: dict[str, list[np.ndarray]] = {row: [] for row in found}
+        drawn: dict[str, list[np.ndarray]] = {row: [] for row in replicates}
         for (row, _), own in zip(order, cells, strict=True):
             drawn[row].append(own[stream.choice(len(own), size=len(own), replace=True)])
         for row, parts in drawn.items():
-            found[row].append(float(iqm(np.concatenate(parts))))
-    return {row: np.array(own) for row, own in found.items()}
+            replicates[row].append(float(iqm(np.concatenate(parts))))
+    return {row: np.array(own) for row, own in replicates.items()}
 
 
 @dataclass(frozen=True)
@@ -114,8 +113,7 @@ def _spread(values: np.ndarray) -> float:
 
 
 def _together(drawn: Sequence[np.ndarray], pooled: bool) -> np.ndarray:
-    found: np.ndarray = iqm(np.concatenate(drawn, axis=1)) if pooled else np.mean([iqm(own) for own in drawn], axis=0)
-    return found
+    return iqm(np.concatenate(drawn, axis=1)) if pooled else np.asarray(np.mean([iqm(own) for own in drawn], axis=0))
 
 
 def _named(name: str, values: Sequence[float]) -> str:

@@ -40,8 +40,7 @@ class Normaliser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if dataset not in self.ends:
             raise DataError(f"the normaliser {self.id} has no dataset {dataset!r}", expected=", ".join(self.ends))
         low, high = self.ends[dataset]
-        found: np.ndarray = (np.asarray(scores, dtype=np.float64) - low) / (high - low)
-        return found
+        return np.asarray((np.asarray(scores, dtype=np.float64) - low) / (high - low))
 
 
 def made_of(name: str, scores: Mapping[str, Sequence[float]], base: Sequence[str], source: str = "") -> Normaliser:
@@ -63,7 +62,7 @@ def read_normaliser(path: Path) -> Normaliser:
 
 
 def load_normaliser(name: str) -> Normaliser:
-    known = {path.stem: path for folder in reversed(folders()) for path in folder.glob("*.json")}
-    if name not in known:
-        raise UnknownIdError("normaliser", name, known)
-    return read_normaliser(known[name])
+    files = {path.stem: path for folder in reversed(folders()) for path in folder.glob("*.json")}
+    if name not in files:
+        raise UnknownIdError("normaliser", name, files)
+    return read_normaliser(files[name])

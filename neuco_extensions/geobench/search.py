@@ -127,7 +127,15 @@ def search(
     optuna = load_optuna()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize" if greater_is_better else "minimize")
-    ranges = _distributions(plan.space)
+    kinds = optuna.distributions
+    ranges: dict[str, Any] = {}
+    for name, values in plan.space.items():
+        if isinstance(values, list):
+            ranges[name] = kinds.CategoricalDistribution(values)
+        elif isinstance(values[0], int):
+            ranges[name] = kinds.IntDistribution(*values)
+        else:
+            ranges[name] = kinds.FloatDistribution(*values, log=True)
     for trial in done:
         study.add_trial(optuna.trial.create_trial(params=trial.settings, distributions=ranges, value=trial.value))
     for number in range(len(done), plan.trials):
@@ -138,12 +146,6 @@ def search(
         value = inner_score(divided, plan, metric, settings, threads)
         study.tell(asked, value)
         yield Trial(settings, value)
-
-
-def best_of(trials: Sequence[Trial], greater_is_better: bool) -> Trial:
-    """The best trial; of equal ones the first."""
-    sign = -1 if greater_is_better else 1
-    return min(trials, key=lambda trial: sign * trial.value)
 
 
 def inner_score(
@@ -176,19 +178,6 @@ def repeated(
         rules = plan.strict.with_(splitter=SHUFFLE, k=1, seed=seed, **settings)
         named = replace(used, split=parts, splitter="fixed")
         yield Repeat(seed, float(score(embeddings, named, rules, metric=metric, threads=threads).per_split[0]))
-
-
-def _distributions(space: Mapping[str, Any]) -> dict[str, Any]:
-    ranges = load_optuna().distributions
-    found: dict[str, Any] = {}
-    for name, values in space.items():
-        if isinstance(values, list):
-            found[name] = ranges.CategoricalDistribution(values)
-        elif isinstance(values[0], int):
-            found[name] = ranges.IntDistribution(*values)
-        else:
-            found[name] = ranges.FloatDistribution(*values, log=True)
-    return found
 
 
 def load_optuna() -> Any:

@@ -17,11 +17,11 @@ from typing import Any, Literal
 
 import msgspec
 
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UnknownIdError
 from neuco_core.fields import ID
 from neuco_core.files import read_limited, write_atomic
 from neuco_core.jsonio import dump
-from neuco_core.paths import layers
+from neuco_core.paths import layers, registry_dir
 
 ABOUT, RUNS = "submission.json", "runs.csv"
 LARGEST = 2_000_000  # bytes; 18 backbones on 19 datasets are 90,000
@@ -56,7 +56,7 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     size: str = ""
 
 
-class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+class SubmissionInfo(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a submission says of itself. ``source`` is where its numbers come from, ``license`` is theirs."""
 
     schema: Literal[1] = 1
@@ -79,7 +79,7 @@ class About(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
 @dataclass(frozen=True)
 class GeobenchSubmission:
-    about: About
+    about: SubmissionInfo
     runs: tuple[Runs, ...]
 
     @property
@@ -115,7 +115,7 @@ def write_submission(registry: Path, submission: GeobenchSubmission) -> Path:
 def read_submission(folder: Path) -> GeobenchSubmission:
     """Read a submission of the registry strictly."""
     try:
-        about = msgspec.json.decode(read_limited(folder / ABOUT, LARGEST), type=About)
+        about = msgspec.json.decode(read_limited(folder / ABOUT, LARGEST), type=SubmissionInfo)
         rows = list(csv.reader(io.StringIO(read_limited(folder / RUNS, LARGEST).decode(), newline=""), strict=True))
     except (OSError, ValueError, csv.Error, msgspec.MsgspecError) as error:
         hint = f"A submission is {ABOUT} and {RUNS}: `neuco geobench import FOLDER` writes them"
@@ -155,7 +155,14 @@ def _runs(cells: Sequence[str], path: Path, line: int) -> Runs:
 
 def list_submissions(registry: Path) -> list[GeobenchSubmission]:
     """All submissions of a registry, and of those that lie below it."""
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for layer in reversed(layers(registry)):
-        found |= {path.parent.name: path.parent for path in submissions_dir(layer).glob(f"*/{ABOUT}")}
-    return [read_submission(found[name]) for name in sorted(found)]
+        folders |= {path.parent.name: path.parent for path in submissions_dir(layer).glob(f"*/{ABOUT}")}
+    return [read_submission(folders[name]) for name in sorted(folders)]
+
+
+def load_submission(name: str) -> GeobenchSubmission:
+    submissions = {item.about.id: item for item in list_submissions(registry_dir())}
+    if name not in submissions:
+        raise UnknownIdError("submission", name, submissions)
+    return submissions[name]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from neuco_core.errors import DataError, NeucoError, ScoreError, UsageError
 from neuco_core.files import write_atomic
@@ -30,13 +31,12 @@ from neuco_extensions.geobench.search import (
     Repeat,
     Trial,
     TuningPlan,
-    best_of,
     divide,
     load_optuna,
     repeated,
     search,
 )
-from neuco_extensions.geobench.submission import About, GeobenchSubmission, Model, Runs
+from neuco_extensions.geobench.submission import GeobenchSubmission, Model, Runs, SubmissionInfo
 
 if TYPE_CHECKING:
     from neuco_core.specs import Method, Task
@@ -65,7 +65,9 @@ class TuningRun(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only
 
     @property
     def best(self) -> Trial:
-        return best_of(self.trials, self.greater_is_better)
+        """The best trial; of equal ones the first."""
+        sign = -1 if self.greater_is_better else 1
+        return min(self.trials, key=lambda trial: sign * trial.value)
 
 
 def tune(
@@ -74,57 +76,14 @@ def tune(
     embeddings: Embeddings,
     labels: Labels,
     plan: TuningPlan,
-    *,
-    out: Path,
+    begun: TuningRun | None = None,
     threads: int | None = None,
     report: Callable[[TuningRun], None] = lambda run: None,
 ) -> TuningRun:
-    """Search and repeat; every trial and every repeat is written when it is done, and ``report``ed."""
+    """Search and repeat; what ``begun`` has is not done again. Every trial and every repeat is ``report``ed."""
     divided = divide(embeddings, labels, plan)
-    sizes = len(divided.train), len(divided.test)
-    found = _begin(method, task, plan, key_of(task, plan, embeddings.sha256, labels.sha256), sizes, out)
-    trials, repeats = _usable(found, plan)
-
-    def keep() -> None:
-        write_atomic(out, dump(msgspec.to_builtins(now())))
-        report(now())
-
-    def now() -> TuningRun:
-        return msgspec.structs.replace(found, trials=tuple(trials), repeats=tuple(repeats))
-
-    for trial in search(divided, plan, task.metric, list(trials), found.greater_is_better, threads):
-        trials.append(trial)
-        keep()
-    for repeat in repeated(divided, plan, task.metric, now().best.settings, list(repeats), threads):
-        repeats.append(repeat)
-        keep()
-    return now()
-
-
-def _usable(found: TuningRun, plan: TuningPlan) -> tuple[list[Trial], list[Repeat]]:
-    """Of what is in a file; another number of trials may well find something else, so repeats begin anew."""
-    same = len(found.trials) == plan.trials
-    return list(found.trials[: plan.trials]), list(found.repeats[: plan.repeats]) if same else []
-
-
-def key_of(task: Task, plan: TuningPlan, embeddings: str, labels: str) -> str:
-    """All that the numbers depend on: the very same data, rules and sampler."""
-    given = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
-    constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
-    content = {"embeddings": embeddings, "labels": labels, "optuna": load_optuna().__version__}
-    return hashed(given | constants | content)
-
-
-def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int, int], out: Path) -> TuningRun:
-    """What is in the file, or a beginning."""
-    if out.exists():
-        found = read_tuned(out)
-        if found.key != key:
-            hint = "Choose another --out, or remove the file to begin anew"
-            raise DataError("the file is of other data, another protocol, seed or optuna", where=out, hint=hint)
-        return found
-    return TuningRun(
-        key=key,
+    run = TuningRun(
+        key=_key(task, plan, embeddings.sha256, labels.sha256),
         method=method,
         task=task.id,
         dataset=task.dataset,
@@ -132,13 +91,41 @@ def _begin(method: str, task: Task, plan: TuningPlan, key: str, sizes: tuple[int
         greater_is_better=catalog.load_metric(task.metric).greater_is_better,
         protocol=plan.strict.name,
         probe=plan.protocol.probe,
-        train=sizes[0],
-        test=sizes[1],
+        train=len(divided.train),
+        test=len(divided.test),
     )
+    if begun and begun.key != run.key:
+        hint = "Choose another --out, or remove the file to begin anew"
+        where = f"{method}/{task.id}.json"
+        raise DataError("the file is of other data, another protocol, seed or optuna", where=where, hint=hint)
+    if begun:
+        # Another number of trials may well find something else, so repeats begin anew.
+        repeats = begun.repeats[: plan.repeats] if len(begun.trials) == plan.trials else ()
+        run = replace(run, trials=begun.trials[: plan.trials], repeats=repeats)
+    for trial in search(divided, plan, task.metric, run.trials, run.greater_is_better, threads):
+        run = replace(run, trials=(*run.trials, trial))
+        report(run)
+    for repeat in repeated(divided, plan, task.metric, run.best.settings, run.repeats, threads):
+        run = replace(run, repeats=(*run.repeats, repeat))
+        report(run)
+    return run
 
 
-def read_tuned(path: Path) -> TuningRun:
-    return read_strictly(path, TuningRun, "a file of `neuco geobench tune`", most=LARGEST)
+def _key(task: Task, plan: TuningPlan, embeddings: str, labels: str) -> str:
+    """All that the numbers depend on: the very same data, rules and sampler."""
+    rules = {"protocol": to_json(plan.strict), "space": plan.space, "seed": plan.seed, "metric": task.metric}
+    constants = {"test_size": TEST_SIZE, "inner": INNER, "share": SHARE, "startup": STARTUP}
+    content = {"embeddings": embeddings, "labels": labels, "optuna": load_optuna().__version__}
+    return hashed(rules | constants | content)
+
+
+def read_tuned(path: Path) -> TuningRun | None:
+    """What a file holds, if there is one."""
+    return read_strictly(path, TuningRun, "a file of `neuco geobench tune`", most=LARGEST) if path.exists() else None
+
+
+def write_tuned(path: Path, run: TuningRun) -> None:
+    write_atomic(path, dump(msgspec.to_builtins(run)))
 
 
 def tune_on(
@@ -146,25 +133,26 @@ def tune_on(
 ) -> Iterator[TuningRun]:
     """The same on an engine: a step is a method on a task, written when it ends. The numbers are the same."""
     calls: dict[Embed, list[Call]] = {}
-    pair_of = {}
+    files = {}
     for method, task in pairs:
-        path = out / method.id / f"{task.id}.json"
-        trials, repeats = _usable(read_tuned(path), plan) if path.exists() else ([], [])
+        label = f"{method.label} on {task.label}"
+        files[label] = out / method.id / f"{task.id}.json"
         arguments = {
+            "method": method.id,
             "task": task.label,
             "protocol": plan.protocol.name,
             "counts": {"trials": plan.trials, "repeats": plan.repeats, "seed": plan.seed},
-            "done": msgspec.to_builtins({"trials": trials, "repeats": repeats}),
+            "begun": msgspec.to_builtins(read_tuned(files[label])),
         }
         embed = Embed(method.label, task.dataset, threads=threads)
-        label = f"{method.label} on {task.label}"
-        pair_of[label] = method.id, task
-        function = "neuco_extensions.geobench.tune:tune_on_worker"
-        calls.setdefault(embed, []).append(Call(function, arguments, label, embed, threads))
+        call = Call("neuco_extensions.geobench.tune:tune_on_worker", arguments, label, embed, threads)
+        calls.setdefault(embed, []).append(call)
     failures = []
     for step, result in engine.run([Group(tuple(steps), embed) for embed, steps in calls.items()], StepLimits()):
         if isinstance(result, Returned):
-            yield _from_engine(*pair_of[step.label], plan, result.value, out)
+            run = msgspec.convert(result.value, TuningRun)
+            write_tuned(files[step.label], run)
+            yield run
         else:
             failures.append(f"{step.label}: {getattr(result, 'reason', '')}")
     if failures:
@@ -173,53 +161,30 @@ def tune_on(
 
 
 def tune_on_worker(
-    call: CallContext, task: str, protocol: str, counts: Mapping[str, int], done: Mapping[str, Any]
+    call: CallContext, method: str, task: str, protocol: str, counts: Mapping[str, int], begun: object
 ) -> dict[str, Any]:
-    """Search the settings inside the training part, and repeat the best; what is done already is not done again."""
-    metric = catalog.load_task(exact(task)).metric
-    better = catalog.load_metric(metric).greater_is_better
-    labels, embeddings = call.labels(task), call.embeddings()
     plan = TuningPlan(load_protocol(protocol), **counts)
-    trials = msgspec.convert(done["trials"], list[Trial])
-    repeats = msgspec.convert(done["repeats"], list[Repeat])
-    divided = divide(embeddings, labels, plan)
-    trials += search(divided, plan, metric, tuple(trials), better, call.threads)
-    settings = best_of(trials, better).settings
-    repeats += repeated(divided, plan, metric, settings, tuple(repeats), call.threads)
-    contents = {"labels": labels.sha256, "embeddings": embeddings.sha256}
-    sizes = {"train": len(divided.train), "test": len(divided.test)}
-    return {**contents, **sizes, **msgspec.to_builtins({"trials": trials, "repeats": repeats})}
-
-
-def _from_engine(method: str, task: Task, plan: TuningPlan, result: Mapping[str, Any], out: Path) -> TuningRun:
-    path = out / method / f"{task.id}.json"
-    key = key_of(task, plan, result["embeddings"], result["labels"])
-    begun = _begin(method, task, plan, key, (result["train"], result["test"]), path)
-    trials = msgspec.convert(result["trials"], tuple[Trial, ...])
-    repeats = msgspec.convert(result["repeats"], tuple[Repeat, ...])
-    found = msgspec.structs.replace(begun, trials=trials, repeats=repeats)
-    write_atomic(path, dump(msgspec.to_builtins(found)))
-    return found
+    earlier = msgspec.convert(begun, TuningRun | None)
+    spec = catalog.load_task(exact(task))
+    run = tune(method, spec, call.embeddings(), call.labels(task), plan, earlier, call.threads)
+    return dict(msgspec.to_builtins(run))
 
 
 def read_all_tuned(folder: Path) -> list[TuningRun]:
     """Every file of a folder that `neuco geobench tune` has written; what is not complete is an error."""
-    found = [read_tuned(path) for path in sorted(folder.glob("*/*.json"))]
-    if not found:
+    runs = [run for path in sorted(folder.glob("*/*.json")) if (run := read_tuned(path))]
+    if not runs:
         raise DataError("nothing is tuned here", where=folder, hint="Run `neuco geobench tune --out FOLDER`")
-    for tuned in found:
-        if not tuned.repeats:
+    for run in runs:
+        if not run.repeats:
             hint = "Run the same `neuco geobench tune` again: it goes on"
-            raise DataError(f"{tuned.method} on {tuned.task} is not complete", where=folder, hint=hint)
-    return found
+            raise DataError(f"{run.method} on {run.task} is not complete", where=folder, hint=hint)
+    return runs
 
 
-def submission_of(
-    tuned: Sequence[TuningRun], name: str, *, datasets: Mapping[str, str] | None = None
-) -> GeobenchSubmission:
+def submission_of(tuned: Sequence[TuningRun], datasets: Mapping[str, str]) -> GeobenchSubmission:
     """A submission; ``datasets`` say which dataset of GEO-Bench a task is, and others keep their own names."""
-    chosen = dict(datasets or {})
-    if strangers := sorted(set(chosen) - {item.task for item in tuned}):
+    if strangers := sorted(set(datasets) - {item.task for item in tuned}):
         raise UsageError("tasks that were not tuned", got=", ".join(strangers))
     if errors := sorted({item.task for item in tuned if not item.greater_is_better}):
         hint = "GEO-Bench takes scores of which higher is better: choose another metric"
@@ -228,9 +193,9 @@ def submission_of(
         if len(item.repeats) < SEEDS:
             got = f"{counted(len(item.repeats), 'repeat')} of {item.method} on {item.task}"
             raise UsageError("too few repeats", expected=SEEDS, got=got, hint="Run `neuco geobench tune --repeats 5`")
-    about = About(
-        id=name,
-        title=name,
+    about = SubmissionInfo(
+        id="tuned",
+        title="tuned",
         source="neuco geobench tune",
         license="N/A",
         tuning="frozen",
@@ -241,7 +206,7 @@ def submission_of(
         comments="N/A",
         models={method: _model(method) for method in sorted({item.method for item in tuned})},
     )
-    return GeobenchSubmission(about, tuple(_runs(item, chosen.get(item.task, item.task)) for item in tuned))
+    return GeobenchSubmission(about, tuple(_runs(item, datasets.get(item.task, item.task)) for item in tuned))
 
 
 def _model(method: str) -> Model:

@@ -41,7 +41,7 @@ official = partial(Fault, file=TABLE, official=True)
 ours = partial(Fault, file=TABLE)
 official_info = partial(Fault, file=INFO, official=True)
 ours_info = partial(Fault, file=INFO)
-SCORE = "test metric"
+SCORE, TUNED = "test metric", "frozen_or_full_ft"
 # Python reads more as a number than others do: 1_000, and digits of other scripts.
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 # What was found by the search and is used for all repeats of a backbone on a dataset.
@@ -69,28 +69,31 @@ def number_of(text: str) -> float | None:
     return float(text) if NUMBER.fullmatch(text) else None
 
 
+def in_row(row: RunRow, column: str, rule: str, what: str, cure: str, *, official: bool = False) -> Fault:
+    return Fault(rule, what, cure, TABLE, (row.line,), column, row.text(column), official)
+
+
 def table_faults(folder: SubmissionFolder) -> Iterator[Fault]:
     if folder.table is None:
         return
-    yield from _missing(folder)
-    present = [column for column in COLUMNS if column in folder.columns]
-    for column in present:
-        yield from _types(column, folder.table)
-        yield from _values(column, folder.table)
-    yield from _names(folder.table, present)
-    yield from _scores(folder.table, present)
-    if {"backbone", "dataset"} <= set(present):
-        yield from _cells(folder.table, present)
-        yield from _coverage(folder.table)
-
-
-def _missing(folder: SubmissionFolder) -> Iterator[Fault]:
     for column in COLUMNS:
         if column not in folder.columns:
             close = _alike(column, folder.further, 0.8)
             # ascii() tells a letter of another script, which may look the same.
             cure = f"Rename {close[0]!a} to {column!r}" if close else f"Add it: {COLUMNS[column]} in every row"
             yield official("columns", "the column is missing", cure, rows=(1,), column=column)
+    present = [column for column in COLUMNS if column in folder.columns]
+    for column in present:
+        yield from _types(column, folder.table)
+        yield from _values(column, folder.table)
+    yield from _names(folder.table, present)
+    if TUNED in present:
+        yield from _tuning(folder.table)
+    if SCORE in present:
+        yield from _scores(folder.table)
+    if {"backbone", "dataset"} <= set(present):
+        yield from _cells(folder.table, present)
+        yield from _coverage(folder.table)
 
 
 def _types(column: str, rows: Sequence[RunRow]) -> Iterator[Fault]:
@@ -103,36 +106,27 @@ def _types(column: str, rows: Sequence[RunRow]) -> Iterator[Fault]:
         if rows and not filled:
             yield official("empty", "the column has no value at all", "Fill it in", column=column)
         return
+    what = f"not {'an' if COLUMNS[column] == INTEGER else 'a'} {COLUMNS[column]}"
     for row, text in filled:
         if number_of(text) is None:
-            what = f"not {'an' if COLUMNS[column] == INTEGER else 'a'} {COLUMNS[column]}"
-            yield official("types", what, _as_number(text), rows=(row.line,), column=column, value=text)
-
-
-def _as_number(text: str) -> str:
-    bare = text.rstrip("% ").replace(",", ".").replace("_", "")
-    return f"Write {bare}" if number_of(bare) is not None else "Write a number, without a unit"
+            bare = text.rstrip("% ").replace(",", ".").replace("_", "")
+            cure = f"Write {bare}" if number_of(bare) is not None else "Write a number, without a unit"
+            yield in_row(row, column, "types", what, cure, official=True)
 
 
 def _values(column: str, rows: Sequence[RunRow]) -> Iterator[Fault]:
     for row in rows:
         text = row.text(column)
-        if not text:
-            if column not in MAY_BE_EMPTY and column != "frozen_or_full_ft":  # of which there is a rule of its own
-                # The leaderboard counts scores that are there, so a missing one is one seed too few; of other columns
-                # it does not notice.
-                shown = row.cells.get(column, "")
-                yield ours("empty", "no value", "Fill it in", rows=(row.line,), column=column, value=shown)
-            continue
-        found = number_of(text) if COLUMNS[column] != TEXT else None
-        if found is None:
-            continue
-        if COLUMNS[column] == INTEGER and math.isfinite(found) and found != int(found):
-            cure = "Write a whole number"
-            yield ours("types", "not a whole number", cure, rows=(row.line,), column=column, value=text)
-        elif words := _outside(column, found):
-            cure = f"Write a value that is {words}"
-            yield ours("range", "out of range", cure, rows=(row.line,), column=column, value=text)
+        number = number_of(text) if text and COLUMNS[column] != TEXT else None
+        if not text and column not in MAY_BE_EMPTY and column != TUNED:  # of which there is a rule of its own
+            # The leaderboard counts scores that are there, so a missing one is one seed too few; of other columns
+            # it does not notice.
+            shown = row.cells.get(column, "")
+            yield ours("empty", "no value", "Fill it in", rows=(row.line,), column=column, value=shown)
+        elif number is not None and COLUMNS[column] == INTEGER and math.isfinite(number) and number != int(number):
+            yield in_row(row, column, "types", "not a whole number", "Write a whole number")
+        elif number is not None and (bounds := _outside(column, number)):
+            yield in_row(row, column, "range", "out of range", f"Write a value that is {bounds}")
 
 
 def _outside(column: str, value: float) -> str:
@@ -141,112 +135,87 @@ def _outside(column: str, value: float) -> str:
         return "" if math.isfinite(value) else "finite"
     least, most, closed = RANGES[column]
     inside = math.isfinite(value) and (value >= least if closed else value > least) and (most is None or value <= most)
-    words = f"{'at least' if closed else 'above'} {least}" + (f" and at most {most}" if most is not None else "")
-    return "" if inside else words
+    bounds = f"{'at least' if closed else 'above'} {least}" + (f" and at most {most}" if most is not None else "")
+    return "" if inside else bounds
 
 
 def _names(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
-    known = {"dataset": tuple(DATASETS), "Metric": METRICS}
-    for column in (column for column in known if column in present):
-        for row in rows:
-            name = row.text(column)
-            if name and name not in known[column]:
-                yield ours("unknown", f"no such {column.lower()}", _close(name, known[column]), rows=(row.line,),
-                           column=column, value=name)  # fmt: skip
-    if {"dataset", "Metric"} <= set(present):
-        for row in rows:
-            dataset, metric = row.text("dataset"), row.text("Metric")
-            if dataset in DATASETS and metric in METRICS and DATASETS[dataset] != metric:
-                cure = f"Score {dataset} by {DATASETS[dataset]}"
-                what = f"the metric does not fit the dataset {dataset}"
-                yield ours("metric", what, cure, rows=(row.line,), column="Metric", value=metric)
-    if "frozen_or_full_ft" in present:
-        yield from _tuning(rows)
+    for column, names in (("dataset", tuple(DATASETS)), ("Metric", METRICS)):
+        for row in rows if column in present else ():
+            if row.text(column) not in ("", *names):
+                yield in_row(row, column, "unknown", f"no such {column.lower()}", _close(row.text(column), names))
+    for row in rows if {"dataset", "Metric"} <= set(present) else ():
+        dataset, metric = row.text("dataset"), row.text("Metric")
+        if dataset in DATASETS and metric in METRICS and DATASETS[dataset] != metric:
+            cure = f"Score {dataset} by {DATASETS[dataset]}"
+            yield in_row(row, "Metric", "metric", f"the metric does not fit the dataset {dataset}", cure)
 
 
 def _tuning(rows: Sequence[RunRow]) -> Iterator[Fault]:
-    column = "frozen_or_full_ft"
+    cure = f"Write {' or '.join(TUNING)}"
     for row in rows:
-        if row.text(column) not in ("", *TUNING):
-            cure = f"Write {' or '.join(TUNING)}"
-            yield official("tuning", "neither frozen nor full_ft", cure, rows=(row.line,), column=column,
-                           value=row.text(column))  # fmt: skip
-        elif not row.text(column):
-            yield official("tuning", "no value", f"Write {' or '.join(TUNING)}", rows=(row.line,), column=column)
-    lines = {way: [row.line for row in rows if row.text(column) == way] for way in TUNING}
+        if not row.text(TUNED):
+            yield official("tuning", "no value", cure, rows=(row.line,), column=TUNED)
+        elif row.text(TUNED) not in TUNING:
+            yield in_row(row, TUNED, "tuning", "neither frozen nor full_ft", cure, official=True)
+    lines = {way: [row.line for row in rows if row.text(TUNED) == way] for way in TUNING}
     if all(lines.values()):
         rare = min(TUNING, key=lambda way: len(lines[way]))
-        what = "frozen and full_ft in one submission"
         cure = "Submit frozen and fully tuned models as two folders"
-        yield ours("mixed-tuning", what, cure, rows=tuple(lines[rare]), column=column, value=rare)
+        what = "frozen and full_ft in one submission"
+        yield ours("mixed-tuning", what, cure, rows=tuple(lines[rare]), column=TUNED, value=rare)
 
 
 @lru_cache(maxsize=256)
-def _close(name: str, known: tuple[str, ...]) -> str:
-    close = _alike(name, known, 0.75)
-    return f"Write {close[0]}" if close else f"Known are {', '.join(known)}"
+def _close(name: str, names: tuple[str, ...]) -> str:
+    close = _alike(name, names, 0.75)
+    return f"Write {close[0]}" if close else f"Known are {', '.join(names)}"
 
 
 def _alike(name: str, others: Sequence[str], cutoff: float) -> list[str]:
     """Those that differ from a name by capitals and signs only, else the closest one."""
-    same = [other for other in others if _letters(other) == _letters(name)]
+    letters, *others_letters = (re.sub(r"[\W_]+", "", text).lower() for text in (name, *others))
+    same = [other for other, own in zip(others, others_letters, strict=True) if own == letters]
     return same or get_close_matches(name, others, n=1, cutoff=cutoff)
 
 
-def _letters(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name).lower()
-
-
-def _scores(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
+def _scores(rows: Sequence[RunRow]) -> Iterator[Fault]:
     """All metrics are shares, the higher the better; an error is turned round by the submitter."""
-    if SCORE not in present:
-        return
     for row in rows:
-        found = number_of(row.text(SCORE))
-        if found is None or not math.isfinite(found):
+        score = number_of(row.text(SCORE))
+        if score is None or not math.isfinite(score):
             continue
         error = row.text("dataset") == "biomassters" or row.text("Metric") == RMSE
-        if found > 1 or (found < 0 and not error):
-            cure = "Write a share between 0 and 1" + (f": {found / 100:g} for {found:g} %" if 1 < found <= 100 else "")
+        if score > 1 or (score < 0 and not error):
+            cure = "Write a share between 0 and 1" + (f": {score / 100:g} for {score:g} %" if 1 < score <= 100 else "")
             if error:
-                cure = f"Write 1 - rmse × {RMSE_FACTOR}, which is {1 - found * RMSE_FACTOR:g} if this is the rmse"
-            yield ours("score", "not a score", cure, rows=(row.line,), column=SCORE, value=row.text(SCORE))
+                cure = f"Write 1 - rmse × {RMSE_FACTOR}, which is {1 - score * RMSE_FACTOR:g} if this is the rmse"
+            yield in_row(row, SCORE, "score", "not a score", cure)
 
 
 def _cells(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
     for (backbone, dataset), own in grouped(rows).items():
         lines, name = tuple(row.line for row in own), f"{backbone} on {dataset}"
-        scored = [row for row in own if row.text(SCORE)]
-        if SCORE in present and len(scored) != SEEDS:
-            word = "Run it with more seeds" if len(scored) < SEEDS else f"Keep {SEEDS} of them, chosen beforehand"
-            what = f"{name} has {len(scored)} runs instead of {SEEDS}"
-            yield official("seeds", what, word, rows=lines, column="Seed")
-        if "Seed" in present:
-            yield from _repeated(name, own)
-        for column in (column for column in SETTINGS if column in present):
-            # Of numbers the value counts, not how it is written; what is no number has been told.
-            told = {
-                text if COLUMNS[column] == TEXT else number_of(text): text for row in own if (text := row.text(column))
-            }
-            if len(told) > 1 and None not in told:
-                what = f"{name} has several values"
-                cure = "Repeat one setting with several seeds"
-                yield ours(
-                    "mixed-settings", what, cure, rows=lines, column=column, value=", ".join(sorted(told.values()))
-                )
-
-
-def _repeated(name: str, own: Sequence[RunRow]) -> Iterator[Fault]:
-    """1 and 1.0 are one seed."""
-    seeds: dict[float, list[RunRow]] = {}
-    for row in own:
-        if (seed := number_of(row.text("Seed"))) is not None:
-            seeds.setdefault(seed, []).append(row)
-    for twice in seeds.values():
-        if len(twice) > 1:
+        scored = sum(bool(row.text(SCORE)) for row in own)
+        if SCORE in present and scored != SEEDS:
+            cure = "Run it with more seeds" if scored < SEEDS else f"Keep {SEEDS} of them, chosen beforehand"
+            what = f"{name} has {scored} runs instead of {SEEDS}"
+            yield official("seeds", what, cure, rows=lines, column="Seed")
+        seeds: dict[float | None, list[RunRow]] = {}  # 1 and 1.0 are one seed
+        for row in own:
+            seeds.setdefault(number_of(row.text("Seed")), []).append(row)
+        for twice in (same for seed, same in seeds.items() if seed is not None and len(same) > 1):
             what, cure = f"{name} has a seed twice", "Keep one of the rows, and run another seed"
-            lines, shown = tuple(row.line for row in twice), twice[0].text("Seed")
-            yield ours("duplicate", what, cure, rows=lines, column="Seed", value=shown)
+            same_lines, shown = tuple(row.line for row in twice), twice[0].text("Seed")
+            yield ours("duplicate", what, cure, rows=same_lines, column="Seed", value=shown)
+        for column in (column for column in SETTINGS if column in present):
+            # Of numbers the value counts, not how it is written; what is no number is a fault already.
+            texts = [text for row in own if (text := row.text(column))]
+            values = {text if COLUMNS[column] == TEXT else number_of(text): text for text in texts}
+            if len(values) > 1 and None not in values:
+                what, cure = f"{name} has several values", "Repeat one setting with several seeds"
+                shown = ", ".join(sorted(values.values()))
+                yield ours("mixed-settings", what, cure, rows=lines, column=column, value=shown)
 
 
 def _coverage(rows: Sequence[RunRow]) -> Iterator[Fault]:
@@ -278,12 +247,10 @@ def info_faults(folder: SubmissionFolder) -> Iterator[Fault]:
         elif not isinstance(info[key], JSON_TYPES[kind]):
             cure = f'Put it into quotes: "{info[key]}"' if isinstance(info[key], int | float) else f"Make it {kind}"
             yield official_info("key-types", f"not {kind}", cure, column=key, value=_plain(info[key]))
-    trials = info.get(TRIALS)
+    trials, models = info.get(TRIALS), info.get(NEW)
     if isinstance(trials, str) and not trials.strip().isdigit():
-        yield ours_info(
-            "trials", "not a whole number", "Give the number of trials as digits", column=TRIALS, value=trials
-        )
-    models = info.get(NEW)
+        cure = "Give the number of trials as digits"
+        yield ours_info("trials", "not a whole number", cure, column=TRIALS, value=trials)
     if isinstance(models, list):
         for number, model in enumerate(models, 1):
             yield from _model_entry(number, model)
@@ -296,40 +263,37 @@ def _plain(value: Any) -> str:
 
 
 def _add(key: str, info: dict[str, Any]) -> str:
-    plain = key.strip().lower()
-    close = next((name for name in info if name.strip().lower() == plain), None)
+    close = next((name for name in info if name.strip().lower() == key.strip().lower()), None)
     space = ", with a space at its end" if key.endswith(" ") else ""
     return f"Rename {close!r} to {key!r}{space}" if close else f"Add {key!r}{space}; N/A if there is nothing to say"
 
 
 def _model_entry(number: int, model: Any) -> Iterator[Fault]:
+    model_fault = partial(official_info, "model-info", column=NEW)
     if not isinstance(model, dict):
-        yield official_info(
-            "model-info", f"entry {number} is not an object", "Write { … }", column=NEW, value=_plain(model)
-        )
+        yield model_fault(f"entry {number} is not an object", "Write { … }", value=_plain(model))
         return
     for key in MODEL_KEYS:
         if key not in model:
             cure = f"Add {key!r}" + ("" if key == "unique_backbone_key" else ", or leave it empty")
-            yield official_info("model-info", f"entry {number} lacks {key!r}", cure, column=NEW)
+            yield model_fault(f"entry {number} lacks {key!r}", cure)
         elif not isinstance(model[key], str):
             what = f"entry {number}, {key!r}: not a text"
-            yield ours_info("model-info", what, "Put it into quotes", column=NEW, value=_plain(model[key]))
+            yield model_fault(what, "Put it into quotes", value=_plain(model[key]), official=False)
 
 
 def _unknown_models(folder: SubmissionFolder, models: list[Any]) -> Iterator[Fault]:
     """A backbone that nobody knows would stand on the board without a name and a size."""
     named = [m for m in models if isinstance(m, dict) and isinstance(m.get("unique_backbone_key"), str)]
-    told = {m["unique_backbone_key"] for m in named if m.get("model_display_name")}
+    described = {m["unique_backbone_key"] for m in named if m.get("model_display_name")}
     used = dict.fromkeys(name for row in folder.table or () if (name := row.text("backbone")))
     for name in used:
-        if name not in MODELS and name not in told:
+        if name not in MODELS and name not in described:
             cure = f"Add an entry with unique_backbone_key {name!r}, its display name and its size"
             yield ours_info("new-model", "the board does not know this backbone", cure, column=NEW, value=name)
-    for name in sorted(str(key) for key in told if key and key not in used):
-        if folder.table is not None:
-            what, cure = "no row has this backbone", "Spell it as in the column 'backbone', or remove the entry"
-            yield ours_info("new-model", what, cure, column=NEW, value=name)
+    for name in sorted(described - set(used) - {""} if folder.table is not None else ()):
+        what, cure = "no row has this backbone", "Spell it as in the column 'backbone', or remove the entry"
+        yield ours_info("new-model", what, cure, column=NEW, value=name)
 
 
 def same_name(backbone: str) -> str:
@@ -338,16 +302,19 @@ def same_name(backbone: str) -> str:
 
 
 def word_faults(folder: SubmissionFolder) -> Iterator[Fault]:
-    rows = folder.table or ()
+    rows, info = folder.table or (), folder.info or {}
     for column in (column for column in folder.columns if COLUMNS.get(column) == TEXT):
         for row in rows:
-            if (text := row.text(column)) and (wrong := _wrong(text)):
-                yield ours("words", wrong[0], wrong[1], rows=(row.line,), column=column, value=text)
+            if wrong := _wrong(row.text(column)):
+                yield in_row(row, column, "words", *wrong)
     yield from _backbones(dict.fromkeys(name for row in rows if (name := row.text("backbone"))))
-    for key, value in (folder.info or {}).items():
+    for key, value in info.items():
         if isinstance(value, str) and len(value) > LONGEST_TEXT:
             yield ours_info("words", f"longer than {LONGEST_TEXT} characters", "Shorten it", column=key, value=value)
-    yield from _model_names(folder)
+    models = info.get(NEW)
+    for model in models if isinstance(models, list) else ():
+        if isinstance(model, dict):
+            yield from _model_names(model)
 
 
 def _wrong(text: str) -> tuple[str, str] | None:
@@ -362,32 +329,30 @@ def _wrong(text: str) -> tuple[str, str] | None:
 
 
 def _backbones(names: dict[str, None]) -> Iterator[Fault]:
+    backbone = partial(ours, "backbone", column="backbone")
     for name in names:
         if not BACKBONE.fullmatch(name):
             cure = "Use at most 100 letters, digits and _ . / + - of plain ASCII"
-            yield ours("backbone", "not a plain name", cure, column="backbone", value=ascii(name)[1:-1])
+            yield backbone("not a plain name", cure, value=ascii(name)[1:-1])
     if len(names) > MOST_BACKBONES:
-        cure = f"Submit at most {MOST_BACKBONES} together"
-        yield ours("backbone", f"{len(names)} backbones in one submission", cure, column="backbone")
+        yield backbone(f"{len(names)} backbones in one submission", f"Submit at most {MOST_BACKBONES} together")
     first: dict[str, str] = {}
     for name in names:
         other = first.setdefault(same_name(name), name)
         if other != name:
             cure = "Give them names that differ by more than capitals and signs"
-            yield ours("backbone", f"hard to tell from {other!r}", cure, column="backbone", value=name)
+            yield backbone(f"hard to tell from {other!r}", cure, value=name)
 
 
-def _model_names(folder: SubmissionFolder) -> Iterator[Fault]:
+def _model_names(model: dict[str, Any]) -> Iterator[Fault]:
     """What a backbone is called on the board; the name of another one would mislead."""
-    known = {title.casefold(): key for key, (title, _) in MODELS.items()}
-    models = (folder.info or {}).get("New model info")
-    for entry in models if isinstance(models, list) else ():
-        for key in ("model_display_name", "model_size"):
-            text = entry.get(key) if isinstance(entry, dict) else None
-            if isinstance(text, str) and (wrong := _wrong(text)):
-                yield ours_info("words", wrong[0], wrong[1], column=key, value=text)
-        title = entry.get("model_display_name") if isinstance(entry, dict) else None
-        owner = known.get(title.strip().casefold()) if isinstance(title, str) else None
-        if owner and owner != entry.get("unique_backbone_key"):
-            what, cure = f"the name of the backbone {owner!r}", "Choose another display name"
-            yield ours_info("new-model", what, cure, column="model_display_name", value=title)
+    for key in ("model_display_name", "model_size"):
+        text = model.get(key)
+        if isinstance(text, str) and (wrong := _wrong(text)):
+            yield ours_info("words", *wrong, column=key, value=text)
+    title = model.get("model_display_name")
+    titles = {title.casefold(): key for key, (title, _) in MODELS.items()}
+    owner = titles.get(title.strip().casefold()) if isinstance(title, str) else None
+    if owner and owner != model.get("unique_backbone_key"):
+        what, cure = f"the name of the backbone {owner!r}", "Choose another display name"
+        yield ours_info("new-model", what, cure, column="model_display_name", value=title)

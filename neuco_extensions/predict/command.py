@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import click
+import numpy as np
 
 from neuco_core.cli.leaderboard_show import one_board
 from neuco_core.cli.output import echo_json, json_option, say, table
 from neuco_core.env import available_cores
 from neuco_core.errors import UsageError
-from neuco_core.files import replacing
+from neuco_core.files import write_atomic
 from neuco_core.jsonio import dump
 from neuco_core.site.figures import standalone
 from neuco_core.text import common_prefix, counted
-from neuco_extensions.predict.evaluate import MODELS, Validation, cross_validate, difference, side_by_side
+from neuco_extensions.predict.evaluate import MODELS, CrossValidation, cross_validate, difference, side_by_side
 from neuco_extensions.predict.fill import how_well
 from neuco_extensions.predict.map_figure import Drawing
 from neuco_extensions.predict.plane import fit_plane
@@ -36,12 +37,12 @@ source_argument = click.argument("source", metavar="BOARD|FILE|paper")
 
 
 def least_option(default: int, smallest: int) -> Callable[[F], F]:
-    words = "Leave out who has fewer results."
-    return click.option("--least", type=click.IntRange(min=smallest), default=default, show_default=True, help=words)
+    kind, text = click.IntRange(min=smallest), "Leave out who has fewer results."
+    return click.option("--least", type=kind, default=default, show_default=True, help=text)
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownScores:
     """Known scores, in which higher is better; ``lower`` are the tasks whose scores were turned for that.
 
     ``runnable`` is whether ``neuco score`` can run what is missing: the table is the board of a suite.
@@ -69,17 +70,17 @@ class Known:
         return chosen
 
 
-def open_source(source: str, least: int = 1) -> Known:
+def open_source(source: str, least: int = 1) -> KnownScores:
     """A file if there is one of that name, the table of the paper, else a board."""
     path = Path(source)
     if path.is_file() or path.suffix.lower() == ".csv":
-        known = Known(read_table(path))
+        known = KnownScores(read_table(path))
     elif source == PAPER:
-        known = Known(fetch_paper())
+        known = KnownScores(fetch_paper())
     else:
         board = one_board(source, {})
         lower = frozenset(task.id for task in board.tasks if not task.greater_is_better)
-        known = Known(from_board(board), lower, runnable=board.published is None)
+        known = KnownScores(from_board(board), lower, runnable=board.published is None)
     return replace(known, table=known.table.filtered(least)) if least > 1 else known
 
 
@@ -113,16 +114,15 @@ def predict() -> None:
 def fill(source: str, least: int, methods: Sequence[str], as_json: bool) -> None:
     """The scores that are missing, each with an interval that is meant to hold it in 95 % of cases."""
     known = open_source(source, least)
-    names = known.methods(methods)
+    chosen = set(known.methods(methods) or known.table.methods)
     fitted = Predictor().fit(known.table)
     low, high = fitted.interval()
-    empty = ~known.table.known  # computed once: a table may have millions of cells
     cells = []
-    for r in [known.table.methods.index(name) for name in names] or range(len(known.table.methods)):
-        for c in empty[r].nonzero()[0]:
-            task = known.table.tasks[c]
-            score, bottom, top = (float(values[r, c]) for values in (fitted.scores, low, high))
-            cells.append((known.table.methods[r], task, *known.as_scored(task, score, bottom, top)))
+    for r, c in zip(*np.nonzero(~known.table.known), strict=True):
+        method, task = known.table.methods[r], known.table.tasks[c]
+        if method in chosen:
+            score = known.as_scored(task, float(fitted.scores[r, c]), float(low[r, c]), float(high[r, c]))
+            cells.append((method, task, *score))
     count = int(known.table.known.sum())
     if as_json:
         keys = ("method", "task", "predicted", "low", "high")
@@ -172,15 +172,22 @@ def suggest(
         suggestions.append(replace(one, predicted=score, low=low, high=high))
     if as_json:
         echo_json([asdict(one) for one in suggestions])
-    elif suggestions:
-        _show_suggestions(suggestions, known, method, fitted.limits, width)
-    else:
+        return
+    if not suggestions:
         within = f"its rank is within {counted(places(fitted, method), 'place')}"
         whole = bool(known.table.known[known.table.methods.index(method)].all())
         say(f"{method} has a score on every task: {within}." if whole else f"Nothing to run for {method}: {within}.")
+        return
+    _show_suggestions(suggestions)
+    if fitted.limits:
+        say(fitted.limits)
+    if width:
+        say(enough(suggestions[-1].ranks_after, len(suggestions), width))
+    if known.runnable:
+        _show_command(method, [one.task for one in suggestions])
 
 
-def _show_picks(picks: Sequence[Pick], known: Known) -> None:
+def _show_picks(picks: Sequence[Pick], known: KnownScores) -> None:
     if not picks:
         say("Every method has a score on every task.")
         return
@@ -192,29 +199,13 @@ def _show_picks(picks: Sequence[Pick], known: Known) -> None:
             _show_command(method, [one.task for one in picks if one.method == method])
 
 
-def _show_suggestions(
-    suggestions: Sequence[Suggestion], known: Known, method: str, limits: str, width: int | None
-) -> None:
-    rows = [
-        [
-            one.task,
-            f"{one.predicted:.4g}",
-            f"{one.low:.4g} to {one.high:.4g}",
-            f"{one.before:.3f} → {one.after:.3f}",
-            f"{one.ranks_before} → {one.ranks_after}",
-        ]
-        for one in suggestions
-    ]
+def _show_suggestions(suggestions: Sequence[Suggestion]) -> None:
+    forms = "{predicted:.4g}", "{low:.4g} to {high:.4g}", "{before:.3f} → {after:.3f}", "{ranks_before} → {ranks_after}"
+    rows = [[one.task, *(form.format(**asdict(one)) for form in forms)] for one in suggestions]
     head = ["run next", "predicted", "95 % interval", "uncertainty of the rest", "places"]
     click.echo(table(head, rows, (1, 2, 3, 4), drop=()))
     say("Uncertainty: mean standard deviation of what is not yet run, in spreads of its task over methods.")
     say("Places: how many its rank, by the mean over tasks, may take with 95 %, the other methods being as they are.")
-    if limits:
-        say(limits)
-    if width:
-        say(enough(suggestions[-1].ranks_after, len(suggestions), width))
-    if known.runnable:
-        _show_command(method, [one.task for one in suggestions])
 
 
 def _show_command(method: str, tasks: Iterable[str]) -> None:
@@ -251,34 +242,29 @@ def evaluate(source: str, least: int, hide_equal: bool, seeds: int, jobs: int | 
     done = side_by_side(calls, jobs or available_cores())
     runs = {name: [done[name, seed] for seed in range(seeds)] for name in MODELS}
     best = min(runs, key=lambda name: _mean(runs[name], "mse") or 0.0)
-    rows: list[dict[str, Any]] = [
-        {
-            "model": name,
-            "mse": _mean(run, "mse"),
-            "spearman": _mean(run, "order"),
-            "coverage": _mean(run, "coverage"),
-            "worse": None if name == best else difference(run, runs[best]),
-        }
-        for name, run in runs.items()
-    ]
+    rows: list[dict[str, Any]] = []
+    for name, run in runs.items():
+        means = {"mse": _mean(run, "mse"), "spearman": _mean(run, "order"), "coverage": _mean(run, "coverage")}
+        rows.append({"model": name, **means, "worse": None if name == best else difference(run, runs[best])})
     size = {"methods": len(known.methods), "tasks": len(known.tasks), "scores": int(known.known.sum())}
     if as_json:
         echo_json({**size, "models": rows})
         return
-    forms = {"model": "{}", "mse": "{:.4f}", "spearman": "{:.3f}", "coverage": "{:.1%}"}
-    lines = []
-    for row in rows:
-        cells = ["–" if row[key] is None else form.format(row[key]) for key, form in forms.items()]
-        worse = row["worse"]
-        cells.append("–" if worse is None else "{:.4f} ({:.4f} to {:.4f})".format(*worse))
-        lines.append(cells)
+    forms = {
+        "model": "{}",
+        "mse": "{:.4f}",
+        "spearman": "{:.3f}",
+        "coverage": "{:.1%}",
+        "worse": "{0[0]:.4f} ({0[1]:.4f} to {0[2]:.4f})",
+    }
+    lines = [["–" if row[key] is None else form.format(row[key]) for key, form in forms.items()] for row in rows]
     head = ["model", "MSE", "Spearman", "in 95 % interval", "worse than the best by"]
     click.echo(table(head, lines, (1, 2, 3, 4), drop=(3, 2)))
     counts = "{scores} scores of {methods} methods on {tasks} tasks".format(**size)
     say(f"{counts}, ten hidden at a time. Intervals of differences: methods and tasks resampled.")
 
 
-def _mean(run: Sequence[Validation], what: str) -> float | None:
+def _mean(run: Sequence[CrossValidation], what: str) -> float | None:
     values = [getattr(one, what) for one in run]
     return None if None in values else sum(values) / len(values)
 
@@ -303,8 +289,7 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     drawing = Drawing(plane, {})
     if out:
         whole = out.suffix.lower() == ".json"
-        with replacing(out) as temporary:
-            temporary.write_bytes(dump(plane.to_json()) if whole else standalone(drawing.svg()).encode())
+        write_atomic(out, dump(plane.to_json()) if whole else standalone(drawing.svg()).encode())
     if as_json:
         echo_json(plane.to_json())
         return
@@ -321,7 +306,5 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
     if left_out:
         say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
-        say(
-            f"{out}"
-            + (f", in which {drawing.labels.count(None)} names found no room" if drawing.labels.count(None) else "")
-        )
+        unnamed = drawing.labels.count(None)
+        say(f"{out}, in which {unnamed} names found no room" if unnamed else str(out))

@@ -46,7 +46,7 @@ Model = Callable[[ScoreTable, Sequence[Fold], int], Predicted]  # the number is 
 
 
 @dataclass(frozen=True)
-class Validation:
+class CrossValidation:
     """Predictions of hidden cells: ``cells`` by number with their methods and tasks, predicted and true gaps.
 
     ``covered`` is whether the truth lies in its interval.
@@ -76,7 +76,7 @@ class Validation:
     def coverage(self) -> float | None:
         return None if self.covered is None else float(self.covered.mean())
 
-    def part(self, chosen: np.ndarray) -> Validation:
+    def part(self, chosen: np.ndarray) -> CrossValidation:
         """Some of the cells."""
         names = ("cells", "methods", "tasks", "predicted", "truth")
         covered = None if self.covered is None else self.covered[chosen]
@@ -100,13 +100,13 @@ def folds(table: ScoreTable, seed: int = 0, equal: bool = False) -> list[Fold]:
     return [Fold(*both, number % GROUPS) for number, both in enumerate(zip(hidden, parts, strict=True))]
 
 
-def cross_validate(table: ScoreTable, model: Model, seed: int = 0, equal: bool = False) -> Validation:
+def cross_validate(table: ScoreTable, model: Model, seed: int = 0, equal: bool = False) -> CrossValidation:
     """A model in ``folds``. The seed is of the folds, and of where a model begins."""
     parts = folds(table, seed, equal)
     return validation(table, parts, model(table, parts, seed))
 
 
-def validation(table: ScoreTable, parts: Sequence[Fold], predicted: Predicted) -> Validation:
+def validation(table: ScoreTable, parts: Sequence[Fold], predicted: Predicted) -> CrossValidation:
     """Scores of the asked cells as gaps of the whole table."""
     cells = np.concatenate([part.asked for part in parts])
     rows, columns = (numbers[cells] for numbers in table.cells)
@@ -115,10 +115,10 @@ def validation(table: ScoreTable, parts: Sequence[Fold], predicted: Predicted) -
     best, score = high[columns], table.values[rows, columns]
     scores, lows, highs = predicted
     covered = None if lows is None or highs is None else (lows <= score) & (score <= highs)
-    return Validation(cells, rows, columns, (best - scores) / width, (best - score) / width, covered)
+    return CrossValidation(cells, rows, columns, (best - scores) / width, (best - score) / width, covered)
 
 
-def difference(first: Sequence[Validation], second: Sequence[Validation]) -> tuple[float, float, float]:
+def difference(first: Sequence[CrossValidation], second: Sequence[CrossValidation]) -> tuple[float, float, float]:
     """How much larger the mean error of the first is, with a 95 % interval; both are of the same cells and seeds.
 
     Errors of a method are alike, and so are those of a task; therefore methods, tasks and seeds are resampled, each by
@@ -177,9 +177,11 @@ def factorised(gaps: np.ndarray, rank: int, ridge: float, offset: float, seed: i
 
 def by_mean(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:
     """The mean gap of all other cells, whatever the method and the task."""
-    return from_gaps(
-        table, folds, lambda gaps: np.broadcast_to(np.nanmean(gaps, axis=(1, 2), keepdims=True), gaps.shape)
-    )
+
+    def fill(gaps: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(np.nanmean(gaps, axis=(1, 2), keepdims=True), gaps.shape)
+
+    return from_gaps(table, folds, fill)
 
 
 def by_sums(table: ScoreTable, folds: Sequence[Fold], seed: int) -> Predicted:

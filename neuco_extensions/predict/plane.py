@@ -106,13 +106,12 @@ def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int
     off = layout.distances(best) - layout.gaps
     total = float((layout.gaps**2).sum())  # 0 where all scores of each task are equal
     stress = float(np.sqrt((off**2).sum() / total)) if total else 0.0
-    count, cut = len(table.methods), (slice(None, len(table.methods)), slice(len(table.methods), None))
+    count, known = len(table.methods), table.known
     far = cdist(best[:count], best[count:])
-    sides = (
-        _points(table.methods, best[cut[0]], _size(layout.rows, off, count), moves[cut[0]], far, table.known.sum(1)),
-        _points(table.tasks, best[cut[1]], _size(layout.columns, off), moves[cut[1]], far.T, table.known.sum(0)),
-    )
-    return Plane(*sides, stress, len(others) + 1)
+    off_methods, off_tasks = _size(layout.rows, off), _size(layout.columns, off)
+    methods = _points(table.methods, best[:count], off_methods, moves[:count], far, known.sum(1))
+    tasks = _points(table.tasks, best[count:], off_tasks, moves[count:], far.T, known.sum(0))
+    return Plane(methods, tasks, stress, len(others) + 1)
 
 
 class PlaneCost:
@@ -156,9 +155,9 @@ def _onto(points: np.ndarray, target: np.ndarray) -> np.ndarray:
     return np.asarray(centred @ orthogonal_procrustes(centred, target)[0])
 
 
-def _size(places: np.ndarray, off: np.ndarray, count: int = 0) -> np.ndarray:
+def _size(points: np.ndarray, off: np.ndarray) -> np.ndarray:
     """The root mean square of what the distances of each point are off."""
-    return np.asarray(np.sqrt(np.bincount(places, off**2, count) / np.bincount(places, minlength=count)))
+    return np.asarray(np.sqrt(np.bincount(points, off**2) / np.bincount(points)))
 
 
 def _points(

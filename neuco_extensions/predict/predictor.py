@@ -65,9 +65,6 @@ class Predictor:
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
 
-    def __repr__(self) -> str:
-        return f"Predictor(seed={self.seed})"
-
     def get_params(self, deep: bool = True) -> dict[str, int]:
         """For ``sklearn.clone``."""
         return {"seed": self.seed}
@@ -88,11 +85,8 @@ class Predictor:
     @property
     def limits(self) -> str:
         """What the table's size did not allow; nothing for most."""
-        if isinstance(self.process, ScoreProcess):
-            return ""
-        return (
-            f"More than {LARGEST} scores are known: factorisation alone, without what is known about methods and tasks."
-        )
+        alone = "factorisation alone, without what is known about methods and tasks"
+        return "" if isinstance(self.process, ScoreProcess) else f"More than {LARGEST} scores are known: {alone}."
 
     def refit(self, table: ScoreTable, mix: Mix) -> Predictor:
         """From a table with the same names, with the shares and kernels that were learnt on another part of it."""
@@ -155,19 +149,24 @@ class Predictor:
         table = self._moved
         order = np.random.default_rng(self.seed).permutation(len(table.cells[0]))
         held = np.array_split(order, min(FOLDS, len(order)))[: 1 if learnt is None else FOLDS]
-        heard = [_heard(table, hidden, likeness, learnt, self.seed) for hidden in held]
-        said, deviations, means = (np.concatenate(parts) for parts in zip(*heard, strict=True))
-        rows, columns = (place[np.concatenate(held)] for place in table.cells)
+        answers = []
+        for hidden in held:
+            rest = table.without(hidden)
+            process = _process(rest, likeness, learnt)
+            cells: Cells = tuple(numbers[hidden] for numbers in table.cells)  # type: ignore[assignment]
+            answers.append((*_parts(process, rest, cells, self.seed), process.means[cells[1]]))
+        predicted, deviations, means = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+        rows, columns = (numbers[np.concatenate(held)] for numbers in table.cells)
         truth, spread = table.values[rows, columns], self.process.spreads[columns]
         low, high = (end[columns] for end in table.ends)
         width = np.where(high > low, high - low, spread)  # a task with a small spread must not decide
-        parts, known = said / width[:, None], truth / width
+        parts, known = predicted / width[:, None], truth / width
         fold = np.repeat(np.arange(len(held)), [len(hidden) for hidden in held])
         shares = _shares(parts, known)
         # Shares that were learnt on the very same misses make them too small, above all where there are few.
         others = [fold != one for one in range(len(held))]
         apart = [_shares(parts[rest], known[rest]) if rest.any() else shares for rest in others]
-        misses = np.abs(truth - (said * np.stack(apart)[fold]).sum(1))
+        misses = np.abs(truth - (predicted * np.stack(apart)[fold]).sum(1))
         # Of few misses the largest 5 % are not known well: the level is that of conformal prediction.
         level = min(1.0, LEVEL * (1 + 1 / len(misses)))
         widen = float(np.quantile(misses / deviations, level)) / NORMAL
@@ -177,16 +176,6 @@ class Predictor:
 
 def _process(table: ScoreTable, likeness: bool, learnt: Learnt | None) -> ScoreModel:
     return FactorModel(table) if learnt is None else ScoreProcess(table, likeness).fit_spreads(learnt)
-
-
-def _heard(
-    table: ScoreTable, hidden: np.ndarray, likeness: bool, learnt: Learnt | None, seed: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What each part says of cells held back, how sure the process is, and the means of their tasks."""
-    rest = table.without(hidden)
-    process = _process(rest, likeness, learnt)
-    rows, columns = (place[hidden] for place in table.cells)
-    return *_parts(process, rest, (rows, columns), seed), process.means[columns]
 
 
 def _parts(process: ScoreModel, table: ScoreTable, cells: Cells, seed: int) -> tuple[np.ndarray, np.ndarray]:

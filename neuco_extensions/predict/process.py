@@ -32,7 +32,6 @@ WIDTH = 0.7  # of a number, in standard deviations: how far apart two are that s
 class Kernel:
     """A product of two parts: one over methods, one over tasks."""
 
-    name: str
     methods: np.ndarray
     tasks: np.ndarray
 
@@ -47,18 +46,16 @@ class Kernel:
 
 def kernels(table: ScoreTable, scores_too: bool) -> list[Kernel]:
     """Each grouping of methods alone and on each grouping of tasks; numbers of methods alone; likeness if asked for."""
-    everywhere = np.ones((len(table.tasks),) * 2)
+    everywhere, own = np.ones((len(table.tasks),) * 2), np.eye(len(table.methods))
+    of_tasks = groupings(table.tasks, table.task_facts).values()
     found = []
-    of_methods = {"method": np.eye(len(table.methods)), **groupings(table.methods, table.method_facts)}
-    for name, methods in of_methods.items():
-        found.append(Kernel(name, methods, everywhere))
-        for other, tasks in groupings(table.tasks, table.task_facts).items():
-            found.append(Kernel(f"{name} × {other}", methods, tasks))
+    for methods in (own, *groupings(table.methods, table.method_facts).values()):
+        found += [Kernel(methods, everywhere), *(Kernel(methods, tasks) for tasks in of_tasks)]
     if scores_too:
-        found.append(Kernel("method × likeness", of_methods["method"], likeness(table)))
-    for name, numbers in scales(table.methods, table.method_facts).items():
+        found.append(Kernel(own, likeness(table)))
+    for numbers in scales(table.methods, table.method_facts).values():
         apart = (numbers[:, None] - numbers) / WIDTH
-        found.append(Kernel(name, np.exp(-0.5 * apart**2), everywhere))
+        found.append(Kernel(np.exp(-0.5 * apart**2), everywhere))
     return found
 
 
@@ -78,10 +75,10 @@ def groupings(names: Sequence[str], facts: Facts) -> dict[str, np.ndarray]:
     """For each fact that is text: 1 where two have the same. Who says nothing is like nobody but itself."""
     found = {}
     for key in _keys(names, facts, str):
-        said = [facts.get(name, {}).get(key) or f"\0{name}" for name in names]
-        places = np.unique(said, return_inverse=True)[1]
-        if 1 < len(set(places)) < len(names):
-            found[key] = (places[:, None] == places).astype(float)
+        values = [facts.get(name, {}).get(key) or f"\0{name}" for name in names]
+        groups = np.unique(values, return_inverse=True)[1]
+        if 1 < len(set(groups)) < len(names):
+            found[key] = (groups[:, None] == groups).astype(float)
     return found
 
 
@@ -118,7 +115,7 @@ class ScoreProcess:
     def __init__(self, table: ScoreTable, likeness: bool = False) -> None:
         same = np.eye(len(table.tasks))
         everybody = np.ones((len(table.methods),) * 2)
-        self.kernels: list[Kernel] = [Kernel("task", everybody, same), *kernels(table, likeness)]
+        self.kernels: list[Kernel] = [Kernel(everybody, same), *kernels(table, likeness)]
         self.cells: Cells = table.cells
         tasks = self.cells[1]
         scores = table.values[self.cells]
@@ -190,7 +187,7 @@ class ScoreProcess:
         alike: dict[bytes, Kernel] = {}
         for variance, kernel in zip(variances[:-1], self.kernels, strict=True):
             key, tasks = kernel.methods.tobytes(), variance * kernel.tasks
-            alike[key] = Kernel("", kernel.methods, alike[key].tasks + tasks if key in alike else tasks)
+            alike[key] = Kernel(kernel.methods, alike[key].tasks + tasks if key in alike else tasks)
         return np.asarray(sum(kernel.between(first, second) for kernel in alike.values()))
 
     def _fit_variances(self, parts: list[np.ndarray], start: np.ndarray, spreads: np.ndarray) -> np.ndarray:

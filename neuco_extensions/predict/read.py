@@ -61,9 +61,8 @@ def read_paper(path: Path, models: Path, kinds_of_tasks: Path) -> ScoreTable:
         last = name.strip() or last
         datasets.append(last)
     variants = [name.strip() for name in rows[1][1:]]
-    tasks = tuple(
-        f"{dataset}: {variant}" if variant else dataset for dataset, variant in zip(datasets, variants, strict=True)
-    )
+    named = zip(datasets, variants, strict=True)
+    tasks = tuple(f"{dataset}: {variant}" if variant else dataset for dataset, variant in named)
     cells = [(n, row[0], tasks[at], row[at + 1]) for n, row in enumerate(rows[2:], 3) for at in range(len(tasks))]
     kinds = {row[0].strip(): row[1].strip() for row in _facts(kinds_of_tasks) if len(row) > 1}
     facts: dict[str, dict[str, str | float]] = {}
@@ -83,24 +82,23 @@ def fetch_paper() -> ScoreTable:
 def from_board(board: Ranked) -> ScoreTable:
     """The scores of a board: the first column of its cells, turned where lower is better."""
     tasks = tuple(task.id for task in board.tasks)
-    turned = {task.id: 1.0 if task.greater_is_better else -1.0 for task in board.tasks}
-    methods = tuple(row.method for row in board.rows if any(board.score(row, task) is not None for task in tasks))
-    values = np.full((len(methods), len(tasks)), np.nan)
-    for at, row in enumerate(row for row in board.rows if row.method in methods):
-        for place, task in enumerate(tasks):
-            score = board.score(row, task)
-            if score is not None and row.cells[task].status == "ok":
-                values[at, place] = turned[task] * float(score)
+    rows = [row for row in board.rows if any(board.score(row, task) is not None for task in tasks)]
+    values = np.full((len(rows), len(tasks)), np.nan)
+    for r, row in enumerate(rows):
+        for c, task in enumerate(board.tasks):
+            score = board.score(row, task.id)
+            if score is not None and row.cells[task.id].status == "ok":
+                values[r, c] = float(score) if task.greater_is_better else -float(score)
     facts = {task.id: {"dataset": task.dataset, "kind": task.kind} for task in board.tasks}
     allowed = {task.id: allowed_by(task.metric) for task in board.tasks}
     of_methods = {row.method: method_facts({"dim": row.values.get("dim"), **row.facts}) for row in board.rows}
-    return ScoreTable(methods, tasks, values, of_methods, facts, allowed=allowed)
+    return ScoreTable(tuple(row.method for row in rows), tasks, values, of_methods, facts, allowed=allowed)
 
 
 def method_facts(known: Mapping[str, str | float | None]) -> dict[str, str | float]:
     """What is known of a method before it is run: words as they are, sizes as logarithms; not what it costs."""
-    words: dict[str, str | float] = {key: said for key, said in known.items() if isinstance(said, str)}
-    return words | {key: math.log1p(size) for key in SIZES if isinstance(size := known.get(key), int | float)}
+    texts: dict[str, str | float] = {key: value for key, value in known.items() if isinstance(value, str)}
+    return texts | {key: math.log1p(size) for key in SIZES if isinstance(size := known.get(key), int | float)}
 
 
 def allowed_by(name: str) -> tuple[float, float]:
@@ -116,9 +114,8 @@ def allowed_by(name: str) -> tuple[float, float]:
 
 def _rows(path: Path) -> list[list[str]]:
     try:
-        rows = [
-            row for row in csv.reader(path.read_text(encoding="utf-8-sig").splitlines()) if any(map(str.strip, row))
-        ]
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        rows = [row for row in csv.reader(lines) if any(map(str.strip, row))]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise DataError(f"cannot be read as CSV: {error}", where=path) from error
     if rows and len(rows[0]) == 1 and ";" in rows[0][0]:
@@ -144,7 +141,7 @@ def _table(
     task_facts: Facts | None = None,
 ) -> ScoreTable:
     """Cells are (line, method, task, text); an empty text is an unknown score."""
-    found: dict[tuple[str, str], float] = {}
+    scores: dict[tuple[str, str], float] = {}
     methods: dict[str, None] = {}
     seen: dict[str, None] = dict.fromkeys(tasks)
     for line, method, task, text in cells:
@@ -155,10 +152,10 @@ def _table(
         value = _number(text, path, line, key[1])
         if value is None:
             continue
-        if key in found:
+        if key in scores:
             raise DataError(f"{key[0]!r} has two scores on {key[1]!r}", where=path, got=f"row {line}")
-        found[key] = value
-    values = np.array([[found.get((method, task), np.nan) for task in seen] for method in methods], float)
+        scores[key] = value
+    values = np.array([[scores.get((method, task), np.nan) for task in seen] for method in methods], float)
     return ScoreTable(tuple(methods), tuple(seen), values, method_facts or {}, task_facts or {})
 
 
@@ -172,9 +169,8 @@ def _number(text: str, path: Path, line: int, task: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise DataError(
-            "not a number", where=path, expected="a score, or nothing", got=f"{text!r} in row {line}, {task!r}"
-        )
+        got = f"{text!r} in row {line}, {task!r}"
+        raise DataError("not a number", where=path, expected="a score, or nothing", got=got)
     return value
 
 

@@ -64,7 +64,7 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
     tasks = np.flatnonzero(~table.known[row])
     covariance, noise = predictor.process.covariance((np.full(len(tasks), row), tasks))
     low, high = (ends[row] for ends in predictor.interval())
-    found: list[Suggestion] = []
+    suggestions: list[Suggestion] = []
     open_ = np.arange(len(tasks))
     ranks = _ranks(predictor, row, covariance, noise, open_)
     for choice in choose(covariance, noise, len(tasks) if width else number):
@@ -72,9 +72,9 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
             break
         task, open_ = tasks[choice.chosen], open_[open_ != choice.chosen]
         before, ranks = ranks, _ranks(predictor, row, choice.left, noise, open_)
-        told = float(predictor.scores[row, task]), float(low[task]), float(high[task])
-        found.append(Suggestion(table.tasks[task], *told, choice.before, choice.after, before, ranks))
-    return found
+        predicted = float(predictor.scores[row, task]), float(low[task]), float(high[task])
+        suggestions.append(Suggestion(table.tasks[task], *predicted, choice.before, choice.after, before, ranks))
+    return suggestions
 
 
 def places(predictor: Predictor, method: str) -> int:

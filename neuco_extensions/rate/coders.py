@@ -2,22 +2,20 @@
 
 A coder is a function: it codes an (n, dim) block of float32, decodes it again, and returns ``Coded``. The bits of a
 sample are those of its own values plus its share of everything the decoder needs (scales, levels, model parameters:
-``side_bits``). A new one is a function here, or a line in ``CODERS``.
+``side_bits``). A new one is a function here and a line in ``CODERS``; one with a parameter, such as ``entropy=0.5``,
+takes it as its second argument and has a line in ``USUAL``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, ScoreError, UsageError
 
-# Steps of the uniform quantiser before the entropy coder, in standard deviations of the whole block.
-STEPS = (0.25, 0.5, 1.0, 2.0)
 MOST_SYMBOLS = 1 << 20
 FLOATS = 32.0  # bits of a float32
 
@@ -29,9 +27,6 @@ class Coded:
     values: np.ndarray
     bits: float
     side_bits: float
-
-
-Coder = Callable[[np.ndarray], Coded]
 
 
 def float32(values: np.ndarray) -> Coded:
@@ -67,7 +62,7 @@ def binary(values: np.ndarray) -> Coded:
 
 
 def entropy(values: np.ndarray, step: float) -> Coded:
-    """Uniform quantiser and range coder with a Gaussian per dimension.
+    """Uniform quantiser and range coder with a Gaussian per dimension; ``step`` is in deviations of the whole block.
 
     Side information: mean and deviation of each dimension, the step, and the range of the symbols.
     """
@@ -101,36 +96,42 @@ def entropy(values: np.ndarray, step: float) -> Coded:
     return Coded(restored, (32.0 * len(words) + side) / len(values), side)
 
 
-CODERS: dict[str, Coder] = {"float32": float32, "float16": float16, "int8": int8, "binary": binary}
-RATES = (*CODERS, "entropy")
+CODERS: dict[str, Callable[..., Coded]] = {
+    "float32": float32,
+    "float16": float16,
+    "int8": int8,
+    "binary": binary,
+    "entropy": entropy,
+}
+# By coder that has a parameter: its usual values. The plain name stands for all of them, one rate each.
+USUAL = {"entropy": (0.25, 0.5, 1.0, 2.0)}
 
 
 def expand(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The rates by name; plain ``entropy`` stands for one rate for each of the usual steps."""
+    """The rates by name, those of a plain ``entropy`` one by one."""
     rates: list[str] = []
     for name in names:
-        if name == "entropy":
-            rates += [f"entropy={step:g}" for step in STEPS]
-        else:
-            coder_of(name)  # raises
-            rates.append(name)
+        rates += [f"{name}={value:g}" for value in USUAL[name]] if name in USUAL else [name]
+    for rate in rates:
+        coder_of(rate)  # raises
     return tuple(dict.fromkeys(rates))
 
 
-def coder_of(rate: str) -> Coder:
+def coder_of(rate: str) -> Callable[[np.ndarray], Coded]:
     """The coder of a rate such as ``int8`` or ``entropy=0.5``."""
-    if rate in CODERS:
-        return CODERS[rate]
-    kind, _, text = rate.partition("=")
-    if kind != "entropy":
-        raise UsageError("no such rate", expected=", ".join(RATES) + " or entropy=STEP", got=repr(rate))
+    name, equals, text = rate.partition("=")
+    if name not in CODERS or bool(equals) != (name in USUAL):
+        expected = ", ".join([*CODERS, *(f"{name}=NUMBER" for name in USUAL)])
+        raise UsageError("no such rate", expected=expected, got=repr(rate))
+    if not equals:
+        return CODERS[name]
     try:
-        step = float(text)
+        value = float(text)
     except ValueError:
-        step = 0.0
-    if not 0 < step < float("inf"):
-        raise UsageError("bad step of the entropy coder", expected="a number above 0", got=text)
-    return partial(entropy, step=step)
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise UsageError("bad number in a rate", expected="one above 0", got=repr(rate))
+    return lambda values: CODERS[name](values, value)
 
 
 def code(values: np.ndarray, rate: str) -> Coded:

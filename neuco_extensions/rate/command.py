@@ -23,9 +23,9 @@ from neuco_core.specs import Suite, Task, to_json
 from neuco_core.studies.labels_for import gather, grouped
 from neuco_core.tables.labels import Labels
 from neuco_core.text import counted
-from neuco_extensions.rate.ablate import VariantScore, plan
+from neuco_extensions.rate.ablate import REDUCTIONS, VariantScore, plan
 from neuco_extensions.rate.ablate import ablate as score_variants
-from neuco_extensions.rate.coders import expand
+from neuco_extensions.rate.coders import CODERS, expand
 from neuco_extensions.rate.plot import ablation_figure
 from neuco_extensions.rate.stored import Ablation, AblationPoint, write_ablation
 
@@ -60,18 +60,11 @@ def rate() -> None:
 @task_options
 @protocol_options
 @click.option("--dims", callback=_numbers, default="16,64,256,1024", show_default=True, help="Sizes to reduce to.")
-@click.option(
-    "--reduce",
-    "reductions",
-    callback=split_commas,
-    default="truncate,pca,random",
-    show_default=True,
-    help="Ways to reduce.",
-)
+@click.option("--reduce", "reductions", callback=split_commas, default=",".join(REDUCTIONS), show_default=True)
 @click.option(
     "--rates",
     callback=split_commas,
-    default="float32,float16,int8,binary,entropy",
+    default=",".join(CODERS),
     show_default=True,
     help="How values are coded; entropy=STEP for one step in standard deviations.",
 )
@@ -139,7 +132,8 @@ def ablate(
         head = {"source": source.describe(), "protocol": to_json(protocol), "left_out": notes}
         echo_json(jsonable({**head, "points": [point.to_json() for point in points]}))
     else:
-        _show(scored)
+        if scored:
+            _show(scored)
         click.echo(f"protocol {protocol.name}; {source.name}")
         for note in (*notes, *(f"failed {p.variant}: {p.problem}" for p in points if p.problem)):
             click.echo(note)
@@ -148,9 +142,8 @@ def ablate(
     if len(scored) < len(points):
         raise ScoreError(f"{len(points) - len(scored)} of {len(points)} variants failed")
     if suite is not None:
-        click.echo(
-            f"kept in {_keep(suite, str(method), [task for task, _ in tasks], points, projection_seed)}", err=True
-        )
+        path = _keep(suite, str(method), [task for task, _ in tasks], points, projection_seed)
+        click.echo(f"kept in {path}", err=True)
 
 
 def _check_whole(suite: Suite, tasks: Sequence[Task], protocol: Protocol) -> None:
@@ -167,15 +160,8 @@ def _keep(suite: Suite, method: str, tasks: Sequence[Task], points: Sequence[Var
         q = {task.id: rounded(p.scores[task.label].q) for task in tasks}
         kept.append(AblationPoint(p.variant.reduction, p.variant.dim, p.variant.rate, p.bits, q))
     spec = load_method(method)
-    ablation = Ablation(
-        schema=1,
-        suite=suite.id,
-        method=spec.id,
-        version=spec.version,
-        protocol=suite.protocol,
-        projection_seed=seed,
-        points=tuple(kept),
-    )
+    about = {"suite": suite.id, "method": spec.id, "version": spec.version, "protocol": suite.protocol}
+    ablation = Ablation(schema=1, **about, projection_seed=seed, points=tuple(kept))  # type: ignore[arg-type]
     return write_ablation(registry_dir(), ablation)
 
 
@@ -194,24 +180,20 @@ def _usable(source: Source, tasks: Sequence[Task]) -> tuple[list[tuple[Task, Lab
 
 def _show(points: Sequence[VariantScore]) -> None:
     """Q of each task, as many as a terminal has room for, and their mean."""
-    tasks = list(points[0].scores) if points else []
+    tasks = list(points[0].scores)
     shown = tasks if len(tasks) <= WIDE else []
-    shares = any(p.variant.share < 1 for p in points)
-    columns = ["reduction", "dims", "rate", "bits/sample"]
-    if shares:
-        columns.append("labels")
-    columns += [f"Q {task}" for task in shown]
-    if len(tasks) > 1:
-        columns.append("mean Q")
     rows = []
     for p in points:
-        row = [p.variant.reduction, str(p.variant.dim), p.variant.rate, f"{p.bits:.1f}"]
-        if shares:
-            row.append(f"{100 * p.variant.share:g} %")
-        row += [f"{p.scores[task].q:.2f}" for task in shown]
+        variant = p.variant
+        row = {"reduction": variant.reduction, "dims": str(variant.dim), "rate": variant.rate}
+        row["bits/sample"] = f"{p.bits:.1f}"
+        if any(point.variant.share < 1 for point in points):
+            row["labels"] = f"{100 * variant.share:g} %"
+        row |= {f"Q {task}": f"{p.scores[task].q:.2f}" for task in shown}
         if len(tasks) > 1:
-            row.append(f"{p.mean_q:.2f}")
+            row["mean Q"] = f"{p.mean_q:.2f}"
         rows.append(row)
-    click.echo(table(columns, rows, right=(1, *range(3, len(columns)))))
+    columns = list(rows[0])
+    click.echo(table(columns, [list(row.values()) for row in rows], right=(1, *range(3, len(columns)))))
     if not shown:
         click.echo(f"mean of {counted(len(tasks), 'task')}; --json has each of them")

@@ -6,21 +6,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from neuco_extensions.rate.stored import series
+from neuco_extensions.rate.stored import FIXED, LINES, line_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from neuco_extensions.rate.ablate import VariantScore
-
-# Colours that do not rely on red against green; markers repeat the distinction.
-STYLES = {
-    "truncate": ("#0072b2", "o", "dimensions truncated, float32"),
-    "pca": ("#d55e00", "s", "PCA, float32"),
-    "random": ("#009e73", "^", "random projection, float32"),
-    "entropy": ("#000000", "D", "all dimensions, entropy-coded"),
-    "fixed": ("#7a7a7a", "X", "all dimensions: float32, float16, int8, binary"),
-}
 
 
 def ablation_figure(points: Sequence[VariantScore], title: str) -> Figure:
@@ -45,16 +36,16 @@ def ablation_figure(points: Sequence[VariantScore], title: str) -> Figure:
 
 
 def _panel(axes: Any, points: Sequence[VariantScore], task: str | None) -> None:
-    for name, (color, marker, label) in STYLES.items():
-        line_points = sorted((p.bits, _q(p, task)) for p in points if _series(p) == name)
-        if line_points:
-            line = "" if name == "fixed" else "-"
-            bits, q = zip(*line_points, strict=True)
-            axes.plot(bits, q, color=color, marker=marker, markersize=5, linestyle=line, linewidth=1.4, label=label)
-    for p in points:
-        if _series(p) == "fixed":  # which form no line
-            color, at = STYLES["fixed"][0], (p.bits, _q(p, task))
-            axes.annotate(p.variant.rate, at, (0, 6), textcoords="offset points", ha="center", fontsize=7, color=color)
+    for name, line in LINES.items():
+        own = [p for p in points if line_of(p.variant.reduction, p.variant.rate) == name]
+        at = sorted((p.bits, _q(p, task)) for p in own)
+        style = "" if name == FIXED else "-"
+        if own:
+            axes.plot(*zip(*at, strict=True), color=line.color, marker=line.marker, markersize=5, linestyle=style,
+                      linewidth=1.4, label=line.label)  # fmt: skip
+        for p in own if name == FIXED else ():
+            axes.annotate(p.variant.rate, (p.bits, _q(p, task)), (0, 6), textcoords="offset points", ha="center",
+                          fontsize=7, color=line.color)  # fmt: skip
     axes.set_xscale("log", base=2)
     axes.xaxis.set_major_formatter(lambda bits, _: f"{bits:g}")
     axes.tick_params(labelbottom=True)  # there may be no panel below to show the scale
@@ -66,7 +57,3 @@ def _panel(axes: Any, points: Sequence[VariantScore], task: str | None) -> None:
 
 def _q(point: VariantScore, task: str | None) -> float:
     return point.mean_q if task is None else point.scores[task].q
-
-
-def _series(point: VariantScore) -> str | None:
-    return series(point.variant.reduction, point.variant.rate)

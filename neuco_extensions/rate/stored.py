@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 from statistics import fmean
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -16,10 +16,37 @@ from neuco_core.jsonio import dump
 from neuco_core.paths import layers
 
 WHOLE = "none"  # the reduction that is none
-Series = Literal["truncate", "pca", "random", "entropy", "fixed"]
 Count = Annotated[int, Meta(ge=1)]
 Bits = Annotated[float, Meta(gt=0, lt=1e12)]
 Number = Annotated[float, Meta(gt=-1e100, lt=1e100)]
+
+
+class Line(NamedTuple):
+    """How a line of curves is drawn: on a page with a colour of its style sheet, in a file by matplotlib."""
+
+    label: str
+    hue: int
+    path: str  # of the marker around 0, 0
+    color: str  # the colours do not rely on red against green; markers repeat the distinction
+    marker: str
+
+
+FIXED = "fixed"  # whose points form no line
+LINES = {
+    "truncate": Line("first dimensions", 0, "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "#0072b2", "o"),
+    "pca": Line("PCA", 1, "M-3.5 -3.5h7v7h-7z", "#d55e00", "s"),
+    "random": Line("random projection", 3, "M0 -4.5L4.3 3.5H-4.3z", "#009e73", "^"),
+    "entropy": Line("all dimensions, entropy-coded", 2, "M0 -5L5 0L0 5L-5 0z", "#000000", "D"),
+    FIXED: Line("all dimensions: float32, float16, int8, binary", 5, "M-4 -4L4 4M-4 4L4 -4", "#7a7a7a", "X"),
+}
+
+
+def line_of(reduction: str, rate: str) -> str:
+    """Which line a variant belongs to; those of a full grid that are on no axis belong to none."""
+    if reduction == WHOLE:
+        coder = rate.partition("=")[0]
+        return coder if coder in LINES else FIXED
+    return reduction if rate == "float32" else ""
 
 
 class AblationPoint(Part, frozen=True):
@@ -36,8 +63,8 @@ class AblationPoint(Part, frozen=True):
         return fmean(self.q.values())
 
     @property
-    def series(self) -> Series | None:
-        return series(self.reduction, self.rate)
+    def line(self) -> str:
+        return line_of(self.reduction, self.rate)
 
     @property
     def whole(self) -> bool:
@@ -62,17 +89,10 @@ class Ablation(Part, frozen=True, kw_only=True):
         if whole is None or (self.method, self.version) not in {(own.id, own.version) for own in cells.methods}:
             return False
         shown = {task.id: cells.cell(self.method, task.id).q for task in cells.tasks}
+        # 2e-6 is how far Q of `efficientnet` moved between two processors, which round differently.
         return whole.q.keys() == shown.keys() and all(
-            q is not None and math.isclose(whole.q[task], q, rel_tol=1e-6, abs_tol=1e-9) for task, q in shown.items()
+            q is not None and math.isclose(whole.q[task], q, rel_tol=1e-5, abs_tol=1e-9) for task, q in shown.items()
         )
-
-
-def series(reduction: str, rate: str) -> Series | None:
-    """Which line a variant belongs to; those of a full grid that are on no axis belong to none."""
-    if reduction == WHOLE:
-        return "entropy" if rate.startswith("entropy") else "fixed"
-    names: dict[str, Series] = {"truncate": "truncate", "pca": "pca", "random": "random"}
-    return names.get(reduction) if rate == "float32" else None
 
 
 def write_ablation(registry: Path, own: Ablation) -> Path:
@@ -83,8 +103,8 @@ def write_ablation(registry: Path, own: Ablation) -> Path:
 
 def read_ablations(registry: Path, suite: str) -> dict[str, Ablation]:
     """By method, what is kept for a suite; an upper registry hides what lies below it."""
-    found: dict[str, Ablation] = {}
+    ablations: dict[str, Ablation] = {}
     for layer in reversed(layers(registry)):
         for path in sorted((layer / "ablations" / suite).glob("*.json")):
-            found[path.stem] = read_part(path, Ablation, "an ablation", "Make it again: neuco rate ablate … --keep")
-    return found
+            ablations[path.stem] = read_part(path, Ablation, "an ablation", "Make it again: neuco rate ablate … --keep")
+    return ablations

@@ -1,4 +1,4 @@
-"""A whole, faultless submission to spoil, and the real ones where they are."""
+"""A whole, faultless submission to spoil."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
 
-REAL = Path(__file__).parents[3] / "shared/data/geobench2"  # beside a checkout; not needed
 Rows = list[dict[str, str]]
 Info = dict[str, Any]
 
@@ -68,3 +67,14 @@ def spoiled(folder: Path, spoil: Callable[[Rows, Info], object]) -> Path:
     rows, info = good_rows(), good_info()
     spoil(rows, info)
     return write(folder, rows, info)
+
+
+def renamed(name: str, display: str = "Mine") -> Callable[[Rows, Info], None]:
+    """A backbone of this name, with an entry that tells what it is called."""
+
+    def spoil(rows: Rows, info: Info) -> None:
+        for row in rows:
+            row["backbone"] = name if row["backbone"] == "resnet50" else row["backbone"]
+        info["New model info"] = [{"model_display_name": display, "model_size": "1M", "unique_backbone_key": name}]
+
+    return spoil

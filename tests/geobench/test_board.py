@@ -4,34 +4,41 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 
 from neuco_core.boards.build import build_board
 from neuco_core.boards.from_registry import current
-from neuco_core.boards.model import Board, Interval
-from neuco_core.boards.published import list_published
+from neuco_core.boards.model import Board
+from neuco_core.boards.published import Published, list_published
+from neuco_core.boards.report import grid, to_csv
 from neuco_core.cli.leaderboard import leaderboard
-from neuco_core.errors import DataError, UnknownIdError, UsageError
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.records.store import write_records
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
 from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder
-from neuco_extensions.geobench.facts import CAPABILITIES
+from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions, parameters, row_id
-from neuco_extensions.geobench.submission import list_submissions
+from neuco_extensions.geobench.submission import RUNS, list_submissions, write_submission
 from tests.boards.helpers import make_suite, real_record
-from tests.geobench.parts import good_info, good_rows, write
+from tests.geobench.parts import good_info, good_rows, renamed, spoiled, write
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="module")
-def board(root: Path) -> Board:
-    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+def item(committed_registry: Path) -> Published:
+    (item,) = (item for item in list_published(committed_registry) if item.id == "geobench-2")
+    return item
+
+
+@pytest.fixture(scope="module")
+def board(item: Published) -> Board:
     return item.board()
 
 
@@ -52,8 +59,11 @@ def test_the_real_board(board: Board) -> None:
     for row in board.rows:
         for key, value in row.values.items():
             if key != "best":
-                ends = row.intervals[key]
-                assert ends.low < value < ends.high  # type: ignore[operator]
+                assert row.intervals[key].low < value < row.intervals[key].high  # type: ignore[operator]
+    for row in board.ranked:
+        assert row.intervals["rank"].low <= row.rank <= row.intervals["rank"].high  # type: ignore[operator]
+    assert board.groups
+    assert {"clay_v1_base-2ce4a907", "convnext_xlarge_fb_in22k-114be1f0"} <= set(board.groups[0])
     lacking = next(row for row in board.rows if row.method.startswith("dofa_base"))
     assert "core" not in lacking.values
     assert "classification" in lacking.values
@@ -78,9 +88,8 @@ def test_published_numbers_stand_beside_ours(board: Board) -> None:
         assert abs(ours - official) < 4 * error  # type: ignore[operator]
 
 
-def test_runs_that_were_submitted_twice_cancel(root: Path) -> None:
+def test_runs_that_were_submitted_twice_cancel(item: Published) -> None:
     """Clay's detection runs are in both submissions: no draw sets one before the other."""
-    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
     ranked = {row.method: row for row in item.board({"by": "detection-object-instance"}).ranked}
     one, two = (ranked[f"clay_v1_base-{name}"] for name in ("114be1f0", "2ce4a907"))
     assert one.rank == two.rank
@@ -88,17 +97,7 @@ def test_runs_that_were_submitted_twice_cancel(root: Path) -> None:
     assert one.intervals["rank"] == two.intervals["rank"]
 
 
-def test_ranks_have_intervals_and_groups(board: Board) -> None:
-    for row in board.ranked:
-        ends = row.intervals["rank"]
-        assert isinstance(ends, Interval)
-        assert ends.low <= row.rank <= ends.high  # type: ignore[operator]
-    assert board.groups
-    assert {"clay_v1_base-2ce4a907", "convnext_xlarge_fb_in22k-114be1f0"} <= set(board.groups[0])
-
-
-def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> None:
-    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
+def test_both_aggregations_and_where_they_disagree(item: Published, board: Board) -> None:
     other = item.board({"aggregation": "mean"})
     core = section(board, "Core")
     assert {method: row[-1] for method, row in core.items()} == other.ranks
@@ -110,13 +109,12 @@ def test_both_aggregations_and_where_they_disagree(root: Path, board: Board) -> 
     assert count == len(moved)
     assert isinstance(farthest, dict)
     assert farthest.items() <= moved.items()
-    said = run("board").output
-    assert f"By the mean of IQMs, {count} of 17 methods have another rank." in said
+    (lead,) = (part.lead for part in board.sections if part.title == "Core")
+    assert lead.endswith(f"By the mean of IQMs, {count} of 17 methods have another rank.")
 
 
-def test_a_ranking_for_each_capability(root: Path, board: Board) -> None:
+def test_a_ranking_for_each_capability(item: Published, board: Board) -> None:
     """As if the board were ranked by it."""
-    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
     rankings = [part for part in board.sections if part.about == "column"]
     assert [part.title for part in rankings] == [*CAPABILITIES, "Overall"]
     other = item.board({"by": "classification"})
@@ -131,13 +129,13 @@ def test_a_ranking_for_each_capability(root: Path, board: Board) -> None:
         assert alike == {name for group in other.groups or () if row.method in group for name in group} - {row.method}
 
 
-def test_a_new_submission_moves_nobody(root: Path, tmp_path: Path, board: Board) -> None:
+def test_a_new_submission_moves_nobody(committed_registry: Path, tmp_path: Path, board: Board) -> None:
     """Neither scores nor intervals of the others: normaliser and draws do not depend on who takes part."""
     rows = good_rows()
     for row in rows:
         row["test metric"] = str(float(row["test metric"]) + 0.3)
     new = from_folder(write(tmp_path, rows, good_info()), "new")
-    published = of_submissions([*list_submissions(root / "registry"), new])
+    published = of_submissions([*list_submissions(committed_registry), new])
     assert published is not None
     longer = published.board()
     before = {row.method: row for row in board.rows}
@@ -147,58 +145,96 @@ def test_a_new_submission_moves_nobody(root: Path, tmp_path: Path, board: Board)
             assert {**row.values, "best": 0} == {**before[row.method].values, "best": 0} or "best" not in row.values
             caps = {key: ends for key, ends in row.intervals.items() if key != "rank"}
             assert caps == {key: ends for key, ends in before[row.method].intervals.items() if key != "rank"}
-    first = published.board({"by": "classification"})
+    first = published.board({"by": "classification", "replicates": 100})
     assert first.ranks["resnet50-new"] == 1
     assert first.rows[0].values["classification"] > 1  # type: ignore[operator]
 
 
-def test_filters(root: Path) -> None:
-    (item,) = (item for item in list_published(root / "registry") if item.id == "geobench-2")
-    small = item.board({"largest": 100})
+def test_filters(item: Published) -> None:
+    small = item.board({"largest": 100, "decoder": "faster-rcnn", "replicates": 100})
+    assert small.rows
     assert all(row.facts["n_parameters"] <= 100e6 for row in small.rows)  # type: ignore[operator]
-    assert "only at most 100 M parameters" in small.rule
+    assert "only decoder faster-rcnn, at most 100 M parameters" in small.rule
     assert any("out of range" in note for note in small.notes)
     assert item.board({"tuning": "frozen"}).rows == ()
-    boxes = item.board({"decoder": "faster-rcnn", "smallest": 300})
-    assert {row.method for row in boxes.rows} <= {row.method for row in item.board({"smallest": 300}).rows}
-    with pytest.raises(UnknownIdError, match="capability"):
-        item.board({"by": "colour"})
-    with pytest.raises(UsageError, match="no such aggregation"):
-        item.board({"aggregation": "median"})
-    with pytest.raises(UsageError, match="at least 100"):
-        item.board({"replicates": 5})
-    with pytest.raises(UsageError, match="geobench-2 or tags"):
-        item.board({"scheme": "mine"})
     assert Filter().describe() == ""
 
 
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"by": "colour"}, "no capability 'colour'"),
+        ({"aggregation": "median"}, "no such aggregation"),
+        ({"replicates": 5}, "at least 100"),
+        ({"scheme": "mine"}, "geobench-2 or tags"),
+    ],
+)
+def test_options_that_cannot_be(item: Published, options: dict[str, Any], words: str) -> None:
+    with pytest.raises(NeucoError, match=words):
+        item.board(options)
+
+
+def test_runs_that_do_not_vary_take_nobodys_interval(committed_registry: Path, tmp_path: Path) -> None:
+    rows = [row | {"test metric": "0.5"} for row in good_rows(tuple(DATASETS)) if row["backbone"] == "resnet50"]
+    mine = from_folder(write(tmp_path, rows, good_info()), "mine")
+    published = of_submissions([*list_submissions(committed_registry), mine])
+    assert published is not None
+    board = published.board({"replicates": 200})
+    assert {row.method for row in board.ranked if "rank" not in row.intervals} == {"resnet50-mine"}
+    assert "No interval, since the runs do not vary: resnet50-mine" in board.notes
+    assert len(board.ranked) == 18
+    assert board.groups
+
+
+def test_rows_of_one_name_are_refused(tmp_path: Path) -> None:
+    """A backbone ``x-mine`` of the submission ``a``, and ``x`` of ``mine-a``."""
+    pairs = (("x-mine", "a"), ("x", "mine-a"))
+    submissions = [from_folder(spoiled(tmp_path / name, renamed(backbone)), name) for backbone, name in pairs]
+    with pytest.raises(DataError, match="two rows of one name"):
+        of_submissions(submissions)
+
+
+def test_facts_are_no_formulas_in_the_file_of_a_board(tmp_path: Path) -> None:
+    """What lies in the registry of somebody else may not have been checked here."""
+    own = from_folder(write(tmp_path / "in", good_rows(), good_info()), "mine")
+    path = write_submission(tmp_path / "registry", own) / RUNS
+    path.write_text(path.read_text().replace(",UNet,", ",=1+2,"))
+    published = of_submissions(list_submissions(tmp_path / "registry"))
+    assert published is not None
+    text = to_csv(grid(published.board({"by": "classification"})))
+    assert ",'=1+2," in text
+    assert ",=1+2," not in text
+
+
 def test_sizes_as_people_write_them() -> None:
-    assert [parameters(text) for text in ("300M", "1.5 B", "25m", "86000000", "TBD", "")] == [
-        300_000_000, 1_500_000_000, 25_000_000, 86_000_000, None, None,
-    ]  # fmt: skip
+    sizes = {"300M": 300_000_000, "1.5 B": 1_500_000_000, "25m": 25_000_000, "86000000": 86_000_000}
+    unknown = dict.fromkeys(("TBD", "", "9" * 400 + "M", "1e999M"))
+    assert {text: parameters(text) for text in (*sizes, *unknown)} == {**sizes, **unknown}
     assert row_id("a" * 20, "Vi.T/" * 30) == "vi-t-" * 8 + "vi-" + "-" + "a" * 20
 
 
 def test_a_suite_of_ours_by_the_tags_of_its_tasks() -> None:
-    tasks = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
     records = [
         real_record(method, task, [base + 0.01 * i for i in range(4)])
         for method, base in (("pca", 0.6), ("mosaiks", 0.4))
-        for task in tasks
+        for task in TASKS
     ]
-    board = build_board(records, make_suite(*tasks, kind="geobench"))
+    board = build_board(records, make_suite(*TASKS, kind="geobench"))
     assert board.ranks == {"pca": 1, "mosaiks": 2}
     assert board.columns[1].label == "Overall"
     assert board.rows[0].values["overall"] == pytest.approx(0.615, abs=0.002)
     assert "scores as they are" in board.rule
 
 
-def test_the_command_and_where_a_folder_would_stand(tmp_path: Path) -> None:
-    folder = write(tmp_path / "mine", good_rows(), good_info())
-    said = run("board", "--capability", "class", "--with", folder).output
-    assert "Resnet50-ImageNet · yours-1" in said
-    assert "Ranking: Classification" in said
-    assert "Left out" not in said
+def test_the_command_and_where_a_folder_would_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
+    write_submission(tmp_path / "registry", from_folder(write(tmp_path / "a", good_rows(), good_info()), "theirs"))
+    shown = run("board", "--capability", "class", "--with", write(tmp_path / "mine", good_rows(), good_info())).output
+    assert "Resnet50-ImageNet · yours-1" in shown
+    assert "Resnet50-ImageNet · theirs" in shown
+    assert "Ranking: Classification" in shown
+    assert "4 tasks: benv2" in shown
+    assert "Left out" not in shown
     assert json.loads(run("board", "--json").output)["kind"] == "geobench"
     with pytest.raises(UnknownIdError, match="no capability 'm'"):
         run("board", "--capability", "m")
@@ -211,18 +247,27 @@ def test_a_registry_without_submissions(tmp_path: Path, monkeypatch: pytest.Monk
         run("board")
 
 
-def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = tmp_path / "registry"
-    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
-    tasks = ("olinda_elevation_mean", "olinda_elevation_std")
+TASKS = ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level")
+
+
+@pytest.fixture
+def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A suite of two methods on three tasks, on each of which a split has 0.1 more than the other."""
+    monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
     for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
-        for task in tasks:
-            write_records(registry, [real_record(method, task, [base, base + 0.1])])
-    (registry / "suites").mkdir()
-    options = 'kind = "geobench"\noptions = { normaliser = "trial-v1" }\nid = "trial"\ntitle = "Trial"\nversion = 1\n'
-    lines = "".join(f"{task} = 1\n" for task in tasks)
-    (registry / "suites/trial.toml").write_text(f'{options}protocol = "neuco-2025"\n[tasks]\n{lines}')
-    assert "2 tasks, 2 methods" in run("normaliser", "trial", "--id", "trial-v1").output
+        write_records(tmp_path, [real_record(method, task, [base, base + 0.1]) for task in TASKS])
+    (tmp_path / "suites").mkdir()
+    return tmp_path
+
+
+def write_suite(registry: Path, options: str) -> None:
+    lines = f'id = "trial"\ntitle = "Trial"\nversion = 1\nprotocol = "neuco-2025"\n{options}\n[tasks]\n'
+    (registry / "suites/trial.toml").write_text(lines + "".join(f"{task} = 1\n" for task in TASKS))
+
+
+def test_a_normaliser_of_our_own_records(registry: Path) -> None:
+    write_suite(registry, 'kind = "geobench"\noptions = { normaliser = "trial-v1" }')
+    assert "3 tasks, 2 methods" in run("normaliser", "trial", "--id", "trial-v1").output
     with pytest.raises(DataError, match="there is a normaliser of that name"):
         run("normaliser", "trial", "--id", "trial-v1")
     now = current(registry)
@@ -230,35 +275,26 @@ def test_a_normaliser_of_our_own_records(root: Path, tmp_path: Path, monkeypatch
     assert board.ranks == {"pca": 1, "mosaiks": 2}
     assert board.rows[0].values["overall"] == pytest.approx(2.5 / 3, abs=0.02)  # of 0.4 to 0.7
     ends = [{key: task.values[key] for key in ("low", "high")} for task in board.tasks]
-    assert ends == [{"low": 0.4, "high": 0.7}] * 2
+    assert ends == [{"low": 0.4, "high": 0.7}] * 3
     assert board.tasks[0].values["spread"] == pytest.approx(1 / 3, abs=1e-9)  # between 1 / 6 and 5 / 6
     page = board_page(from_suite(now, now.suites["trial"]))
     assert all(f'id="{name}"' in page for name in ("capability-overall", "capability-texture", "profile"))
 
 
-def test_a_suite_is_shown_by_another_kind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    registry = tmp_path / "registry"
-    monkeypatch.setenv("NEUCO_REGISTRY", str(registry))
-    for method, base in (("pca", 0.6), ("mosaiks", 0.4)):
-        for task in ("olinda_elevation_mean", "olinda_elevation_std", "olinda_sea_level"):
-            write_records(registry, [real_record(method, task, [base, base + 0.1])])
-    (registry / "suites").mkdir()
-    lines = 'id = "trial"\ntitle = "Trial"\nversion = 1\nprotocol = "neuco-2025"\noptions = { weights = "equal" }\n'
-    tasks = "olinda_elevation_mean = 1\nolinda_elevation_std = 1\nolinda_sea_level = 1\n"
-    (registry / "suites/trial.toml").write_text(f"{lines}[tasks]\n{tasks}")
+def test_a_suite_is_shown_by_another_kind(registry: Path) -> None:
+    write_suite(registry, 'options = { weights = "equal" }')
 
     def shown(*words: str) -> Result:
-        return CliRunner().invoke(leaderboard, ["show", *words], catch_exceptions=False)
+        return CliRunner().invoke(leaderboard, ["show", "trial", *words], catch_exceptions=False)
 
-    found = json.loads(shown("trial", "--kind", "geobench", "--by", "water", "--json").output)
-    assert found["kind"] == "geobench"
-    assert found["rule"].startswith("water: ")
-    assert json.loads(shown("trial", "--json").output)["kind"] == "neuco"
+    board = json.loads(shown("--kind", "geobench", "--by", "water", "--json").output)
+    assert board["kind"] == "geobench"
+    assert board["rule"].startswith("water: ")
+    assert json.loads(shown("--json").output)["kind"] == "neuco"
     with pytest.raises(UnknownIdError, match=r"no capability 'terrain'\. Known are overall, texture, water"):
-        shown("trial", "--kind", "geobench", "--by", "terrain")  # all tasks share it
+        shown("--kind", "geobench", "--by", "terrain")  # all tasks share it
     with pytest.raises(UnknownIdError, match="no board 'colours'"):
-        shown("trial", "--kind", "colours")
-    file = tmp_path / "mine.csv"
-    file.touch()
+        shown("--kind", "colours")
+    (registry / "mine.csv").touch()
     with pytest.raises(UsageError, match="the suite's own board"):
-        shown("trial", "--kind", "geobench", "--with", str(file))
+        shown("--kind", "geobench", "--with", str(registry / "mine.csv"))

@@ -23,11 +23,11 @@ from tests.geobench.parts import good_info, good_rows, write
 
 
 @pytest.fixture
-def trees(root: Path, tmp_path: Path) -> tuple[Path, Path]:
+def trees(committed_registry: Path, tmp_path: Path) -> tuple[Path, Path]:
     """Main, and a pull request with a submission on top of it."""
     base, head = tmp_path / "base", tmp_path / "head"
     for tree in (base, head):
-        shutil.copytree(root / "registry/geobench", tree / "registry/geobench")
+        shutil.copytree(committed_registry / "geobench", tree / "registry/geobench")
     rows = good_rows()
     submission = from_folder(write(tmp_path / "folder", rows, good_info()), "new", source="a trial")
     write_submission(head / "registry", submission)

@@ -16,9 +16,9 @@ from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import TABLE
 from neuco_extensions.geobench.submission import (
     RUNS,
-    About,
     GeobenchSubmission,
     Model,
+    SubmissionInfo,
     read_submission,
     write_submission,
 )
@@ -32,18 +32,18 @@ def run(*words: object) -> Result:
 
 @pytest.mark.parametrize("name", ["114be1f0", "2ce4a907"])
 def test_the_real_ones_leave_and_come_back(
-    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+    committed_registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
+    monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))
     run("export", name, "--out", tmp_path / name)
     assert run("validate", tmp_path / name).output == "no faults\n"
     assert run("validate", tmp_path / name, "--official").output == "no faults by the official rules\n"
-    before = read_submission(root / "registry/geobench" / name)
+    before = read_submission(committed_registry / "geobench" / name)
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     run("import", tmp_path / name, "--title", before.about.title, "--source", before.about.source)
     written = tmp_path / "registry/geobench" / name
     for file in ("submission.json", RUNS):
-        assert (written / file).read_bytes() == (root / "registry/geobench" / name / file).read_bytes()
+        assert (written / file).read_bytes() == (committed_registry / "geobench" / name / file).read_bytes()
 
 
 FINITE = st.floats(0, 1, allow_nan=False)
@@ -66,7 +66,7 @@ def test_any_submission_comes_back(
     runs = tuple(replace(own, scores=tuple(scores), lr=lr, early_stop_patience=patience) for own in plain.runs)
     runs = tuple(replace(own, backbone=own.backbone.replace("resnet50", "mine")) for own in runs)
     models = {"mine": Model(title, "3M"), "terramind_v1_base": plain.about.models["terramind_v1_base"]}
-    about = About(id="trial", title="trial", tuning="full_ft", trials="3", notes=notes, models=models)
+    about = SubmissionInfo(id="trial", title="trial", tuning="full_ft", trials="3", notes=notes, models=models)
     submission = GeobenchSubmission(about, runs)
     assert validate(to_folder(submission, folder / "out")) == []
     assert validate(folder / "out", official=True) == []
@@ -107,6 +107,10 @@ def test_import_refuses_faults_and_names_that_are_taken(tmp_path: Path, monkeypa
         ("0.0003", "fast", "line 2: Expected `float`"),
         ("0 1 2 3 4", "0 1 2 3", "seeds and scores differ"),
         ("forestnet", "benv2", "is there twice"),
+        ("0.61 ", "nan ", "non-finite"),
+        ("0.61 ", "-inf ", "non-finite"),
+        ("0 1 2 3 4,", f"{' '.join(map(str, range(200)))},", "seeds and scores differ"),
+        (" 0.64", f" 0.64{' 0.64' * 200}", "too many runs"),
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path: Path, old: str, new: str, words: str) -> None:

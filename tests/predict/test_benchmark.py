@@ -41,18 +41,23 @@ def _without(table: ScoreTable, method: int) -> tuple[list[Fold], np.ndarray]:
     return [part for every in parts.values() for part in every], model("neuco")(table, parts[0], 0)[0]
 
 
-def test_claims_have_a_verdict_and_names_a_model() -> None:
+def test_verdicts_and_names_of_models() -> None:
+    verdicts = [verdict(*ends) for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1))]
+    assert verdicts == ["supported", "opposite", "not supported"]
+    with pytest.raises(UsageError, match="unknown predictor 'l3-5'"):
+        validate(made(6, 5), "l3-5")
+
+
+@pytest.mark.slow
+def test_differences_of_encoders_have_intervals() -> None:
     table = made(6, 5)
     chosen, other = ([validate(table, name, "paper", seed) for seed in range(2)] for name in ("l2-5", "cosine-2"))
     more, low, high = difference(other, chosen)
     assert more == pytest.approx(np.mean([one.mse for one in other]) - np.mean([one.mse for one in chosen]))
     assert low < more < high
-    verdicts = [verdict(*ends) for ends in ((0.1, 0.2), (-0.2, -0.1), (-0.1, 0.1))]
-    assert verdicts == ["supported", "opposite", "not supported"]
-    with pytest.raises(UsageError, match="unknown predictor 'l3-5'"):
-        validate(table, "l3-5")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])
 def test_encoders_learn(distance: str) -> None:
     """Gaps that are distances of points are found again, at least better than their mean tells them."""

@@ -13,7 +13,7 @@ import pytest
 from neuco_core.errors import DataError
 from neuco_core.site.figures import standalone
 from neuco_extensions.predict.map_figure import FONT, NARROW, WIDE, Drawing, short_names
-from neuco_extensions.predict.plane import FAR, POOR, MapPoint, Plane, fit_plane, grouped
+from neuco_extensions.predict.plane import FAR, POOR, MapPoint, fit_plane, grouped
 from neuco_extensions.predict.table import ScoreTable, gaps
 from tests.command import neuco_here as neuco
 from tests.predict.test_predictor import made, written
@@ -50,7 +50,7 @@ def test_units_of_tasks_do_not_matter_and_it_is_the_same_twice() -> None:
 
 
 def test_more_starts_fit_better() -> None:
-    table = made(25, 14)
+    table = made(15, 9)
     assert fit_plane(table).stress < fit_plane(table, starts=1).stress
 
 
@@ -135,9 +135,7 @@ def test_a_drawing_is_whole_and_names_cannot_do_anything(width: float) -> None:
     assert {part.tag.removeprefix(space) for part in drawn.iter()} == {
         *("svg", "style", "title", "rect", "circle", "path", "text")
     }
-    assert "http" not in standalone(Drawing(plane, {}, width).svg()).replace("http://www.w3.org/2000/svg", "").replace(
-        IMAGE, ""
-    ).replace("&lt;", "")
+    assert standalone(Drawing(plane, {}, width).svg()).count("http") == 1  # the name space
 
 
 def test_map_at_the_command_line(tmp_path: Path) -> None:
@@ -157,11 +155,6 @@ def test_map_at_the_command_line(tmp_path: Path) -> None:
     assert refused.code == 2
     assert ".svg or .json" in refused.err
     assert "too small for a map" in neuco("predict", "map", small).err
-
-
-def test_a_plane_is_plain_json() -> None:
-    plane = Plane((MapPoint("a", 0.0, 0.0, 0.1, 0.0, 0.5, 3),), (), 0.1, 1)
-    assert json.loads(json.dumps(plane.to_json()))["methods"][0]["name"] == "a"
 
 
 def test_names_of_wide_letters_have_room() -> None:

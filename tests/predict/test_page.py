@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from neuco_core.boards.extra import extra_cells
 from neuco_core.boards.published import list_published
-from neuco_core.site.page_data import PageData, from_published
+from neuco_core.site.page_data import from_published
 from neuco_core.site.render import panels
 from neuco_core.site.write import write_site
 from tests.site.conftest import Reader, reading
@@ -29,16 +30,13 @@ OVERLAPS = """() => {
 }"""
 
 
-def real() -> PageData:
-    (item,) = (item for item in list_published(Path("registry")) if item.id == "geobench-2")
-    page = from_published(item)
-    return replace(page, extra=extra_cells(page.board))
-
-
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, committed_registry: Path) -> Path:
+    (item,) = (item for item in list_published(committed_registry) if item.id == "geobench-2")
+    # Few replicates: only intervals of ranks depend on their number.
+    page = from_published(structs.replace(item, options={**item.options, "replicates": 100}))
     folder = tmp_path_factory.mktemp("estimates")
-    write_site([real()], folder)
+    write_site([replace(page, extra=extra_cells(page.board))], folder)
     return folder
 
 
@@ -79,7 +77,7 @@ def test_a_prediction_is_called_one_by_a_screen_reader(reader: Reader) -> None:
     page = reader.open(BOARD)
     page.check("#estimated")
     cells = page.locator("#board td:has(.estimated)")
-    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in range(16))
+    assert all("estimated ≈" in cells.nth(place).aria_snapshot() for place in (0, 15))
 
 
 def test_pages_of_methods_and_tasks_list_predictions_apart_from_scores(browser: Any, site: Path) -> None:

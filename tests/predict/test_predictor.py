@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import expit
+from sklearn.base import clone
 
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, UsageError
 from neuco_extensions.predict import predictor
 from neuco_extensions.predict.evaluate import MODELS, cross_validate, difference, folds
 from neuco_extensions.predict.factor import factorise
@@ -19,13 +22,18 @@ from neuco_extensions.predict.suggest import pick, suggest
 from neuco_extensions.predict.table import ScoreTable, gaps
 
 
+def as_table(values: np.ndarray) -> ScoreTable:
+    methods, tasks = (tuple(f"{side}{i}" for i in range(size)) for side, size in zip("mt", values.shape, strict=True))
+    return ScoreTable(methods, tasks, values)
+
+
 def made(methods: int = 30, tasks: int = 14, seed: int = 0, share: float = 0.7) -> ScoreTable:
     """Two skills of methods, wanted by tasks in different amounts; each task has its own unit; scores have noise."""
     random = np.random.default_rng(seed)
     z = random.normal(size=(methods, 2)) @ random.normal(size=(2, tasks)) + 0.3 * random.normal(size=(methods, tasks))
     values = 50 + random.normal(0, 40, tasks) + z * np.exp(random.normal(0, 1, tasks))
     values[random.random(values.shape) > share] = np.nan
-    return ScoreTable(tuple(f"m{i}" for i in range(methods)), tuple(f"t{i}" for i in range(tasks)), values)
+    return as_table(values)
 
 
 def written(path: Path, table: ScoreTable) -> Path:
@@ -110,8 +118,7 @@ def test_a_new_method_is_predicted_from_its_group() -> None:
 
 
 def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    table = made(60, 20)
-    whole = Predictor().fit(table)
+    table, whole = made(60, 20), Predictor().fit(made(8, 6))
     monkeypatch.setattr(predictor, "LARGEST", 100)
     large = Predictor().fit(table)
     assert (whole.limits, "factorisation alone" in large.limits) == ("", True)
@@ -162,16 +169,14 @@ def test_nothing_is_said_that_a_metric_cannot_give() -> None:
     ],
 )
 def test_what_cannot_be_learnt_from_is_refused(values: np.ndarray, words: str) -> None:
-    names = tuple(map(str, range(9)))
     with pytest.raises(DataError, match=words):
-        Predictor().fit(ScoreTable(names[: values.shape[0]], names[: values.shape[1]], values))
+        Predictor().fit(as_table(values))
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
 def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    table = ScoreTable(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
-    found, spread = Predictor().fit(table).predict(return_std=True)
+    found, spread = Predictor().fit(as_table(values)).predict(return_std=True)
     assert np.isfinite([found, spread]).all()
 
 
@@ -180,8 +185,7 @@ def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
 def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constant: bool) -> None:
     values = np.random.default_rng(0).normal(size=shape) * (not constant)
     values[0, 0] = np.nan
-    table = ScoreTable(tuple(f"m{i}" for i in range(shape[0])), tuple(f"t{i}" for i in range(shape[1])), values)
-    fitted = Predictor().fit(table)
+    fitted = Predictor().fit(as_table(values))
     (one,) = suggest(fitted, "m0")
     assert (one.task, one.ranks_after) == ("t0", 1 if not constant else shape[0])
     assert np.isfinite([one.predicted, one.low, one.high, one.before, one.after]).all()
@@ -194,9 +198,8 @@ def test_something_is_suggested_for_small_tables(shape: tuple[int, int], constan
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
 def test_what_is_too_small_to_be_evaluated_is_refused(shape: tuple[int, int]) -> None:
-    table = ScoreTable(tuple(map(str, range(shape[0]))), tuple(map(str, range(shape[1]))), np.ones(shape))
     with pytest.raises(DataError, match=r"no method and task has|too few results"):
-        cross_validate(table.filtered(2), MODELS["neuco"])
+        cross_validate(as_table(np.ones(shape)).filtered(2), MODELS["neuco"])
 
 
 def test_a_constant_task_is_predicted_as_it_is() -> None:
@@ -212,3 +215,82 @@ def test_a_constant_task_is_predicted_as_it_is() -> None:
 def test_names_are_there_once() -> None:
     with pytest.raises(DataError, match="method a is there twice"):
         ScoreTable(("a", "a"), ("t",), np.ones((2, 1)))
+
+
+Random = np.random.Generator
+
+
+def skills(random: Random, methods: int, tasks: int) -> np.ndarray:
+    noise = 0.3 * random.normal(size=(methods, tasks))
+    return np.asarray(random.normal(size=(methods, 2)) @ random.normal(size=(2, tasks)) + noise)
+
+
+def nearly_perfect(random: Random, methods: int, tasks: int) -> np.ndarray:
+    return np.asarray(1 - 10.0 ** -(3 + 0.4 * skills(random, methods, tasks)).clip(1, 8))
+
+
+def nearly_nothing(random: Random, methods: int, tasks: int) -> np.ndarray:
+    return np.asarray(expit(0.8 * skills(random, methods, tasks) - 5))
+
+
+def shares_and_percentages(random: Random, methods: int, tasks: int) -> np.ndarray:
+    return np.asarray(expit(skills(random, methods, tasks)) * np.where(np.arange(tasks) % 2, 1, 100))
+
+
+@pytest.mark.parametrize(
+    ("kind", "size", "known", "tries"),
+    [
+        (nearly_perfect, (20, 12), 0.8, 2),
+        pytest.param(nearly_perfect, (20, 12), 0.8, 4, marks=pytest.mark.slow),
+        pytest.param(nearly_nothing, (20, 12), 0.8, 4, marks=pytest.mark.slow),
+        pytest.param(shares_and_percentages, (20, 12), 0.8, 4, marks=pytest.mark.slow),
+        pytest.param(skills, (15, 10), 0.15, 6, marks=pytest.mark.slow),
+        pytest.param(skills, (5, 4), 0.85, 25, marks=pytest.mark.slow),
+    ],
+)
+def test_they_hold(kind: Callable[..., np.ndarray], size: tuple[int, int], known: float, tries: int) -> None:
+    inside: list[bool] = []
+    for seed in range(tries):
+        random = np.random.default_rng(seed)
+        truth, hidden = kind(random, *size), random.random(size) > known
+        predictor = Predictor().fit(as_table(np.where(hidden, np.nan, truth)))
+        low, high = predictor.interval()
+        assert (low <= predictor.scores).all()
+        assert (predictor.scores <= high).all()
+        inside += ((low <= truth) & (truth <= high))[hidden].tolist()
+    assert len(inside) > 50
+    assert np.mean(inside) > 0.88  # 95 %, less three errors of a draw this small
+
+
+def test_few_results_that_look_like_shares_are_none() -> None:
+    values = np.random.default_rng(0).normal(size=(12, 6))
+    values[:, 0] = [0.2, 0.7, *[np.nan] * 10]
+    low, high = Predictor().fit(as_table(values)).interval()
+    assert low[2:, 0].min() < 0
+    assert high[2:, 0].max() > 1
+
+
+def test_equal_scores_are_hidden_together_where_that_is_asked() -> None:
+    values = np.random.default_rng(0).normal(size=(10, 6))
+    values[5:] = values[:5]
+    values[:, 5] = np.round(values[:, 5])
+    plain, apart = (folds(as_table(values), equal=equal) for equal in (False, True))
+    assert all(set(fold.hidden) == set(fold.asked) for fold in plain)
+    for before, fold in zip(plain, apart, strict=True):
+        assert np.array_equal(before.asked, fold.asked)
+        left = as_table(values).without(fold.hidden).values
+        rows, columns = (place[fold.asked] for place in as_table(values).cells)
+        assert not any(
+            (left[:, column] == values[row, column]).any() for row, column in zip(rows, columns, strict=True)
+        )
+        assert len(fold.hidden) > len(fold.asked)
+
+
+def test_what_cannot_be_fitted_is_told() -> None:
+    with pytest.raises(UsageError, match="fit"):
+        Predictor().predict()
+    with pytest.raises(UsageError, match="expected a ScoreTable, got ndarray"):
+        Predictor().fit(np.eye(4))  # type: ignore[arg-type]
+    with pytest.raises(DataError, match="too large; expected numbers up to 1e\\+50"):
+        as_table(np.array([[1e300, 1.0], [2.0, 3.0]]))
+    assert clone(Predictor(3)).seed == 3

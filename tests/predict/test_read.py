@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,11 +18,8 @@ from tests.fetch.http_server import FileServer
 WIDE = 'model,EuroSAT,BigEarthNet\nA,97.5,\nB,"96,2",80\n'
 LONG = "method,task,score\nA,EuroSAT,97.5\nB,EuroSAT,96.2\nB,BigEarthNet,80\n"
 PAPER = 'dataset,EuroSAT,,DOTA\nvariant,OA,5 samples OA,mAP\nA,"97,5",50,\nB,96.2,,70\n'
-
-PAPER_DATA = b'dataset,EuroSAT,,DOTA\nvariant,OA,5 samples OA,mAP\nA,"97,5",50,\nB,96.2,,70\n'
-PAPER_MODELS = b"Model,Architecture,Parameters (M),Date\nA,ViT-B,86,01/07/2022\n"
-PAPER_TASKS = b"Dataset,task\nEuroSAT,classification\n"
-REAL = Path(__file__).parents[3] / "shared/data/capabilities"  # beside a checkout; not needed
+PAPER_MODELS = "Model,Architecture,Parameters (M),Date\nA,ViT-B,86,01/07/2022\n,,,\n"
+PAPER_TASKS = "Dataset,task\nEuroSAT,classification\nDOTA,object detection\n"
 
 
 def written(folder: Path, text: str) -> Path:
@@ -40,8 +36,8 @@ def test_a_row_per_method_or_per_result(tmp_path: Path, text: str) -> None:
 
 
 def test_as_the_paper_s_authors_keep_it(tmp_path: Path) -> None:
-    (tmp_path / "models.csv").write_text("Model,Architecture,Parameters (M),Date\nA,ViT-B,86,01/07/2022\n,,,\n")
-    (tmp_path / "tasks.csv").write_text("Dataset,task\nEuroSAT,classification\nDOTA,object detection\n")
+    (tmp_path / "models.csv").write_text(PAPER_MODELS)
+    (tmp_path / "tasks.csv").write_text(PAPER_TASKS)
     table = read_table(written(tmp_path, PAPER))
     assert table.tasks == ("EuroSAT: OA", "EuroSAT: 5 samples OA", "DOTA: mAP")
     assert table.task_facts["EuroSAT: 5 samples OA"] == {
@@ -73,8 +69,8 @@ def test_what_is_wrong_is_said(tmp_path: Path, text: str, words: str) -> None:
     assert words in str(caught.value)
 
 
-def test_a_board_s_scores(root: Path) -> None:
-    board = read_part(root / "registry" / "leaderboards" / "mini.json", Board, "a board")
+def test_a_board_s_scores(committed_registry: Path) -> None:
+    board = read_part(committed_registry / "leaderboards" / "mini.json", Board, "a board")
     table = from_board(board)
     assert len(table.tasks) == len(board.tasks)
     assert table.known.sum() == sum(c.status == "ok" for row in board.rows for c in row.cells.values())
@@ -100,7 +96,8 @@ def test_limits_are_turned_with_the_scores() -> None:
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FileServer]:
     own_settings(tmp_path, monkeypatch)
     with FileServer() as running:
-        files = dict(zip(read.FILES, (PAPER_DATA, PAPER_MODELS, PAPER_TASKS), strict=True))
+        texts = (PAPER, PAPER_MODELS, PAPER_TASKS)
+        files = {name: text.encode() for name, text in zip(read.FILES, texts, strict=True)}
         running.http.files.update({f"/paper/{name}.csv": content for name, content in files.items()})
         served = {name: remote(running.url("paper", f"{name}.csv"), content) for name, content in files.items()}
         monkeypatch.setattr(read, "REMOTES", served)
@@ -117,29 +114,10 @@ def test_the_three_files_are_one_table(server: FileServer) -> None:
 
 
 def test_another_file_is_refused(server: FileServer) -> None:
-    server.http.files["/paper/models.csv"] = PAPER_MODELS.replace(b"86", b"87")
+    server.http.files["/paper/models.csv"] = PAPER_MODELS.replace("86", "87").encode()
     with pytest.raises(ChecksumError):
         fetch_paper()
 
 
 def test_addresses_are_of_a_commit() -> None:
     assert all(f"/{read.COMMIT}/data/{name}.csv" in one.url and one.pinned for name, one in read.REMOTES.items())
-
-
-# Justified: these files may not ship, and a fresh clone has to pass without them.
-@pytest.mark.skipif(not REAL.is_dir(), reason="the real files are not beside this checkout")
-def test_the_real_files_are_those_declared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    own_settings(tmp_path, monkeypatch)
-    for name in read.FILES:
-        shutil.copy(REAL / f"{name}.csv", tmp_path)
-    local = {
-        name: remote((tmp_path / f"{name}.csv").as_uri(), (tmp_path / f"{name}.csv").read_bytes())
-        for name in read.FILES
-    }
-    assert {name: (one.sha256, one.size) for name, one in local.items()} == read.FILES
-    monkeypatch.setattr(read, "REMOTES", local)
-    table = fetch_paper()
-    assert repr(table) == repr(read_table(tmp_path / "data.csv"))
-    assert (len(table.methods), len(table.tasks), table.known.sum()) == (85, 160, 1106)
-    left = table.filtered()
-    assert (*left.values.shape, left.known.sum()) == (45, 92, 820)

@@ -35,22 +35,24 @@ def curves(source: object, method: str) -> Ablation:
     return Ablation(schema=1, points=points, **own)  # type: ignore[arg-type]
 
 
-def test_what_is_kept_in_the_registry_is_about_its_boards(root: Path) -> None:
-    now = current(root / "registry")
-    for folder in (root / "registry/ablations").iterdir():
+def test_what_is_kept_in_the_registry_is_about_its_boards(committed_registry: Path) -> None:
+    now = current(committed_registry)
+    for folder in (committed_registry / "ablations").iterdir():
         suite = load_suite(folder.name)
-        kept = read_ablations(root / "registry", suite.id)
+        kept = read_ablations(committed_registry, suite.id)
         assert kept
         source = from_suite(now, suite)
-        assert of_board(replace(source, registry=root / "registry")) == kept
+        assert of_board(replace(source, registry=committed_registry)) == kept
 
 
-def test_the_command_keeps_what_the_board_shows(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    now, suite = current(root / "registry"), load_suite("olinda")
+def test_the_command_keeps_what_the_board_shows(
+    committed_registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, suite = current(committed_registry), load_suite("olinda")
     cells = from_records(now.records, suite, now.why_stale)
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))
     (tmp_path / "suites").mkdir()
-    (tmp_path / "suites/olinda.toml").write_bytes((root / "registry/suites/olinda.toml").read_bytes())
+    (tmp_path / "suites/olinda.toml").write_bytes((committed_registry / "suites/olinda.toml").read_bytes())
     fast = ("--dims", 4, "--reduce", "truncate", "--rates", "binary")
     ran = neuco("rate", "ablate", "--method", "averaging", "--suite", "olinda", *fast, "--keep")
     assert ran.code == 0, ran.err
