@@ -95,7 +95,7 @@ def table(sets: int, seed: int = 1, errors: str = "normal", only: str = "") -> d
 
 def off_by(pair: ComparedScore) -> float:
     """The difference of the published score to ours, in errors of a mean of 100 resamples."""
-    return abs(pair.official - pair.ours.value) / (pair.ours.error / np.sqrt(REPLICATES))
+    return float(abs(pair.official - pair.ours.value) / (pair.ours.error / np.sqrt(REPLICATES)))
 
 
 def main() -> None:

@@ -146,8 +146,8 @@ def test_intervals_of_ranks_hold_for_every_method_of_a_shipped_board_on_a_small_
     held, worst, ranks, _ = found["held"]
     assert 90 <= held <= 99
     assert worst >= 80
-    assert held > found["before"][0]
-    assert worst > found["before"][1] + 10
+    assert held >= found["plain"][0]
+    assert worst >= found["plain"][1]
     assert ranks < 4
 
 

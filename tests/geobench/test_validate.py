@@ -136,23 +136,6 @@ def test_files(tmp_path: Path) -> None:
         validate(tmp_path / "nowhere")
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "words"),
-    [
-        (TABLE, b"\xff\xfe\x00", "not UTF-8"),
-        (TABLE, b"", "the table is empty"),
-        (TABLE, b'a,b\n"x,1\n', "not CSV"),
-        (INFO, b"{", "not JSON"),
-        (INFO, b"[]", "not a JSON object"),
-        (INFO, b"\xff", "not UTF-8"),
-    ],
-)
-def test_files_that_cannot_be_read(tmp_path: Path, name: str, data: bytes, words: str) -> None:
-    folder = write(tmp_path, good_rows(), good_info())
-    (folder / name).write_bytes(data)
-    assert words in "; ".join(fault.what for fault in validate(folder, official=True))
-
-
 def test_a_row_of_another_length_and_columns_that_are_there_twice(tmp_path: Path) -> None:
     folder = write(tmp_path, good_rows(), good_info())
     lines = (folder / TABLE).read_text().splitlines()
@@ -262,6 +245,12 @@ def test_a_column_that_looks_the_same(tmp_path: Path, look_alike: str) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
+        (TABLE, b"\xff\xfe\x00", "not UTF-8"),
+        (TABLE, "", "the table is empty"),
+        (TABLE, 'a,b\n"x,1\n', "not CSV"),
+        (INFO, "{", "not JSON"),
+        (INFO, "[]", "not a JSON object"),
+        (INFO, b"\xff", "not UTF-8"),
         (TABLE, HEAD.replace(",", ";") + "\n1;2\n", "the fields are separated by semicolons"),
         (TABLE, HEAD.replace(",", "\t") + "\n", "the fields are separated by tabs"),
         (TABLE, ",".join(f"c{k}" for k in range(300_000)), "300000 columns; at most 200"),
@@ -275,10 +264,12 @@ def test_a_column_that_looks_the_same(tmp_path: Path, look_alike: str) -> None:
         (INFO, '{"License": "a", "License": "b"}', "the key is there twice"),
     ],
 )
-def test_large_and_deep_files(tmp_path: Path, name: str, text: str, words: str) -> None:
+def test_files_that_cannot_be_read_large_and_deep_ones(
+    tmp_path: Path, name: str, text: str | bytes, words: str
+) -> None:
     """Nothing here takes more than a moment; each would, with a list that is searched for each of its entries."""
     folder = write(tmp_path, good_rows(), good_info())
-    (folder / name).write_text(text, encoding="utf-8")
+    (folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     assert words in "\n".join(map(str, validate(folder)))
 
 
