@@ -50,8 +50,8 @@ def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> d
         known = [value for value in cell.splits if value is not None]
         intervals: dict[str, Interval] = {}
         if len(known) > 1:
-            found = ends_of(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
-            intervals = {IQM.key: found} if found else {}
+            ends = ends_of(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
+            intervals = {IQM.key: ends} if ends else {}
         shown[task.id] = cell.shown(values={IQM.key: number(iqm(own), RANDOM)}, intervals=intervals)
     return shown
 

@@ -38,8 +38,8 @@ def files(subject: SubmissionSubject) -> str:
     further = sorted(path.name for path in subject.directory.iterdir() if path.name not in (ABOUT, RUNS))
     if further:
         raise Broken("further files", where=subject.directory, got=", ".join(further))
-    found = subject.submission
-    return f"{counted(len(found.backbones), 'backbone')}, {counted(sum(len(own.scores) for own in found.runs), 'run')}"
+    runs = sum(len(own.scores) for own in subject.submission.runs)
+    return f"{counted(len(subject.submission.backbones), 'backbone')}, {counted(runs, 'run')}"
 
 
 def rules(subject: SubmissionSubject) -> str:

@@ -59,8 +59,8 @@ class Fault:
         return ", ".join(filter(None, (self.file, column, lines)))
 
     def __str__(self) -> str:
-        found = "" if self.value is None else f" (found {shorten(self.value)})"
-        return f"{self.where}: {self.what}{found}. {self.cure}"
+        value = "" if self.value is None else f" (found {shorten(self.value)})"
+        return f"{self.where}: {self.what}{value}. {self.cure}"
 
 
 def merged(faults: Iterable[Fault]) -> list[Fault]:

@@ -55,10 +55,10 @@ def folders() -> list[Path]:
 
 
 def read_normaliser(path: Path) -> Normaliser:
-    found = read_strictly(path, Normaliser, "a normaliser", most=LARGEST)
-    if found.id != path.stem:
-        raise DataError("bad id", where=path, expected="the name of the file", got=repr(found.id))
-    return found
+    normaliser = read_strictly(path, Normaliser, "a normaliser", most=LARGEST)
+    if normaliser.id != path.stem:
+        raise DataError("bad id", where=path, expected="the name of the file", got=repr(normaliser.id))
+    return normaliser
 
 
 def load_normaliser(name: str) -> Normaliser:

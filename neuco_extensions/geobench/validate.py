@@ -56,8 +56,8 @@ MOST_BACKBONES = 100
 
 def faults_of(folder: SubmissionFolder, *, official: bool = False) -> list[Fault]:
     """Every fault; with ``official`` only those by which the leaderboard itself would refuse."""
-    found = merged([*folder.faults, *table_faults(folder), *info_faults(folder), *word_faults(folder)])
-    return [fault for fault in found if fault.official or not official]
+    faults = merged([*folder.faults, *table_faults(folder), *info_faults(folder), *word_faults(folder)])
+    return [fault for fault in faults if fault.official or not official]
 
 
 def validate(path: Path, *, official: bool = False) -> list[Fault]:

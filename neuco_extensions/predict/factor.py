@@ -61,12 +61,12 @@ def fit_factors(
     for _ in range(ROUNDS):
         methods, products = _side(values - mean - known * tasks[:, 0], known, tasks, penalty)
         tasks, _ = _side((values - mean - known * methods[:, :1]).T, known.T, methods, penalty)
-        found = Factors(mean, methods, tasks, products)
-        now = methods[:100] @ found.features.T + tasks[:, 0]
+        factors = Factors(mean, methods, tasks, products)
+        now = methods[:100] @ factors.features.T + tasks[:, 0]
         if np.abs(now - before).max() < ENOUGH:
             break
         before = now
-    return found
+    return factors
 
 
 def _side(rest: np.ndarray, known: np.ndarray, other: np.ndarray, penalty: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -101,11 +101,11 @@ class FactorModel:
 
     def covariance(self, cells: Cells) -> tuple[np.ndarray, float]:
         rows, columns = cells
-        features, found = self._factors.features[columns], np.zeros((len(rows),) * 2)
+        features, covariance = self._factors.features[columns], np.zeros((len(rows),) * 2)
         for method in np.unique(rows):
             own = rows == method
-            found[np.ix_(own, own)] = features[own] @ self._inverses[method] @ features[own].T
-        return self._noise * found, self._noise
+            covariance[np.ix_(own, own)] = features[own] @ self._inverses[method] @ features[own].T
+        return self._noise * covariance, self._noise
 
     @cached_property
     def _every(self) -> np.ndarray:

@@ -79,12 +79,12 @@ class Plane:
     def warnings(self, marked: str) -> list[str]:
         """What a reader must know before taking distances for true; ``marked`` says how to know the bad points."""
         good, bad = "distances are mostly those of the table", "two dimensions are too few: distances are distorted"
-        found = [f"Stress {self.stress:.3f} ({POOR:g} and more is poor): {bad if self.distorted else good}."]
+        lines = [f"Stress {self.stress:.3f} ({POOR:g} and more is poor): {bad if self.distorted else good}."]
         if self.doubtful:
             many = f"{len(self.doubtful)} of {counted(len(self.points), 'point')}"
             why = f"distances off by more than {FAR:g}, or as far away in a layout that fits nearly as well"
-            found.append(f"Do not trust the places of {many}, {marked}: {why}.")
-        return found
+            lines.append(f"Do not trust the places of {many}, {marked}: {why}.")
+        return lines
 
 
 def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int = LEAST) -> Plane:
@@ -99,9 +99,9 @@ def fit_plane(table: ScoreTable, seed: int = 0, starts: int = STARTS, least: int
     layout = PlaneCost(table)
     starts = min(starts, max(LEAST_STARTS, QUICK // len(layout.gaps)))
     random, size = np.random.default_rng(seed), len(table.methods) + len(table.tasks)
-    found = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
-    best = _turned(found[0][1], table)
-    others = [_onto(points, best) for cost, points in found[1:] if cost <= AS_GOOD * found[0][0] + TINY]
+    layouts = sorted((layout.settle(random.normal(0, 0.3, (size, 2))) for _ in range(starts)), key=lambda pair: pair[0])
+    best = _turned(layouts[0][1], table)
+    others = [_onto(points, best) for cost, points in layouts[1:] if cost <= AS_GOOD * layouts[0][0] + TINY]
     moves = np.mean([np.hypot(*(other - best).T) for other in others], axis=0) if others else np.zeros(size)
     off = layout.distances(best) - layout.gaps
     total = float((layout.gaps**2).sum())  # 0 where all scores of each task are equal
@@ -180,9 +180,9 @@ def grouped(places: np.ndarray) -> list[int]:
     tree, apart = linkage(places, "average"), cdist(places, places)
     best, groups = CLEAR, np.zeros(len(places), int)
     for number in range(2, min(MOST_GROUPS, len(places) - 1) + 1):
-        found = fcluster(tree, number, "maxclust")
-        if (clear := _silhouette(apart, found)) > best:
-            best, groups = clear, found
+        division = fcluster(tree, number, "maxclust")
+        if (clear := _silhouette(apart, division)) > best:
+            best, groups = clear, division
     order = {group: place for place, group in enumerate(dict.fromkeys(groups.tolist()), 1)}
     return [order[group] if group else 0 for group in groups.tolist()]
 

@@ -119,9 +119,9 @@ class Predictor:
         low, high = (end[cells[1]] for end in self.table.ends)
         room = np.nan_to_num(BEYOND * (high - low), nan=np.inf)
         lowest, highest = np.nan_to_num(low, nan=-np.inf) - room, np.nan_to_num(high, nan=np.inf) + room
-        scores, *ends = (self._scale.back(found, cells[1]) for found in (mean, mean - half, mean + half))
+        scores, *ends = (self._scale.back(values, cells[1]) for values in (mean, mean - half, mean + half))
         limits = [limit[cells[1]] for limit in self.table.limits]
-        score, low, high = (np.clip(found, *limits) for found in (np.clip(scores, lowest, highest), *ends))
+        score, low, high = (np.clip(values, *limits) for values in (np.clip(scores, lowest, highest), *ends))
         return score, np.minimum(low, score), np.maximum(high, score)
 
     @cached_property
@@ -130,7 +130,7 @@ class Predictor:
             raise UsageError("nothing has been learnt", hint="Call fit(table) first")
         shape = self.table.values.shape
         cells: Cells = np.nonzero(np.ones(shape, bool))  # type: ignore[assignment]
-        scores, low, high = (found.reshape(shape) for found in self.at(cells))
+        scores, low, high = (part.reshape(shape) for part in self.at(cells))
         return scores, low, high
 
     def _begin(self, table: ScoreTable) -> None:
@@ -183,10 +183,10 @@ def _parts(process: ScoreModel, table: ScoreTable, cells: Cells, seed: int) -> t
     mean, deviation = process.predict(cells)
     size, misses = process.spreads[cells[1]], np.zeros(table.values.shape)
     misses[table.cells] = process.misses
-    found = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed)[cells]]
+    answers = [mean, mean + size * factorise(misses, table.known, *OF_MISSES, seed)[cells]]
     z = (table.values - process.means) / process.spreads
-    found += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed)[cells] for how in FACTORS]
-    return np.stack(found, axis=1), deviation
+    answers += [process.means[cells[1]] + size * factorise(z, table.known, *how, seed)[cells] for how in FACTORS]
+    return np.stack(answers, axis=1), deviation
 
 
 def _shares(parts: np.ndarray, truth: np.ndarray) -> np.ndarray:

@@ -48,15 +48,15 @@ def kernels(table: ScoreTable, scores_too: bool) -> list[Kernel]:
     """Each grouping of methods alone and on each grouping of tasks; numbers of methods alone; likeness if asked for."""
     everywhere, own = np.ones((len(table.tasks),) * 2), np.eye(len(table.methods))
     of_tasks = groupings(table.tasks, table.task_facts).values()
-    found = []
+    products = []
     for methods in (own, *groupings(table.methods, table.method_facts).values()):
-        found += [Kernel(methods, everywhere), *(Kernel(methods, tasks) for tasks in of_tasks)]
+        products += [Kernel(methods, everywhere), *(Kernel(methods, tasks) for tasks in of_tasks)]
     if scores_too:
-        found.append(Kernel(own, likeness(table)))
+        products.append(Kernel(own, likeness(table)))
     for numbers in scales(table.methods, table.method_facts).values():
         apart = (numbers[:, None] - numbers) / WIDTH
-        found.append(Kernel(np.exp(-0.5 * apart**2), everywhere))
-    return found
+        products.append(Kernel(np.exp(-0.5 * apart**2), everywhere))
+    return products
 
 
 def likeness(table: ScoreTable) -> np.ndarray:
@@ -73,24 +73,24 @@ def likeness(table: ScoreTable) -> np.ndarray:
 
 def groupings(names: Sequence[str], facts: Facts) -> dict[str, np.ndarray]:
     """For each fact that is text: 1 where two have the same. Who says nothing is like nobody but itself."""
-    found = {}
+    matrices = {}
     for key in _keys(names, facts, str):
         values = [facts.get(name, {}).get(key) or f"\0{name}" for name in names]
         groups = np.unique(values, return_inverse=True)[1]
         if 1 < len(set(groups)) < len(names):
-            found[key] = (groups[:, None] == groups).astype(float)
-    return found
+            matrices[key] = (groups[:, None] == groups).astype(float)
+    return matrices
 
 
 def scales(names: Sequence[str], facts: Facts) -> dict[str, np.ndarray]:
     """For each fact that is a number: standardised, the mean where nothing is said."""
-    found = {}
+    standardised = {}
     for key in _keys(names, facts, float):
         values = np.array([float(facts.get(name, {}).get(key, np.nan)) for name in names])
         spread = np.nanstd(values)
         if spread > 0:
-            found[key] = np.nan_to_num((values - np.nanmean(values)) / spread)
-    return found
+            standardised[key] = np.nan_to_num((values - np.nanmean(values)) / spread)
+    return standardised
 
 
 def _keys(names: Sequence[str], facts: Facts, kind: type) -> list[str]:

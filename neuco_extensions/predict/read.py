@@ -176,7 +176,7 @@ def _number(text: str, path: Path, line: int, task: str) -> float | None:
 
 def _model_facts(rows: list[list[str]]) -> Facts:
     """Architecture, logarithm of the size in millions of parameters, and the year of publication with its part."""
-    found: dict[str, dict[str, str | float]] = {}
+    by_model: dict[str, dict[str, str | float]] = {}
     for row in rows:
         name, architecture, size, date = (row[at].strip() if at < len(row) else "" for at in range(4))
         facts: dict[str, str | float] = {"architecture": architecture} if architecture else {}
@@ -186,5 +186,5 @@ def _model_facts(rows: list[list[str]]) -> Facts:
         if len(parts) == 3:
             facts["date"] = int(parts[2]) + (int(parts[1]) - 1) / 12
         if name:
-            found[name] = facts
-    return found
+            by_model[name] = facts
+    return by_model

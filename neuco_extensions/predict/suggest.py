@@ -90,11 +90,11 @@ def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[in
 
     ``among`` are those that can be chosen; all, if nothing is said.
     """
-    found: list[NextCell] = []
+    cells: list[NextCell] = []
     left = covariance.copy()
     open_ = list(range(len(covariance)))
     free = list(open_ if among is None else among)
-    while free and len(found) < number:
+    while free and len(cells) < number:
         own = np.diag(left) + noise
         gain = (left[np.ix_(free, open_)] ** 2).sum(1) / own[free]
         chosen = free[int(np.argmax(gain))]
@@ -102,8 +102,8 @@ def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[in
         left = left - np.outer(left[:, chosen], left[chosen]) / own[chosen]
         free.remove(chosen)
         open_.remove(chosen)
-        found.append(NextCell(chosen, before, _size(left, open_), left))
-    return found
+        cells.append(NextCell(chosen, before, _size(left, open_), left))
+    return cells
 
 
 def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
@@ -120,7 +120,7 @@ def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
     over = (rows == np.arange(len(table.methods))[:, None]) / len(table.tasks)  # the mean of a method's cells
     first, second = np.triu_indices(len(table.methods), 1)
     apart, contrast = np.abs(means[first] - means[second]), over[first] - over[second]
-    found: list[Pick] = []
+    picks: list[Pick] = []
     free = np.ones(len(rows), bool)
     for _ in range(min(number, len(rows))):
         shared = contrast @ left  # (pair, cell): how much a result moves the distance of two methods
@@ -129,10 +129,10 @@ def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
         wrong = _wrong(apart[:, None], variance[:, None] - shared**2 / own).mean(0)
         chosen = int(np.argmin(np.where(free, wrong, np.inf)))
         before = float(_wrong(apart, variance).mean())
-        found.append(Pick(table.methods[rows[chosen]], table.tasks[columns[chosen]], before, float(wrong[chosen])))
+        picks.append(Pick(table.methods[rows[chosen]], table.tasks[columns[chosen]], before, float(wrong[chosen])))
         free[chosen] = False
         left = left - np.outer(left[:, chosen], left[chosen]) / own[chosen]
-    return found
+    return picks
 
 
 def _wrong(apart: np.ndarray, variance: np.ndarray) -> np.ndarray:

@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner, Result
+
+from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.facts import CAPABILITIES, COLUMNS, DATASETS, INFO, TABLE
 
 Rows = list[dict[str, str]]
@@ -78,3 +81,8 @@ def renamed(name: str, display: str = "Mine") -> Callable[[Rows, Info], None]:
         info["New model info"] = [{"model_display_name": display, "model_size": "1M", "unique_backbone_key": name}]
 
     return spoil
+
+
+def run(*words: object) -> Result:
+    """``neuco geobench`` in this process."""
+    return CliRunner().invoke(geobench, list(map(str, words)), catch_exceptions=False)

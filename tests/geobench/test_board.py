@@ -20,13 +20,12 @@ from neuco_core.records.store import write_records
 from neuco_core.site.board_page import board_page
 from neuco_core.site.page_data import from_suite
 from neuco_extensions.geobench.board import Filter
-from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder
 from neuco_extensions.geobench.facts import CAPABILITIES, DATASETS
 from neuco_extensions.geobench.published import of_submissions, parameters, row_id
 from neuco_extensions.geobench.submission import RUNS, list_submissions, write_submission
 from tests.boards.helpers import make_suite, real_record
-from tests.geobench.parts import good_info, good_rows, renamed, spoiled, write
+from tests.geobench.parts import good_info, good_rows, renamed, run, spoiled, write
 
 OFFICIAL = json.loads((Path(__file__).parent / "official.json").read_text(encoding="utf-8"))
 
@@ -45,10 +44,6 @@ def board(item: Published) -> Board:
 def section(board: Board, title: str) -> dict[str, tuple[object, ...]]:
     (found,) = (own for own in board.sections if own.title == title)
     return {str(row[0]): row[1:] for row in found.rows}
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(geobench, list(map(str, words)), catch_exceptions=False)
 
 
 def test_the_real_board(board: Board) -> None:

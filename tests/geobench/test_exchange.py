@@ -6,12 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuco_core.errors import DataError, UnknownIdError
-from neuco_extensions.geobench.command import geobench
 from neuco_extensions.geobench.exchange import from_folder, to_folder
 from neuco_extensions.geobench.facts import TABLE
 from neuco_extensions.geobench.submission import (
@@ -23,11 +21,7 @@ from neuco_extensions.geobench.submission import (
     write_submission,
 )
 from neuco_extensions.geobench.validate import validate
-from tests.geobench.parts import good_info, good_rows, spoiled, write
-
-
-def run(*words: object) -> Result:
-    return CliRunner().invoke(geobench, list(map(str, words)), catch_exceptions=False)
+from tests.geobench.parts import good_info, good_rows, run, spoiled, write
 
 
 @pytest.mark.parametrize("name", ["114be1f0", "2ce4a907"])

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
-from click.testing import Result as Invoked
 
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
@@ -26,21 +24,16 @@ from neuco_core.runs.worker_steps import WorkerSteps
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_extensions.geobench import tune as module
-from neuco_extensions.geobench.command import geobench
-from neuco_extensions.geobench.command import tune as command
 from neuco_extensions.geobench.facts import CAPABILITIES
 from neuco_extensions.geobench.search import Divided, TuningPlan, divide
 from neuco_extensions.geobench.tune import TuningRun, read_all_tuned, read_tuned, tune, tune_on
 from neuco_extensions.geobench.validate import validate
+from tests.geobench.parts import run
 
 pytest.importorskip("optuna")
 METHODS = ("averaging", "pca")
 TASKS = ("olinda_elevation_mean", "olinda_sea_level")
 TRIALS = 8  # the first five are drawn at random, the others depend on what was found
-
-
-def run(*words: object) -> Invoked:
-    return CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
 
 
 def arguments(out: Path, *more: object) -> list[str]:
@@ -52,7 +45,7 @@ def arguments(out: Path, *more: object) -> list[str]:
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two methods on two tasks, without an interruption."""
     out = tmp_path_factory.mktemp("whole")
-    said = run(*arguments(out)).output
+    said = run("tune", *arguments(out)).output
     assert f"{TRIALS} trials inside the training part, 5 seeds on the test part" in said
     return out
 
@@ -78,7 +71,7 @@ def test_a_killed_search_goes_on_and_ends_the_same(whole: Path, tmp_path: Path) 
     left = files(out)
     assert 0 < len(left) < len(files(whole))  # and the last one is not complete
     assert trials_in(half) < TRIALS
-    run(*arguments(out))
+    run("tune", *arguments(out))
     assert files(out) == files(whole)
     assert left[f"averaging/{TASKS[0]}.json"] == files(whole)[f"averaging/{TASKS[0]}.json"]
 
@@ -94,7 +87,7 @@ def test_an_engine_gives_the_same_numbers(whole: Path, tmp_path: Path, engine: s
         kept = {"trials": values["trials"][:trials], "repeats": values["repeats"][: trials // 3]}
         (tmp_path / name).write_text(json.dumps({**values, **kept, **({"repeats": []} if trials < TRIALS else {})}))
     words = ["--method", "averaging", "--task", ",".join(TASKS), "--trials", TRIALS, "--out", tmp_path]
-    run(*words, "--engine", engine)
+    run("tune", *words, "--engine", engine)
     assert files(tmp_path) == {name: data for name, data in files(whole).items() if name in names}
 
 
@@ -121,8 +114,8 @@ def test_an_engine_takes_registered_methods_only(tmp_path: Path, parts: tuple[Em
     np.savez(path, ids=np.array(parts[0].ids), values=parts[0].values)
     given = ["--method", path, "--task", TASKS[0], "--trials", 2, "--repeats", 2, "--out", tmp_path / "out"]
     with pytest.raises(UsageError, match="registered methods only"):
-        run(*given, "--engine", "local")
-    assert "mine" in run(*given).output
+        run("tune", *given, "--engine", "local")
+    assert "mine" in run("tune", *given).output
 
 
 @pytest.fixture(scope="module")
@@ -209,14 +202,11 @@ def test_an_error_is_made_small(parts: tuple[Embeddings, Labels]) -> None:
 
 
 def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
-    def export(*words: object) -> Invoked:
-        return CliRunner().invoke(geobench, ["export", *map(str, words)], catch_exceptions=False)
-
-    assert "2 backbones, 2 datasets, 20 runs" in export("--tuned", whole, "--out", tmp_path / "own").output
+    assert "2 backbones, 2 datasets, 20 runs" in run("export", "--tuned", whole, "--out", tmp_path / "own").output
     # Our tasks are not GEO-Bench's; that is all that its own validator has to say.
     assert [fault.rule for fault in validate(tmp_path / "own", official=True)] == ["coverage"]
     with pytest.raises(UsageError, match="not tuned"):
-        export("--tuned", whole, "--out", tmp_path / "other", "--as", "digits=so2sat")
+        run("export", "--tuned", whole, "--out", tmp_path / "other", "--as", "digits=so2sat")
     info = json.loads((tmp_path / "own/additional_info.json").read_text())
     assert info["Number of HPO trials"] == str(TRIALS)
     assert {entry["unique_backbone_key"] for entry in info["New model info"]} == set(METHODS)
@@ -226,7 +216,7 @@ def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:
         values = json.loads((whole / method / f"{TASKS[1]}.json").read_text())
         for name in CAPABILITIES["Classification"]:
             (tmp_path / f"tuned/{method}/{name}.json").write_text(json.dumps({**values, "task": name}))
-    export("--tuned", tmp_path / "tuned", "--out", tmp_path / "out")
+    run("export", "--tuned", tmp_path / "tuned", "--out", tmp_path / "out")
     assert validate(tmp_path / "out") == []
 
 
