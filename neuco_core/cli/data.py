@@ -14,7 +14,7 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
-from neuco_core.fetch.cache import Entry, cache_dir, discard, entries
+from neuco_core.fetch.cache import CachedFile, cache_dir, discard, entries
 from neuco_core.fetch.fetch import cached, is_local
 from neuco_core.fetch.fetch import fetch as fetch_file
 from neuco_core.fetch.usage import made_here, prunable, remove, users
@@ -207,7 +207,7 @@ def ls(as_json: bool) -> None:
         click.echo(f"made here, and made again if removed (`neuco data prune --all`): {sizes}")
 
 
-def _describe(item: Entry) -> dict[str, Any]:
+def _describe(item: CachedFile) -> dict[str, Any]:
     return {"sha256": item.sha256, "size": item.size, "name": item.name, "path": str(item.path)}
 
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from neuco_core.contract import scaffold
 from neuco_core.contract.scaffold import ENDINGS, PluginRequest
-from neuco_core.cubes.archive import Index, open_archive, pack_images
+from neuco_core.cubes.archive import ArchiveIndex, open_archive, pack_images
 from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.published import is_published_set, unpack_set
 from neuco_core.errors import UsageError
@@ -39,7 +39,7 @@ class NewDataset:
     """What was made: the archive's index, the images left out with the reasons, the table that came with them."""
 
     path: Path
-    index: Index
+    index: ArchiveIndex
     left_out: Mapping[str, str]
     others: Mapping[str, int]
     table: str = ""
@@ -91,7 +91,7 @@ def bring_images(images: str, scratch: Path) -> tuple[Path, str, str]:
     return scratch / "set", unpack_set(path, scratch / "set"), origin
 
 
-def _fields(request: DatasetRequest, index: Index, left_out: Mapping[str, str]) -> dict[str, object]:
+def _fields(request: DatasetRequest, index: ArchiveIndex, left_out: Mapping[str, str]) -> dict[str, object]:
     height, width = index.size
     systems = Counter(sample.crs for sample in index.samples.values() if sample.crs)
     located = ", ".join(f"{count} in {system}" for system, count in systems.most_common(3))

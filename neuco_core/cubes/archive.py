@@ -37,7 +37,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     transform: tuple[float, ...] = ()
 
 
-class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class ArchiveIndex(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What an archive holds: samples of one size (height, width), each an array ``ID.npy``."""
 
     format: Literal["neuco-images-1"]
@@ -79,7 +79,7 @@ def pack_images(
                 _add(archive, f"{name}.npy", data.getvalue())
                 if progress:
                     progress(count, len(source.files))
-            index = Index("neuco-images-1", source.bands, source.seasons, source.size, samples)
+            index = ArchiveIndex("neuco-images-1", source.bands, source.seasons, source.size, samples)
             _add(archive, INDEX, msgspec.json.encode(index))
         if not samples or (bad and not leave_out_damaged):
             first = "; ".join(f"{name}: {reason}" for name, reason in list(bad.items())[:5])
@@ -158,12 +158,12 @@ class ImageArchive:
         return self._members[sample]
 
 
-def open_archive(path: Path) -> tuple[zipfile.ZipFile, Index]:
+def open_archive(path: Path) -> tuple[zipfile.ZipFile, ArchiveIndex]:
     """An archive and its index, both checked before anything is unpacked."""
     try:
         archive = zipfile.ZipFile(path)
         check_members(archive, path)
-        return archive, msgspec.json.decode(archive.read(INDEX), type=Index)
+        return archive, msgspec.json.decode(archive.read(INDEX), type=ArchiveIndex)
     except (KeyError, ValueError, OSError, zipfile.BadZipFile) as error:
         hint = "Make one with `neuco data package FOLDER`"
         raise DataError(f"not an archive of images: {error}", where=path, hint=hint) from error

@@ -59,8 +59,8 @@ def read_image(path: Path) -> Image:
     except (DataError, DependencyError):
         raise
     except Exception as error:  # the libraries raise whatever their parts raise
-        words = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"damaged image: {words}", where=path) from error
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise DataError(f"damaged image: {reason}", where=path) from error
     if image.values.dtype.kind not in "iuf" or not image.values.size:
         raise DataError("not an image of numbers", where=path, got=f"{image.values.dtype} {image.values.shape}")
     if image.values.dtype.kind == "f" and not (np.abs(image.values) <= np.finfo(np.float32).max).all():

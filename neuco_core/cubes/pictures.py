@@ -96,9 +96,9 @@ def _stretch(values: np.ndarray) -> np.ndarray:
 
     Haze adds light, most of it blue: what each band has at least is taken off. ``values`` end with the bands.
     """
-    known = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
-    low = np.nanpercentile(known, 1, axis=0)
-    high = np.nanpercentile(known - low, 90)
+    finite = np.where(np.isfinite(values), values, np.nan).reshape(-1, values.shape[-1])
+    low = np.nanpercentile(finite, 1, axis=0)
+    high = np.nanpercentile(finite - low, 90)
     share = np.clip(np.nan_to_num((values - low) / (high or 1.0)), 0.0, 1.0)
     # Screens expect more light in the shadows than a sensor counts.
     bytes_: np.ndarray = (255 * share ** (1 / 1.8)).round().astype(np.uint8)

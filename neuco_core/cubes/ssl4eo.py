@@ -44,8 +44,8 @@ class SSL4EOCubes:
         modalities: Sequence[str] = tuple(MODALITIES),
         seasons: Sequence[str] = SEASONS,
     ) -> None:
-        _known("modality", modalities, tuple(MODALITIES))
-        _known("season", seasons, SEASONS)
+        _check_choice("modality", modalities, tuple(MODALITIES))
+        _check_choice("season", seasons, SEASONS)
         root = Path(root)
         self.root = root / "data" if (root / "data").is_dir() else root
         self.shift = shift
@@ -151,10 +151,10 @@ class SSL4EOCubes:
         raise DataError(f"no sample {shown([name])} in {modality}", where=self.root / modality)
 
 
-def _known(noun: str, names: Sequence[str], known: Sequence[str]) -> None:
-    wrong = [name for name in names if name not in known]
-    if wrong or not names or len(set(names)) != len(names):
-        raise UsageError(f"bad {noun}", expected="some of " + ", ".join(known) + ", each once", got=repr(tuple(names)))
+def _check_choice(noun: str, names: Sequence[str], choices: Sequence[str]) -> None:
+    if not names or not set(names) <= set(choices) or len(set(names)) != len(names):
+        expected = "some of " + ", ".join(choices) + ", each once"
+        raise UsageError(f"bad {noun}", expected=expected, got=repr(tuple(names)))
 
 
 def _folders(base: Path) -> tuple[Path, ...]:

@@ -42,15 +42,15 @@ def _own_folder(variable: str, usual: str) -> Path:
         path = getattr(platformdirs, usual)("neuco", appauthor=False)
     # Here and not where something is stored: a command that only reads would take a file for an empty folder.
     with suppress(OSError):  # what may not be looked at is reported when something is stored
-        there = next(part for part in (path, *path.parents) if part.exists())
-        if not there.is_dir():
+        nearest = next(part for part in (path, *path.parents) if part.exists())
+        if not nearest.is_dir():
             hint = f"Set {variable} to a folder, or to a path where one can be created"
-            raise DataError("not a folder", where=path, expected="a folder", got=f"the file {there}", hint=hint)
+            raise DataError("not a folder", where=path, expected="a folder", got=f"the file {nearest}", hint=hint)
     return path
 
 
 @dataclass(frozen=True)
-class Entry:
+class CachedFile:
     """A file in the cache."""
 
     sha256: str
@@ -75,15 +75,15 @@ def hash_file(path: Path) -> str:
     return str(pooch.file_hash(str(path), alg="sha256"))
 
 
-def entry(sha256: str, name: str) -> Entry:
+def entry(sha256: str, name: str) -> CachedFile:
     """The place of a file in the cache, whether it is there or not."""
-    return Entry(sha256, cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file"))
+    return CachedFile(sha256, cache_dir() / "sha256" / sha256[:2] / sha256 / (name or "file"))
 
 
-def entries() -> list[Entry]:
+def entries() -> list[CachedFile]:
     """All files in the cache, by hash."""
     root = cache_dir() / "sha256"
-    return [Entry(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
+    return [CachedFile(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
 
 
 def leftovers() -> list[Path]:
@@ -91,7 +91,7 @@ def leftovers() -> list[Path]:
     return sorted(path for path in (cache_dir() / "tmp").glob("*/*") if path.is_file())
 
 
-def discard(item: Entry) -> None:
+def discard(item: CachedFile) -> None:
     """Remove a file from the cache; another process may have done it already."""
     with writing(item.path.parent):
         item.path.unlink(missing_ok=True)
@@ -142,7 +142,7 @@ def write_json(path: Path, value: object) -> None:
         write_atomic(path, (text + "\n").encode())
 
 
-def store(source: Path, target: Entry) -> Path:
+def store(source: Path, target: CachedFile) -> Path:
     """Move a verified file to its place."""
     with writing(target.path.parent):
         target.path.parent.mkdir(parents=True, exist_ok=True)

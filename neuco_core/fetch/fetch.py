@@ -97,7 +97,7 @@ def verify(path: Path, pin: Pin, name: str) -> None:
     raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
 
 
-def _cached(url: str, pin: Pin, item: cache.Entry, settings: Settings, progress: bool | None) -> Path:
+def _cached(url: str, pin: Pin, item: cache.CachedFile, settings: Settings, progress: bool | None) -> Path:
     if _usable(item):
         return item.path
     if settings.offline:
@@ -120,7 +120,7 @@ def _cached(url: str, pin: Pin, item: cache.Entry, settings: Settings, progress:
             return cache.store(path, item)
 
 
-def _usable(item: cache.Entry) -> bool:
+def _usable(item: cache.CachedFile) -> bool:
     """Whether the cache has the file; a corrupt one is removed."""
     if not item.path.is_file():
         return False

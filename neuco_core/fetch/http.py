@@ -71,8 +71,10 @@ def accept(response: Any, url: str, sink: Sink) -> None:
     length = headers.get("Content-Length", "")
     etag = headers.get("ETag", "")
     validator = headers.get("Last-Modified", "") if not etag or etag.startswith("W/") else etag
-    known = length.isdecimal() and not encoded
-    sink.start(offset=offset, length=int(length) if known else None, validator="" if encoded else validator)
+    if encoded:  # offsets in the file and in the stream are then two things
+        sink.start(offset=offset, length=None, validator="")
+    else:
+        sink.start(offset=offset, length=int(length) if length.isdecimal() else None, validator=validator)
 
 
 def _refusal(status: int, headers: Any, url: str) -> FetchError:

@@ -7,7 +7,7 @@ user's configuration folder, or whatever ``NEUCO_PINS`` names. A hash that a plu
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -32,18 +32,10 @@ class Pin:
 
 
 @dataclass(frozen=True)
-class PinnedFile:
-    """An entry of a pins file."""
-
-    sha256: str
-    size: int
-
-
-@dataclass(frozen=True)
 class PinsFile:
     """A pins file: its entries by address."""
 
-    pins: dict[str, PinnedFile]
+    pins: dict[str, Pin]
     schema: Literal[1]
 
 
@@ -110,9 +102,9 @@ def read_pins(path: Path) -> dict[str, Pin]:
         return {}
     content = read_strictly(path, PinsFile, "a file of pins", most=LARGEST, hint="Repair or delete the file")
     for url, pin in content.pins.items():
-        if not SHA256.fullmatch(pin.sha256) or pin.size < 0:
+        if not SHA256.fullmatch(pin.sha256) or pin.size is None or pin.size < 0:
             raise DataError(f"bad pin of {url}", where=path, expected="sha256 and size", got=repr(pin))
-    return {url: Pin(pin.sha256, pin.size, str(path)) for url, pin in content.pins.items()}
+    return {url: replace(pin, source=str(path)) for url, pin in content.pins.items()}
 
 
 def write_pin(url: str, sha256: str, size: int) -> None:

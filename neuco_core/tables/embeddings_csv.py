@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ CELLS = 3 << 19  # in a block of rows that is written
 
 
 @dataclass(frozen=True)
-class Layout:
+class CsvColumns:
     """Which columns of a file hold values, in the order of the dimensions."""
 
     header: tuple[str, ...]
@@ -63,54 +64,55 @@ def value_columns(names: Sequence[str], where: object, dim: int | None, *, gaps:
 
 
 def read_csv(path: Path, strict: bool, dim: int | None, *, gaps: bool = False) -> Embeddings:
-    size = path.stat().st_size
-    blocks = csv_quick.cut(path) if size >= csv_quick.LARGE else None
-    lines = 1 + sum(blocks.lines) if blocks else _csv.scan(path)
-    layout = _layout(path, dim, gaps)
-    if blocks:
+    if path.stat().st_size < csv_quick.LARGE:
+        _csv.scan(path)
+        columns = _columns(path, dim, gaps)
+        ids, values, replaced = _read_carefully(path, columns, strict)
+    else:
+        blocks = csv_quick.cut(path)
+        columns = _columns(path, dim, gaps)
         try:
-            ids, values, replaced = csv_quick.read_blocks(blocks, layout.header, layout.places, strict, _number)
+            ids, values, replaced = csv_quick.read_blocks(blocks, columns.header, columns.places, strict, _number)
         except csv_quick.OddError:
-            lines = _csv.scan(path)  # which also counts lines that end with a carriage return
-        else:
-            return make_embeddings(ids, values, replaced=replaced, **layout.names, where=path)
-    lines = min(lines, size // len(layout.header) + 1)  # a row has a separator for each column
-    values = np.empty((lines, len(layout.places)), dtype=np.float32)  # pages that stay unused cost nothing
-    ids, replaced = _read_carefully(path, layout, values, strict)
-    return make_embeddings(ids, values[: len(ids)], replaced=replaced, **layout.names, where=path)
+            ids, values, replaced = _read_carefully(path, columns, strict)
+    return make_embeddings(ids, values, replaced=replaced, **columns.names, where=path)
 
 
-def _layout(path: Path, dim: int | None, gaps: bool) -> Layout:
+def _columns(path: Path, dim: int | None, gaps: bool) -> CsvColumns:
     rows = _csv.read_rows(path)
     _, names = next(rows)
     columns = value_columns(names, path, dim, gaps=gaps)
     if next(rows, None) is None:  # also sees to it that the first row has the header's width
         raise DataError("no rows below the header", where=path)
-    return Layout(tuple(names), tuple(names.index(name) for name in columns))
+    return CsvColumns(tuple(names), tuple(names.index(name) for name in columns))
 
 
-def _read_carefully(path: Path, layout: Layout, values: np.ndarray, strict: bool) -> tuple[list[str], dict[str, int]]:
+def _read_carefully(path: Path, columns: CsvColumns, strict: bool) -> tuple[list[str], np.ndarray, Mapping[str, int]]:
+    # No more rows than lines, and a row has a separator for each column; pages that stay unused cost nothing.
+    most = min(_csv.scan(path), path.stat().st_size // len(columns.header) + 1)
+    values = np.empty((most, len(columns.places)), dtype=np.float32)
+    id_place = columns.header.index("id")
     lines: dict[str, int] = {}
-    replaced = {"missing": 0, "not_a_number": 0}
+    replaced: Counter[str] = Counter()
     rows = _csv.read_rows(path)
     next(rows)
     for line, row in rows:
-        name = _csv.clean_id(row[layout.header.index("id")])
+        name = _csv.clean_id(row[id_place])
         if not name:
             raise DataError("no id", where=f"{path}, row {line}")
         if name in lines:
             raise DataError(f"duplicate id {_csv.shown([name])}", where=f"{path}, rows {lines[name]} and {line}")
-        cells = [row[place] for place in layout.places]
+        cells = [row[place] for place in columns.places]
         numbers = to_float32(np.array(_numbers(cells)))
-        _refuse(cells, numbers, layout, f"{path}, row {line}", strict)
+        _refuse(cells, numbers, columns, f"{path}, row {line}", strict)
         for column in np.flatnonzero(np.isnan(numbers)):
             replaced["missing" if cells[column].strip() in _csv.MISSING else "not_a_number"] += 1
             numbers[column] = 0
         values[len(lines)] = numbers
         lines[name] = line
-    if sum(replaced.values()) == len(lines) * len(layout.places):
-        raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(layout.places)} columns")
-    return list(lines), {reason: count for reason, count in replaced.items() if count}
+    if replaced.total() == len(lines) * len(columns.places):
+        raise DataError("no value is numeric", where=path, got=f"{len(lines)} rows, {len(columns.places)} columns")
+    return list(lines), values[: len(lines)], replaced
 
 
 def _numbers(cells: Sequence[str]) -> list[float]:
@@ -132,12 +134,12 @@ def _number(cell: str) -> float:
         return BOOLEANS.get(cell.strip().lower(), math.nan)
 
 
-def _refuse(cells: Sequence[str], numbers: np.ndarray, layout: Layout, where: str, strict: bool) -> None:
+def _refuse(cells: Sequence[str], numbers: np.ndarray, columns: CsvColumns, where: str, strict: bool) -> None:
     """Infinite values are always refused; other non-numbers only with ``strict``."""
     bad = ~np.isfinite(numbers) if strict else np.isinf(numbers)
     if bad.any():
         column = int(np.flatnonzero(bad)[0])
-        where = f"{where}, column {layout.header[layout.places[column]]!r}"
+        where = f"{where}, column {columns.header[columns.places[column]]!r}"
         got = _csv.shown([cells[column]])
         if np.isinf(numbers[column]):
             raise DataError("value is not finite as float32", where=where, got=got)

@@ -6,10 +6,9 @@ For each layer that writes a folder ``layer_00`` with ``embeddings.csv`` (its fo
 
 from __future__ import annotations
 
-import os
 import zipfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -173,7 +172,7 @@ def _block(batch: Any, columns: list[str], path: Path) -> np.ndarray:
     return values
 
 
-def _lengths(lengths: set[int | None], where: object) -> DataError:
+def _lengths(lengths: Collection[int | None], where: object) -> DataError:
     got = ", ".join(sorted(map(str, lengths)))
     return DataError("rows of different lengths", where=where, expected="one length", got=f"lengths {got}")
 
@@ -246,12 +245,10 @@ def read_folder(folder: Path, *, strict: bool = False, dim: int | None = None) -
     place = find_embeddings(folder)
     if place.is_file():
         return read_embeddings(place, strict=strict, dim=dim)
-    files = samples(place)
-    parts = [read_embeddings(file, strict=strict, dim=dim) for file in files]
+    parts = [read_embeddings(file, strict=strict, dim=dim) for file in samples(place)]
     lengths = {part.dim for part in parts}
     if len(lengths) != 1:
-        got = ", ".join(map(str, sorted(lengths)))
-        raise DataError("samples of different lengths", where=place, expected="one length", got=f"lengths {got}")
+        raise _lengths(lengths, place)
     replaced: Counter[str] = Counter()
     for part in parts:
         replaced.update(part.replaced)
@@ -286,8 +283,7 @@ def find_embeddings(folder: Path) -> Path:
 
 def samples(folder: Path) -> list[Path]:
     """The files of single samples, by name, so that the order of rows is that of no file system."""
-    with os.scandir(folder) as entries:
-        return sorted(Path(entry.path) for entry in entries if entry.name.endswith(SAMPLE) and entry.is_file())
+    return sorted(path for path in folder.glob(f"*{SAMPLE}") if path.is_file())
 
 
 def as_file(path: Path) -> Path:

@@ -191,17 +191,22 @@ def labels_from_table(
     wanted = wanted_columns(options)
     _check_present(list(table), wanted, where)
     rows = rows if rows is not None else range(1, len(table["id"]) + 1)
-    cells = {name: _Column(name, table[name], rows, where) for name in wanted}
+    for name in wanted:
+        if len(table[name]) != len(rows):
+            expected, got = f"{len(rows)} rows", f"{len(table[name])} in {name!r}"
+            raise DataError("columns of different lengths", where=where, expected=expected, got=got)
     kept = [n for n in range(len(rows)) if not any(is_empty(table[name][n]) for name in columns)]
     if not kept:
         raise DataError("no row has a label", where=where, got=f"{len(rows)} rows")
-    all_ids = cells["id"].ids()
+    all_ids = _check_ids(table["id"], rows, where)
     ids = tuple(all_ids[n] for n in kept)
-    parsed = [cells[name].labels(kept, kind) for name in columns]
+    kept_rows = [rows[n] for n in kept]
+    cells = {name: _Column(name, [table[name][n] for n in kept], kept_rows, where) for name in wanted}
+    parsed = [cells[name].labels(kind) for name in columns]
     values = np.column_stack([column for column, _ in parsed]) if len(columns) > 1 else parsed[0][0]
     group_column, split_column = options.get("group_column"), options.get("split_column")
-    groups = cells[group_column].groups(kept) if group_column else None
-    split = cells[split_column].split(kept) if split_column else None
+    groups = cells[group_column].groups() if group_column else None
+    split = cells[split_column].split() if split_column else None
     return Labels(
         task=options.get("task", ""),
         kind=kind,
@@ -232,94 +237,88 @@ def content_hash(
     return digest.hexdigest()
 
 
+def _check_ids(cells: Sequence[Any], rows: Sequence[int], where: object) -> list[str]:
+    """Of all rows, also of those without a label."""
+    ids = []
+    for cell, row in zip(cells, rows, strict=True):
+        if not isinstance(cell, str) or not _csv.clean_id(cell):
+            what = "no id" if isinstance(cell, str) or is_empty(cell) else "id is not a string"
+            raise DataError(what, where=f"{where}, row {row}", got=repr(cell))
+        ids.append(_csv.clean_id(cell))
+    double = _csv.first_double(ids)
+    if double is not None:
+        where = f"{where}, rows {rows[double[0]]} and {rows[double[1]]}"
+        raise DataError(f"duplicate id {_csv.shown([ids[double[0]]])}", where=where)
+    return ids
+
+
 @dataclass(frozen=True)
 class _Column:
-    """The cells of one column, and the numbers by which errors name its rows."""
+    """The cells of one column in the rows with a label, and the numbers by which errors name these."""
 
     name: str
     cells: Sequence[Any]
     rows: Sequence[int]
     where: object
 
-    def __post_init__(self) -> None:
-        if len(self.cells) != len(self.rows):
-            expected, got = f"{len(self.rows)} rows", f"{len(self.cells)} in {self.name!r}"
-            raise DataError("columns of different lengths", where=self.where, expected=expected, got=got)
-
     def error(self, what: str, n: int | None = None, **parts: Any) -> DataError:
         row = f", row {self.rows[n]}" if n is not None else ""
         return DataError(what, where=f"{self.where}{row}, column {self.name!r}", **parts)
 
-    def ids(self) -> list[str]:
-        ids = []
-        for cell, row in zip(self.cells, self.rows, strict=True):
-            if not isinstance(cell, str) or not _csv.clean_id(cell):
-                what = "no id" if isinstance(cell, str) or is_empty(cell) else "id is not a string"
-                raise DataError(what, where=f"{self.where}, row {row}", got=repr(cell))
-            ids.append(_csv.clean_id(cell))
-        double = _csv.first_double(ids)
-        if double is not None:
-            where = f"{self.where}, rows {self.rows[double[0]]} and {self.rows[double[1]]}"
-            raise DataError(f"duplicate id {_csv.shown([ids[double[0]]])}", where=where)
-        return ids
-
-    def groups(self, kept: Sequence[int]) -> np.ndarray:
-        for n in kept:
-            if is_empty(self.cells[n]):
+    def groups(self) -> np.ndarray:
+        for n, cell in enumerate(self.cells):
+            if is_empty(cell):
                 raise self.error("no group", n)
-        return np.array([str(self.cells[n]).strip() for n in kept], dtype=str)
+        return np.array([str(cell).strip() for cell in self.cells], dtype=str)
 
-    def split(self, kept: Sequence[int]) -> np.ndarray:
-        words = [str(self.cells[n]).strip().lower() for n in kept]
-        for n, word in zip(kept, words, strict=True):
-            if word not in PARTS:
+    def split(self) -> np.ndarray:
+        parts = [str(cell).strip().lower() for cell in self.cells]
+        for n, part in enumerate(parts):
+            if part not in PARTS:
                 hint = "A validation part is given to train, or its rows are left out: probes validate for themselves"
                 got = _csv.shown([str(self.cells[n])])
                 raise self.error("not a part of a split", n, expected=" or ".join(PARTS), got=got, hint=hint)
         for part in PARTS:
-            if part not in words:
-                raise self.error(f"no row is in the part {part!r}", got=f"{len(words)} rows")
-        return np.array(words, dtype=str)
+            if part not in parts:
+                raise self.error(f"no row is in the part {part!r}", got=f"{len(parts)} rows")
+        return np.array(parts, dtype=str)
 
-    def labels(self, kept: Sequence[int], kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
+    def labels(self, kind: str) -> tuple[np.ndarray, tuple[str, ...]]:
         """The values and, for a classification, the names of the classes 0, 1, …"""
-        numbers = [_number(self.cells[n]) for n in kept]
+        numbers = [_number(cell) for cell in self.cells]
+        classes: tuple[str, ...] = ()
         if kind == "classification" and all(number is None for number in numbers):
-            values, classes = self._named_classes(kept)
+            names = [str(cell).strip() for cell in self.cells]
+            classes = tuple(sorted(set(names)))  # numbered in alphabetical order
+            number_of = {name: number for number, name in enumerate(classes)}
+            values = np.array([number_of[name] for name in names], dtype=np.float64)
         else:
-            values, classes = self._finite(numbers, kept), ()
+            values = self._finite(numbers)
         if np.all(values == values[0]):
-            got = f"{_csv.shown([str(self.cells[kept[0]])])} in all {len(kept)} rows"
+            got = f"{_csv.shown([str(self.cells[0])])} in all {len(self.cells)} rows"
             raise self.error("constant labels: there is nothing to predict", got=got)
         if kind == "multilabel":
             odd = np.flatnonzero((values != 0) & (values != 1))
             if odd.size:
-                raise self.error("a label is there or not", kept[odd[0]], expected="1 or 0", got=f"{values[odd[0]]:g}")
+                raise self.error("a label is there or not", odd[0], expected="1 or 0", got=f"{values[odd[0]]:g}")
         if kind == "classification" and not classes:
-            classes = self._numbered_classes(values, kept)
+            classes = self._numbered_classes(values)
             values = values - values.min()
         return values, classes
 
-    def _finite(self, numbers: Sequence[float | None], kept: Sequence[int]) -> np.ndarray:
-        for number, n in zip(numbers, kept, strict=True):
+    def _finite(self, numbers: Sequence[float | None]) -> np.ndarray:
+        for n, number in enumerate(numbers):
             if number is None or not math.isfinite(number):
                 what = "label is not a number" if number is None else "label is not finite"
                 hint = "Leave the cell empty where there is no label: such rows are dropped and counted"
                 raise self.error(what, n, got=_csv.shown([str(self.cells[n])]), hint=hint)
         return np.array(numbers, dtype=np.float64)
 
-    def _named_classes(self, kept: Sequence[int]) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Names are numbered in alphabetical order."""
-        names = [str(self.cells[n]).strip() for n in kept]
-        classes = tuple(sorted(set(names)))
-        number = {name: place for place, name in enumerate(classes)}
-        return np.array([number[name] for name in names], dtype=np.float64), classes
-
-    def _numbered_classes(self, values: np.ndarray, kept: Sequence[int]) -> tuple[str, ...]:
+    def _numbered_classes(self, values: np.ndarray) -> tuple[str, ...]:
         odd = np.flatnonzero((values != np.floor(values)) | (values < 0))
         if odd.size:
             expected = "the whole numbers 0, 1, … or 1, 2, …, or names"
-            raise self.error("not a class", kept[odd[0]], expected=expected, got=f"{values[odd[0]]:g}")
+            raise self.error("not a class", odd[0], expected=expected, got=f"{values[odd[0]]:g}")
         present = np.unique(values)
         first = min(present[0], 1)  # they are counted from 0, or from 1
         absent = np.flatnonzero(present != first + np.arange(len(present)))

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -62,8 +62,7 @@ class Package:
     declaration: str
 
     def to_json(self) -> dict[str, Any]:
-        items = dict(self.__dict__)
-        return items | {"path": str(self.path), "dropped": dict(self.dropped)}
+        return {**asdict(self), "path": str(self.path)}
 
 
 def canonical_bytes(labels: Labels) -> bytes:
