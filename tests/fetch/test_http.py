@@ -87,11 +87,8 @@ def test_a_server_that_sends_a_byte_now_and_then_does_not_keep_us_for_ever(
     server: FileServer, cache: Path, monkeypatch: pytest.MonkeyPatch, behaviour: str
 ) -> None:
     monkeypatch.setenv("NEUCO_DEADLINE", "0.4")
-    with pytest.raises(
-        FetchError, match=r"too slow: \d+ bytes in 0 seconds; expected 10000 bytes per second"
-    ) as caught:
+    with pytest.raises(FetchError, match=r"slow: \d+ bytes in 0 s.*expected 10000 bytes per s.*set NEUCO_DEADLINE or"):
         fetch(remote(server.url(behaviour)))
-    assert "set NEUCO_DEADLINE or NEUCO_MIN_SPEED" in str(caught.value)
     assert files_below(cache) == []
     path = fetch(remote(server.url(behaviour), mirrors=(server.url("steady"),)))
     assert path.read_bytes() == BODY, "a mirror has a deadline of its own, and one that is fast enough may go on"
@@ -153,15 +150,9 @@ def test_hugging_face_addresses_become_pinned_resolve_addresses(
     path = fetch(remote("hf://datasets/owner/name@0123abc/labels/a file.csv"))
     assert path.read_bytes() == BODY
     assert server.http.requests[0][0] == "/datasets/owner/name/resolve/0123abc/labels/a%20file.csv"
-
-
-@pytest.mark.parametrize(
-    "url",
-    ["hf://datasets/owner/name/labels/x.csv", "hf://name@1/x", "hf://datasets/o/n@1/../x", "hf://datasets/o/n@1/"],
-)
-def test_hugging_face_addresses_need_a_revision_and_a_path(url: str) -> None:
-    with pytest.raises(FetchError, match="expected hf://datasets/owner/name@revision/path"):
-        fetch(remote(url))
+    for bad in ("datasets/owner/name/labels/x.csv", "name@1/x", "datasets/o/n@1/../x", "datasets/o/n@1/"):
+        with pytest.raises(FetchError, match="expected hf://datasets/owner/name@revision/path"):
+            fetch(remote(f"hf://{bad}"))
 
 
 def test_a_progress_bar_only_when_asked_or_on_a_terminal(
@@ -187,17 +178,11 @@ def test_a_redirect_from_a_secure_to_an_open_address_is_refused(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("NEUCO_TIMEOUT", "0"),
-        ("NEUCO_DEADLINE", "0"),
-        ("NEUCO_MIN_SPEED", "0"),
-        ("NEUCO_RETRIES", "-1"),
-        ("NEUCO_MAX_BYTES", "4GB"),
-        ("NEUCO_TIMEOUT", "nan"),
-    ],
+    "setting",
+    ["TIMEOUT=0", "TIMEOUT=nan", "DEADLINE=0", "MIN_SPEED=0", "RETRIES=-1", "MAX_BYTES=4GB"],
 )
-def test_a_setting_that_makes_no_sense_is_named(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match=f"bad {name}; expected a number above .*got '{value}'"):
+def test_a_setting_that_makes_no_sense_is_named(setting: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, _, value = setting.partition("=")
+    monkeypatch.setenv(f"NEUCO_{name}", value)
+    with pytest.raises(UsageError, match=f"bad NEUCO_{name}; expected a number above .*got '{value}'"):
         Settings.from_environment()

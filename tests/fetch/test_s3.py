@@ -94,55 +94,34 @@ def test_each_failure_has_its_own_plain_message(
     assert files_below(cache) == []
 
 
-@pytest.mark.slow  # another server; what is said of one that breaks off is tested over HTTP
-def test_a_server_that_dies_half_way(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    large = BODY * 20  # more than the buffers between two processes hold
-    with S3Server(tmp_path / "s3") as dying:
-        bucket = dying.bucket("dying-bucket")
-        dying.put(bucket, "big.bin", large)
-        monkeypatch.setenv("AWS_ENDPOINT_URL", dying.endpoint)
-        kill_when_reading(dying, monkeypatch)
-        with pytest.raises(FetchError) as caught:
-            fetch(remote(f"s3://{bucket}/big.bin", large))
-    assert "the download stopped after" in caught.value.what
-    assert "the S3 server cannot be reached" in caught.value.what
-    assert files_below(cache) == []
-
-
-def kill_when_reading(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kill the server when the first bytes have arrived: everything is real, one call is watched."""
-    write = Sink.write
-
-    def watched(self: Sink, chunk: bytes) -> int:
-        if server.process.poll() is None:
-            server.kill()
-        return write(self, chunk)
-
-    monkeypatch.setattr(Sink, "write", watched)
-
-
-def test_a_broken_transfer_goes_on_where_it_stopped(
-    anonymous: S3Server, public: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("times", [1, 9])
+def test_a_broken_transfer_goes_on_where_it_stopped_and_is_given_up_at_last(
+    anonymous: S3Server, public: str, cache: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """A real server, and a reader whose line breaks once after the first megabyte."""
+    """A real server, and a reader whose line breaks after the first megabyte."""
     anonymous.put(public, "resumed.bin", BODY)
-    write, starts, broken = Sink.write, [], []
+    write, start, starts, broken = Sink.write, Sink.start, [], []
 
-    def watched(self: Sink, chunk: bytes) -> int:
-        if self.received > 1_000_000 and not broken:
+    def breaking(self: Sink, chunk: bytes) -> int:
+        if self.received > 1_000_000 and len(broken) < times:
             broken.append(self.received)
             raise ConnectionResetError
         return write(self, chunk)
 
-    def start(self: Sink, **parts: Any) -> None:
+    def watched(self: Sink, **parts: Any) -> None:
         starts.append(parts["offset"])
-        started(self, **parts)
+        start(self, **parts)
 
-    started = Sink.start
-    monkeypatch.setattr(Sink, "write", watched)
-    monkeypatch.setattr(Sink, "start", start)
-    assert fetch(remote(f"s3://{public}/resumed.bin")).read_bytes() == BODY
-    assert starts == [0, *broken]
+    monkeypatch.setattr(Sink, "write", breaking)
+    monkeypatch.setattr(Sink, "start", watched)
+    wanted = remote(f"s3://{public}/resumed.bin")
+    if times == 1:
+        assert fetch(wanted).read_bytes() == BODY
+    else:
+        with pytest.raises(FetchError, match=r"stopped after \d+ bytes: the connection .* was lost.*tried 2 times"):
+            fetch(wanted)
+        assert files_below(cache) == []
+    assert starts == [0, broken[0]]
 
 
 def test_an_upload_is_verified_by_the_server_readable_by_others_and_stays(

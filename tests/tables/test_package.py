@@ -107,28 +107,20 @@ def test_the_kind_is_guessed(tmp_path: Path, name: str, data: bytes, kind: str) 
     assert guess_kind(tmp_path / name, ("label",))[0] == kind
 
 
-def test_bad_labels_are_refused_and_nothing_is_written(labels: Path) -> None:
-    labels.write_bytes(b"id,label\na,1\nb,inf\n")
-    with pytest.raises(DataError, match="row 3, column 'label': label is not finite"):
-        package_labels(labels)
-    assert [path.name for path in labels.parent.iterdir()] == ["ph.csv"]
-
-
 def other(path: Path, data: bytes, **fields: Any) -> Task:
     path.write_bytes(data)
     source = Remote(path.as_uri(), sha256=hashlib.sha256(data).hexdigest())
     return Task(**{"id": "other", "dataset": "soil", "kind": "regression", "source": source, **fields})
 
 
-def test_labels_of_another_task_are_refused(labels: Path, tmp_path: Path) -> None:
-    task = other(tmp_path / "other.csv", b"id,y\na,1.00\nb,2.5\n", columns=("y",))
+def test_labels_of_another_task_are_refused_and_those_of_its_samples_tell_the_dataset(
+    labels: Path, tmp_path: Path
+) -> None:
+    same = other(tmp_path / "other.csv", b"id,y\na,1.00\nb,2.5\n", columns=("y",))
     with pytest.raises(DataError, match="task 'other': another task has the same labels; got the same 2 rows"):
-        package_labels(labels, tasks=[task])
+        package_labels(labels, tasks=[same])
     assert not Path("ph__regr.csv").exists()
-    assert package_labels(labels, tasks=[task], task="other").compared == (), "a task may be packaged anew"
-
-
-def test_labels_of_the_same_samples_tell_the_dataset(labels: Path, tmp_path: Path) -> None:
+    assert package_labels(labels, tasks=[same], task="other").compared == (), "a task may be packaged anew"
     near = other(tmp_path / "near.csv", b"id,label\na,1\nb,2\nc,3\n")
     far = other(tmp_path / "far.csv", b"id,label\nx,1\ny,2\n", id="far", dataset="sea")
     away = Task(id="away", dataset="air", kind="regression", source=Remote("https://example.org/x.csv"))
@@ -172,13 +164,11 @@ def test_the_command(labels: Path) -> None:
     assert as_json["sha256"] == task.source.sha256
     assert as_json["dropped"] == {"empty_label": 1}
     assert "olinda_sea_level" in as_json["compared"]
-
-
-def test_the_command_refuses_in_one_line(labels: Path) -> None:
     labels.write_bytes(b"id,label\na,1\nb,x\n")
-    failed = neuco_here("data", "package", "ph.csv", "--kind", "regression")
+    failed = neuco_here("data", "package", "ph.csv", "--kind", "regression", "--task", "other")
     assert (failed.code, failed.out) == (4, "")
     (line,) = failed.err.splitlines()
     assert line.startswith("neuco: error: ph.csv, row 3, column 'label': label is not a number; got 'x'. Leave")
+    assert not list(labels.parent.glob("other*")), "nothing is written"
     assert neuco_here("data", "package", "ph.csv", "--kind", "guess").code == 2
     assert neuco_here("data", "package", "nowhere.csv").code == 4
