@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from neuco_core.env import available_cores
+from neuco_core.errors import DataError
 from neuco_core.tables import csv as _csv
 
 # Bytes from which on this is quicker: a smaller file is read by plain Python before the compiled code is even loaded.
@@ -51,12 +52,12 @@ class Blocks:
         with self.path.open("rb", buffering=0) as file:
             file.seek(start)
             if file.readinto(memoryview(text)[:-1]) < stop - start:  # type: ignore[arg-type]
-                raise OddError  # somebody is shortening the file
+                raise DataError("the file has become shorter while it was read", where=self.path)
         return text, stop - start
 
 
 def cut(path: Path) -> Blocks:
-    """Cut a file into blocks and count their lines; what cannot be CSV is refused as ``rows.scan`` does."""
+    """Cut a file into blocks and count their lines; what cannot be CSV is refused as ``csv.scan`` does."""
     from neuco_core.tables import csv_kernel
 
     csv_kernel.warm()
@@ -107,7 +108,7 @@ def read_blocks(
     for names, counts in blocks.each(work.block):
         ids += names
         replaced += counts
-    if "" in ids or len(set(ids)) != len(ids) or sum(replaced.values()) == len(ids) * len(places):
+    if "" in ids or len(set(ids)) != len(ids) or replaced.total() == len(ids) * len(places):
         raise OddError
     return ids, values[: len(ids)], replaced
 

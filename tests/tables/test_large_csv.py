@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from fractions import Fraction
 from pathlib import Path
@@ -115,3 +116,7 @@ def test_a_file_that_is_really_large(tmp_path: Path, monkeypatch: pytest.MonkeyP
     slowly = outcome(path, False)
     monkeypatch.setattr(embeddings_csv, "_read_carefully", None)
     assert read_embeddings(path).values.tobytes() == values.astype(np.float32).tobytes() == slowly[1]
+    blocks = csv_quick.cut(path)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(DataError, match="shorter while it was read"):
+        list(blocks.each(lambda block, text, size: size))
