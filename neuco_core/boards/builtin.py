@@ -14,4 +14,4 @@ def neuco_boards() -> Iterator[BoardKind]:
     title = "NeuCo-Bench: ranks weighted by the spread of Q"
     yield BoardKind(id="neuco", title=title, rank="neuco_core.boards.kinds.neuco:rank_cells", options=options)
     title = "Places as others published them"
-    yield BoardKind(id="standings", title=title, rank="neuco_core.boards.kinds.standings:rank_cells")
+    yield BoardKind(id="standings", title=title, rank="neuco_core.boards.published:rank_as_printed")

@@ -153,8 +153,9 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     cells: dict[tuple[str, str], Cell] = {}
     of_task: dict[str, list[Record]] = {task: [] for task in sorted(suite.tasks)}
     for (method, task), own in by_cell.items():
-        record = _chosen(own, methods[method].version, suite.tasks[task])
-        reason = _old(record, suite, methods[method].version) or reasons[record.key]
+        versions = suite.tasks[task], methods[method].version
+        record = _chosen(own, *versions)
+        reason = _old(record, *versions) or reasons[record.key]
         cell = record_cell(record)
         if reason is not None and record.status in ("ok", "failed"):
             # Where nothing was scored, the reason for that says more than that it is an old one.
@@ -169,14 +170,12 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
     return Cells(tuple(tasks), tuple(methods.values()), cells)
 
 
-def _chosen(records: Iterable[Record], method_version: int, task_version: int) -> Record:
-    """Of one method and task the record that counts, or the newest of those that tell why none does."""
-
-    def order(record: Record) -> tuple[bool, bool, int, int]:
-        versions = (record.method_version, record.task_version)
-        return record.task_version == task_version, record.method_version == method_version, *versions
-
-    return max(records, key=order)
+def _chosen(records: Iterable[Record], task: int, method: int) -> Record:
+    """The record of these versions of task and method, or the newest of those that tell why there is none."""
+    return max(
+        records,
+        key=lambda r: (r.task_version == task, r.method_version == method, r.method_version, r.task_version),
+    )
 
 
 def record_cell(record: Record) -> Cell:
@@ -201,10 +200,9 @@ def record_cell(record: Record) -> Cell:
     )
 
 
-def _old(record: Record, suite: Suite, method_version: int) -> str | None:
-    wanted = suite.tasks[record.task]
-    if record.task_version != wanted:
-        return f"scored on version {record.task_version} of the task, the suite has version {wanted}"
+def _old(record: Record, task_version: int, method_version: int) -> str | None:
+    if record.task_version != task_version:
+        return f"scored on version {record.task_version} of the task, the suite has version {task_version}"
     if record.method_version != method_version:
         return f"scored with version {record.method_version} of the method, there is a version {method_version}"
     return None

@@ -1,10 +1,12 @@
-"""What is known of the methods of a board besides their scores: what they were trained on, their size, their cost.
+"""What a board shows besides scores: facts of methods, what they cost, and values for empty cells. None changes a rank.
 
-Facts are declared by plugins, cost is measured and comes from records. None of it changes a rank.
+Facts are declared by plugins, cost is measured and comes from records, values for empty cells come from whoever
+registers them: these are marked, and shown on request.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -13,11 +15,11 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from neuco_core.boards.model import Board, BoardRow, Column, Number
-from neuco_core.errors import NeucoError
-from neuco_core.plugins.catalog import load_dataset, load_method
+from neuco_core.boards.model import Board, BoardRow, Column, ExtraCells, Number, Section
+from neuco_core.errors import DataError, NeucoError
+from neuco_core.plugins.catalog import catalog, load_dataset, load_method
 from neuco_core.records.model import Record
-from neuco_core.specs import FITTED, Dataset, Method
+from neuco_core.specs import FITTED, CellSource, Dataset, Method, resolve
 
 MACHINE = "machine_spread"
 COLUMNS = (
@@ -51,6 +53,7 @@ COLUMNS = (
 FILTERS = ("pretraining", "confirmed", "submission", "tuning", "decoder")  # few values, so that a reader may choose one
 SELF = "the encoded samples"
 DEPEND = "Mean scores that depend on the machine:"
+log = logging.getLogger(__name__)
 
 
 class EncodingCost(msgspec.Struct, frozen=True):
@@ -141,3 +144,41 @@ def or_none(load: Any, name: str) -> Any:
     with suppress(NeucoError):
         return load(name)
     return None
+
+
+def extra_cells(board: Board) -> ExtraCells | None:
+    """Of the first source that has any. One that fails harms neither the board nor the other sources."""
+    for source in catalog().all(CellSource).values():
+        try:
+            extra: ExtraCells | None = resolve(source.fill)(board)
+        except DataError as error:
+            log.warning("%s: no extra cells from %s: %s", board.about.id, source.id, error)
+            continue
+        if extra is not None and extra.cells:
+            return extra
+    return None
+
+
+def filled(board: Board, extra: ExtraCells) -> Board:
+    """The board with these in its empty cells; its ranks and all its other values are as they were."""
+    rows = []
+    for row in board.rows:
+        own = {task: cell for (method, task), cell in extra.cells.items() if method == row.method}
+        rows.append(replace(row, cells={**row.cells, **own}))
+    return replace(board, rows=tuple(rows))
+
+
+def as_section(board: Board, extra: ExtraCells) -> Section:
+    """The extra cells as a list, for a terminal: the cells of its table have no room for intervals."""
+    score = board.cell_columns[0]
+    columns = (
+        Column("method", "Method", format="method"),
+        Column("task", "Task", format="task"),
+        Column("estimate", "Estimate", digits=score.digits, format=score.format),
+        Column("interval", "95 % interval", digits=score.digits, format=score.format),
+    )
+    rows = tuple(
+        (method, task, cell.values[score.key], cell.intervals.get(score.key))
+        for (method, task), cell in extra.cells.items()
+    )
+    return Section("Estimated", columns, rows, lead=extra.about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -61,15 +61,6 @@ class Current:
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 
-def _read(registry: Path, tasks: Collection[str]) -> Iterator[Record]:
-    """All records; one of a task that is not registered is refused."""
-    for record in read_all(registry):
-        if record.task not in tasks:
-            where = records_file(registry, record.key[0])
-            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
-        yield record
-
-
 def current(registry: Path) -> Current:
     """Read a registry. A record of a task that is not registered is refused, as is any other bad record."""
     known = Catalog(registry=registry)
@@ -77,7 +68,11 @@ def current(registry: Path) -> Current:
     for problem in known.suite_problems().values():  # its board shows old scores or none: say why
         log.warning("%s", problem)
     tasks = {*known.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
-    records = list(_read(registry, tasks))
+    records = list(read_all(registry))
+    for record in records:
+        if record.task not in tasks:
+            where = records_file(registry, record.key[0])
+            raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
     present = Present()
     stale = stale_records(records, present)
     lacking = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]

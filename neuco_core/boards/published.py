@@ -8,12 +8,23 @@ from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Annotated, Any, Literal
 
-from msgspec import Meta, field
-from msgspec.structs import replace
+from msgspec import Meta, convert, field
 
 from neuco_core.boards.build import rank_cells
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
-from neuco_core.boards.model import Board, BoardTask, Column, Id, Number, Part, Publication, read_part, unique
+from neuco_core.boards.model import (
+    Board,
+    BoardTask,
+    Column,
+    Id,
+    Number,
+    Part,
+    Publication,
+    Ranked,
+    plain,
+    read_part,
+    unique,
+)
 from neuco_core.errors import DataError
 from neuco_core.paths import layers
 from neuco_core.plugins.catalog import catalog
@@ -78,24 +89,21 @@ class Published(Part, frozen=True, kw_only=True):
 
     def cells(self) -> Cells:
         """What was printed, as cells."""
-        metrics = {task: self.metrics.get(task, self.metric) for task in self.tasks}
-        return Cells(
-            tuple(
-                BoardTask(t, dataset=self.dataset or t, kind=self.kinds.get(t, "regression"), metric=metrics[t])
-                for t in self.tasks
-            ),
-            tuple(
-                BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts)
-                for r in self.rows
-            ),
-            {
-                (row.method, task): cell
-                for row in self.rows
-                for t, task in enumerate(self.tasks)
-                if (cell := row.cell(t)) is not None
-            },
-            self.columns,
-        )
+        tasks = [
+            BoardTask(
+                task,
+                dataset=self.dataset or task,
+                kind=self.kinds.get(task, "regression"),
+                metric=self.metrics.get(task, self.metric),
+            )
+            for task in self.tasks
+        ]
+        methods = [
+            BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts) for r in self.rows
+        ]
+        cells = {(row.method, task): row.cell(t) for row in self.rows for t, task in enumerate(self.tasks)}
+        printed = {place: cell for place, cell in cells.items() if cell is not None}
+        return Cells(tuple(tasks), tuple(methods), printed, self.columns)
 
     def board(self, options: Mapping[str, Any] | None = None) -> Board:
         """A board like a computed one, marked as published."""
@@ -109,23 +117,16 @@ class Published(Part, frozen=True, kw_only=True):
 def _without_q(board: Board, metric: str) -> Board:
     """The board with what would be called Q called what it is: 100 times the printed mean."""
 
-    def named(columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        return tuple(
-            replace(c, label=Q.sub(f"100 · {metric}", c.label), help=Q.sub(f"100 · {metric}", c.help)) for c in columns
-        )
+    def renamed(value: Any, key: str = "") -> Any:
+        if isinstance(value, dict):
+            return {name: renamed(item, name) for name, item in value.items()}
+        if isinstance(value, list):
+            return [renamed(item) for item in value]
+        return Q.sub(f"100 · {metric}", value) if key in ("label", "help", "title") else value
 
-    sections = tuple(
-        replace(part, title=Q.sub(f"100 · {metric}", part.title), columns=named(part.columns))
-        for part in board.sections
-    )
-    task_columns = named(board.task_columns)
-    return replace(
-        board,
-        columns=named(board.columns),
-        cell_columns=named(board.cell_columns),
-        task_columns=task_columns,
-        sections=sections,
-    )
+    parts = plain(board)
+    parts |= {key: renamed(parts[key]) for key in ("columns", "cell_columns", "task_columns", "sections")}
+    return convert(parts, Board)
 
 
 def read_published(path: Path) -> Published:
@@ -143,3 +144,14 @@ def list_published(registry: Path) -> list[Published]:
     for source in catalog().all(PublishedSource).values():
         boards += resolve(source.boards)(registry)
     return boards
+
+
+def rank_as_printed(cells: Cells) -> Ranked:
+    """The kind ``standings``: the printed column ``rank`` is the ranking; methods without a place come last."""
+    printed = {method.id: method.values.get("rank") for method in cells.methods}
+    places = {method: int(rank) if rank else None for method, rank in printed.items()}
+    rows = []
+    for m in sorted(cells.methods, key=lambda m: places[m.id] or len(places) + 1):
+        values = {key: value for key, value in m.values.items() if key != "rank"}
+        rows.append(m.row(places[m.id], cells.shown(m), values=values))
+    return Ranked(columns=cells.columns, rows=tuple(rows), rule="ranks as published")

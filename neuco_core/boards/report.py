@@ -29,7 +29,6 @@ LONGEST = 100_000  # a note is never cut in practice; it may name every task of 
 OVERLAP = "overlap"
 TEXT = ("text", "method", "task", "moves")
 WITH_DETAILS = "--details says why"
-HOW_MADE = "--details says how they were made"
 GROUPED = "Methods in a group are statistically indistinguishable"
 
 
@@ -68,7 +67,7 @@ def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
         for row in shown
     )
     long_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
-    short_notes = tuple(one_line(note, LONGEST) for note in (*brief(board, under), *more))
+    short_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under, brief=True), *more))
     best = tuple(_best(board, shown, under, 2 + len(columns))) if under else ()
     return Grid(headers, rows, long_notes, _plain(board, under), short_notes, _dispensable(columns, board), best)
 
@@ -107,61 +106,47 @@ def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
     return rank, name, *(in_row(column, row) for column in columns)
 
 
-def brief(board: Board, under: Column | None = None) -> Iterable[str]:
-    """What is said below a table in a terminal; ``details`` have the rest."""
-    yield from _opening(board, under, common_prefix([task.id for task in board.tasks]))
-    if board.uncertainty:
-        yield f"Intervals: {board.uncertainty.level:.0%}; {HOW_MADE}."
-    yield from _marked(board)
-    if any(overlaps(board)):
-        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
-    yield from copies(board)
-    left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
-    if left:
-        names, whys = join_names([*left], 2), {*left.values()}
-        yield f"Not ranked: {names}: {whys.pop()}" if len(whys) == 1 else f"Not ranked: {names}; {WITH_DETAILS}."
+def notes(board: Board, under: Column | None = None, *, brief: bool = False) -> Iterable[str]:
+    """The source, the rule, the tasks, what the kind has to say, and who is not ranked with the reason.
 
-
-def notes(board: Board, under: Column | None = None) -> Iterable[str]:
-    """The rule, what the kind has to say, and who is not ranked with the reason."""
-    yield from _opening(board, under)
-    if board.uncertainty:
-        yield f"Intervals: {board.uncertainty.level:.0%}, {board.uncertainty.how}."
-    yield from _marked(board)
-    yield from overlaps(board)
-    yield from copies(board)
-    for row in board.unranked:
-        if not row.same_as:
-            yield f"Not ranked: {row.method}: {why_unranked(row)}"
-
-
-def _opening(board: Board, under: Column | None, prefix: str = "") -> Iterable[str]:
-    """What is said first, at any length: the source, the rule, the tasks, and what the kind has to say."""
+    ``brief`` is for below a table in a terminal, and leaves to the details what takes more than a line.
+    """
     if board.published:
         yield f"{board.published.description} Source: {board.published.source}"
     yield f"Ranking: {board.rule}."
     if not board.ranked and board.suite:
         yield nobody(board.suite.id)
-    yield from _of_tasks(board, under, prefix)
-    yield from board.notes
-
-
-def _of_tasks(board: Board, under: Column | None, prefix: str) -> Iterable[str]:
-    """What stands beside the names of tasks, and under them; ``prefix`` is taken off the names."""
-    names, told = {task.id: task.id.removeprefix(prefix) for task in board.tasks}, f" ({prefix}…)" if prefix else ""
+    prefix = common_prefix([task.id for task in board.tasks]) if brief else ""
     for column in board.task_columns[:1] if board.ranked else ():
-        known = ", ".join(f"{names[task.id]} {show(column, task.values.get(column.key))}" for task in board.tasks)
-        yield f"{column.label}{told}: {known}."
+        values = [(task.id.removeprefix(prefix), show(column, task.values.get(column.key))) for task in board.tasks]
+        yield f"{column.label}{f' ({prefix}…)' if prefix else ''}: {', '.join(map(' '.join, values))}."
     if under and board.tasks and board.ranked:
         yield f"Values under the tasks: {under.label}."
-    if lower := [task.id for task in board.tasks if not task.greater_is_better]:
+    lower = [task.id for task in board.tasks if not task.greater_is_better]
+    if lower:
         yield f"{ARROW} {LOWER}: {', '.join(lower)}."
-
-
-def _marked(board: Board) -> Iterable[str]:
-    found = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
-    if found:
-        yield f"{MARK} marks values that do not count: {', '.join(sorted(found))}."
+    yield from board.notes
+    if how := board.uncertainty:
+        yield (
+            f"Intervals: {how.level:.0%}; --details says how they were made."
+            if brief
+            else f"Intervals: {how.level:.0%}, {how.how}."
+        )
+    marked = {cell.status for row in board.shown for cell in row.lacks.values() if cell.values}
+    if marked:
+        yield f"{MARK} marks values that do not count: {', '.join(sorted(marked))}."
+    if not brief:
+        yield from overlaps(board)
+    elif any(overlaps(board)):
+        yield f"({OVERLAP}) marks methods whose training data may meet the samples; {WITH_DETAILS}."
+    yield from copies(board)
+    left = {row.method: why_unranked(row) for row in board.unranked if not row.same_as}
+    whys = {*left.values()}
+    if not brief:
+        yield from (f"Not ranked: {method}: {why}" for method, why in left.items())
+    elif left:
+        names = join_names([*left], 2)
+        yield f"Not ranked: {names}: {whys.pop()}" if len(whys) == 1 else f"Not ranked: {names}; {WITH_DETAILS}."
 
 
 def copies(board: Board) -> Iterable[str]:
@@ -228,13 +213,12 @@ def details(board: Board) -> list[Section]:
     joined = tuple((", ".join(group),) for group in board.groups or ())
     groups = Section(GROUPED, (Column("methods", "Methods", format="text"),), joined)
     sections = [s for s in board.sections if not s.matrix]
-    abouts = ("ranking", "robustness", "column", "tasks")
-    of = {about: [s for s in sections if s.about == about] for about in abouts}
-    tasks = [*([diagnostics(board)] if board.ranked else []), *of["tasks"]]
-    short_notes = {*brief(board)}
+    ordered = [s for about in ("ranking", "robustness", "column") for s in sections if s.about == about]
+    tasks = [*([diagnostics(board)] if board.ranked else []), *(s for s in sections if s.about == "tasks")]
+    short_notes = {*notes(board, brief=True)}
     left_out = tuple((note,) for note in notes(board) if note not in short_notes)
     remarks = Section("Remarks", (Column("remark", "", format="text"),), left_out)
-    every = [_methods(board), groups, *of["ranking"], *of["robustness"], *of["column"], *tasks, remarks]
+    every = [_methods(board), groups, *ordered, *tasks, remarks]
     return [section for section in every if section.rows or section.empty]
 
 

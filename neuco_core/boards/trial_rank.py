@@ -195,10 +195,8 @@ def _notes(place: FileRank, file: EmbeddingsFile, records: Sequence[Record]) -> 
     yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
     for dataset, ids in place.missing.items():
         lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
-        comparable = (
-            "" if place.row.rank is None else " Its scores are of other samples than those of the other methods."
-        )
-        yield f"{lacks}.{comparable}"
+        ranked = place.row.rank is not None
+        yield f"{lacks}." + (" Its scores are of other samples than those of the other methods." if ranked else "")
     replaced = max((r.samples.get("replaced_values", 0) for r in records if r.method == place.row.method), default=0)
     if replaced:
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0."

@@ -120,7 +120,7 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="An .svg file.")
 def plot(name: str, kind: str, out: Path) -> None:
     """Write a figure of a board's page as a file: ranks with their groups, profiles over the tasks, Q against size."""
-    from neuco_core.site.figures import board_figure, standalone  # heavy: only the site and plots need figures
+    from neuco_core.site.write import board_figure, standalone  # heavy: only the site and plots need figures
 
     if out.suffix.lower() != ".svg":
         raise UsageError("not a figure format", where=out, expected=".svg", got=out.suffix or "no suffix")

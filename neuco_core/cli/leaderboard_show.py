@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from neuco_core.boards import report
-from neuco_core.boards.extra import as_section, extra_cells, filled
+from neuco_core.boards.facts import as_section, extra_cells, filled
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published

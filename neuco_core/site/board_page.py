@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,6 @@ def board_page(page: PageData, picture: str = "") -> str:
         picture=picture if board.shown else "",
         up=UP,
         scripts=SCRIPTS if board.shown else (),
-        size=_size(page),
         tiles=_tiles(page),
         tabs=tabs,
         panels=added,
@@ -61,7 +61,8 @@ def board_page(page: PageData, picture: str = "") -> str:
         with_titles=lambda words: _with_titles(page, words),
         groups=[_group_names(page, group) for group in (board.groups or ())[:MANY]],
         phases=[(phase, versions, _caused_by_others(versions)) for phase, versions in reversed([*page.past.items()])],
-        terms=_terms(board),
+        notes=(*board.notes, *overlaps(board), *copies(board)),
+        explained=(*board.columns, *board.cell_columns, *board.task_columns, *board.fact_columns),
         bibtex=bibtex(page),
         data=view_data(page, colours) if board.shown else None,
     )
@@ -96,19 +97,6 @@ def _summary(page: PageData) -> str:
     size += f" on {counted(len(board.tasks), 'task')}" if board.tasks else ""
     first = [page.method_title(row.method) for row in board.ranked if row.rank == 1]
     return f"{size}; first: {', '.join(first[:3])}." if first else f"{size}."
-
-
-def _size(page: PageData) -> str:
-    board = page.board
-    kinds = sorted({task.kind for task in board.tasks})
-    size = [counted(len(board.ranked), "method") + " ranked"]
-    if board.tasks:
-        size.append(counted(len(board.tasks), "task"))
-    if len(kinds) == 1:
-        size += kinds
-    if board.suite:
-        size.append(f"protocol {board.suite.protocol}")
-    return " · ".join((*((page.description,) if page.description else ()), ", ".join(size)))
 
 
 def _tiles(page: PageData) -> list[tuple[str, str, str, str]]:
@@ -162,15 +150,7 @@ def view_data(page: PageData, colours: Mapping[str, Sequence[str]]) -> dict[str,
     board, columns = page.board, (RANK, *layout(page).columns)
     names = short_names(board.tasks)
     tasks = [
-        {
-            "id": task.id,
-            "title": clean(page.task_title(task.id)),
-            "name": clean(names[task.id]),
-            "kind": task.kind,
-            "dataset": task.dataset,
-            "greater_is_better": task.greater_is_better,
-        }
-        for task in board.tasks
+        plain(task) | {"title": clean(page.task_title(task.id)), "name": clean(names[task.id])} for task in board.tasks
     ]
     keys = [column.key for column in board.cell_columns]
     rows = []
@@ -220,13 +200,15 @@ def rerank_data(board: Board) -> dict[str, Any] | None:
     ]
     complete = [t for t in range(len(board.tasks)) if all(values[t] is not None for values in cells)]
     q = np.array([[values[t] for values in cells] for t in complete], dtype=np.float64)
-    options = board.options
-    rule = Rule(str(options.get("weights", "all")), str(options.get("spread", "std")), float(options.get("ghost", 0.0)))
+    options: dict[str, Any] = {
+        key: board.options[key] for key in ("weights", "spread", "ghost") if key in board.options
+    }
+    rule = Rule(**options)
     baselines = np.array([row.baseline for row in board.ranked])
     if not complete or rank(q, rule, baselines).final.tolist() != [row.rank for row in board.ranked]:
         return None
     return {
-        "rule": {"weights": rule.weights, "spread": rule.spread, "ghost": rule.ghost},
+        "rule": asdict(rule),
         "tasks": [board.tasks[t].id for t in complete],
         "methods": [row.method for row in board.ranked],
         "baselines": [int(row.baseline) for row in board.ranked],
@@ -282,21 +264,6 @@ def _caused_by_others(versions: Sequence[Version]) -> int:
     return sum(any("caused by others" in change.why for change in version.changes) for version in versions)
 
 
-def _terms(board: Board) -> list[tuple[str, str]]:
-    """The rule, the columns and the intervals in words."""
-    terms = [("Rule", f"{board.rule[:1].upper()}{board.rule[1:]}.")]
-    terms += [("Note", note) for note in (*board.notes, *overlaps(board), *copies(board))]
-    if how := board.uncertainty:
-        terms.append(("Intervals", f"At {how.level:.0%}: {how.how}; {how.replicates} replicates."))
-        cannot = (
-            "They hold for these samples, these labels and these embeddings. What another training run of an encoder, "
-            "or scenes from elsewhere, would change is not in them."
-        )
-        terms.append(("What intervals cannot show", cannot))
-    columns = (*board.columns, *board.cell_columns, *board.task_columns, *board.fact_columns)
-    return [*terms, *((column.label, f"{column.help}.") for column in columns if column.help)]
-
-
 def bibtex(page: PageData) -> str:
     """What is known of the board as an entry: its name, version, content and date; of a published one, its source."""
     board = page.board
@@ -311,10 +278,7 @@ def bibtex(page: PageData) -> str:
         if page.updated:
             fields["year"] = page.updated[:4]
     # Strangers' words inside braces: no brace or command of their own.
-    lines = []
-    for name, value in fields.items():
-        words = re.sub(r"[{}\\]", "", " ".join(value.split()))
-        escaped = re.sub(r"([&%$#_])", r"\\\1", words)
-        lines.append(f"  {name} = {{{escaped}}}")
-    body = ",\n".join(lines)
+    words = {name: re.sub(r"[{}\\]", "", " ".join(value.split())) for name, value in fields.items()}
+    escaped = {name: re.sub(r"([&%$#_])", r"\\\1", value) for name, value in words.items()}
+    body = ",\n".join(f"  {name} = {{{value}}}" for name, value in escaped.items())
     return f"@misc{{neuco-{page.id},\n{body}\n}}"

@@ -9,7 +9,7 @@ from typing import Any
 
 from neuco_core.boards.formatting import axes, higher_is_better, with_values
 from neuco_core.boards.model import Board, BoardCell, BoardRow, BoardTask, Column, Number
-from neuco_core.site.figures import bounds
+from neuco_core.site.figures import bounds, ends
 from neuco_core.site.page_data import PageData
 
 LEVELS = 10
@@ -119,14 +119,15 @@ def gaps(board: Board) -> set[str]:
     return {after for before, after in pairwise(order) if (before, after) not in joined}
 
 
-def column_ends(board: Board, column: Column) -> tuple[float, float]:
+def numbers(board: Board, key: str) -> list[float]:
+    """The known values of a column."""
+    return [value for row in board.ranked if isinstance(value := row.values.get(key), int | float)]
+
+
+def column_ends(board: Board, key: str) -> tuple[float, float]:
     """The smallest and the largest value of a column, intervals included."""
-    values = [row.values.get(column.key) for row in board.ranked]
-    for row in board.ranked:
-        if interval := row.intervals.get(column.key):
-            values += [interval.low, interval.high]
-    known = [value for value in values if isinstance(value, int | float)] or [0.0]
-    return min(known), max(known)
+    values = numbers(board, key) + [end for row in board.ranked for end in ends(row.intervals.get(key)) or ()]
+    return min(values, default=0.0), max(values, default=0.0)
 
 
 def table_view(page: PageData, colours: dict[str, list[str]]) -> dict[str, Any]:
@@ -155,14 +156,9 @@ def table_view(page: PageData, colours: dict[str, list[str]]) -> dict[str, Any]:
         "weight_column": first,
         "weights": weights,
         "largest_weight": max((weight for weight in weights.values() if weight is not None), default=0),
-        "ends": {column.key: column_ends(board, column) for column in columns.drawn},
-        "levels": {column.key: _column_levels(board, column) for column in columns.beside},
+        "ends": {column.key: column_ends(board, column.key) for column in columns.drawn},
+        "levels": {c.key: levels(numbers(board, c.key), c.direction != "lower") for c in columns.beside},
         "shades": {method: [SHADES.find(mark) for mark in marks[0]] for method, marks in colours.items() if marks},
         "gaps": gaps(board),
         "same": {name: (", ".join(ids), ", ".join(map(page.method_title, ids))) for name, ids in same.items()},
     }
-
-
-def _column_levels(board: Board, column: Column) -> Heat | None:
-    values = [value for row in board.ranked if isinstance(value := row.values.get(column.key), int | float)]
-    return levels(values, column.direction != "lower")

@@ -5,28 +5,27 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from neuco_core.boards.formatting import LOWER, MARK, RANK, axes, higher_is_better, in_row, with_values
-from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Column
+from neuco_core.boards.formatting import LOWER, MARK, axes, higher_is_better, in_row, with_values
+from neuco_core.boards.model import BoardCell, BoardRow, BoardTask, Number
 from neuco_core.site.cell_details import record_facts, verify_command
-from neuco_core.site.figures import Scale, class_bars, histogram, profile, rank_axis, scale, shown, strip
+from neuco_core.site.figures import Scale, scale, shown
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import TableCell, panels, render
-from neuco_core.text import counted
 
-UP = "../../../"
 Scales = Mapping[str, Scale]
 
 
 class ScoreLine(NamedTuple):
-    """A method on a task: its drawing or why there is none, and its values."""
+    """A method on a task, for a line of a table: its score with those of its splits, on the scale of the task."""
 
     title: str
     href: str
     cell: BoardCell | None
-    drawing: object
-    values: list[str]
-    task: str = ""
-    note: str = ""
+    score: Number
+    splits: list[float]
+    scale: Scale
+    label: str
+    task: BoardTask
 
 
 def scales(page: PageData) -> Scales:
@@ -45,9 +44,15 @@ def _splits(page: PageData, row: BoardRow, task: str) -> list[float]:
     return [value for value in page.cells.cell(row.method, task).splits if value is not None]
 
 
+def _score_line(page: PageData, row: BoardRow, task: BoardTask, on: Scales, title: str, href: str) -> ScoreLine:
+    score, splits = page.board.score(row, task.id), _splits(page, row, task.id)
+    label = f"{row.method} on {task.id}"
+    return ScoreLine(title, href, row.cells.get(task.id), score, splits, on[task.id], label, task)
+
+
 def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
-    board, about, title = page.board, page.method(row.method), page.method_title(row.method)
-    facts: list[tuple[str, object]] = [(c.label, in_row(c, row)) for c in with_values(board.columns, (row,))]
+    board, about = page.board, page.method(row.method)
+    facts = [(c.label, in_row(c, row)) for c in with_values(board.columns, (row,))]
     facts += [("Id", row.method), *about.facts]
     facts += [(c.label, shown(c, row.facts[c.key])) for c in board.fact_columns if c.key in row.facts]
     facts += [(f"Overlap with {dataset}", words) for dataset, words in row.overlaps.items()]
@@ -55,42 +60,35 @@ def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
         facts.append(("Baseline", "yes"))
     if row.note:
         facts.append(("Not ranked", row.note))
-    lines = []
-    for task in board.tasks:
-        note = "" if task.greater_is_better else LOWER
-        lines.append(_score_line(page, row, task.id, on[task.id], page.task_title(task.id), "task", note))
-    records = [
-        (page.task_title(task.id), task.id, record, verify_command(page, row.method, task.id))
-        for task in board.tasks
-        if (record := record_facts(page, row.method, task.id))
-    ]
-    drawn = any(column.key in row.values for column in axes(board))
+    titles = {task.id: page.task_title(task.id) for task in board.tasks}
     return render(
         "method.html",
-        **_shared(page, title),
+        **_shared(page, page.method_title(row.method)),
         about_item=about,
         row=row,
         facts=facts,
-        rank=rank_axis(row.rank, row.intervals.get(RANK.key), len(board.ranked)) if row.rank else None,
-        ranks=row.intervals.get(RANK.key),
-        lines=lines,
-        profile=profile(board, [row.method], page.title, page.method_title) if drawn else None,
+        lines=[_score_line(page, row, t, on, titles[t.id], f"../task/{t.id}.html") for t in board.tasks],
+        with_profile=any(column.key in row.values for column in axes(board)),
         estimates=[
-            _estimate(page, row.method, task.id, page.task_title(task.id), f"../task/{task.id}.html")
-            for task in board.tasks
-            if (row.method, task.id) in page.estimated
+            _estimate(page, row.method, task, titles[task], f"../task/{task}.html")
+            for task in titles
+            if (row.method, task) in page.estimated
         ],
-        records=records,
+        records=[
+            (titles[task], task, record, verify_command(page, row.method, task))
+            for task in titles
+            if (record := record_facts(page, row.method, task))
+        ],
         panels=panels(page, "method", row.method),
         command=f"neuco score --method {row.method} --suite {page.id}",
     )
 
 
 def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
-    board, about, title = page.board, page.task(task.id), page.task_title(task.id)
-    facts: list[tuple[str, object]] = [("Id", task.id)]
+    board, about = page.board, page.task(task.id)
+    facts = [("Id", task.id)]
     facts += [(c.label, shown(c, task.values[c.key])) for c in board.task_columns if c.key in task.values]
-    facts += [*(about.facts or (("Metric", task.metric),))]
+    facts += about.facts or (("Metric", task.metric),)
     if not task.greater_is_better:
         facts.append(("Scores", LOWER))
     # By name of the method: in the order of estimates it would be a ranking.
@@ -102,77 +100,41 @@ def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
         )
     return render(
         "task.html",
-        **_shared(page, title),
+        **_shared(page, page.task_title(task.id)),
         about_item=about,
         facts=facts,
         pictures=page.pictures.get(task.id, ()),
         task=task,
-        lines=_task_lines(page, task, on[task.id]),
+        lines=[
+            _score_line(page, row, task, on, page.method_title(row.method), f"../method/{row.method}.html")
+            for row in _by_profile(page, task)
+        ],
         estimates=[_estimate(page, name, task.id, words, f"../method/{name}.html") for words, name in estimated],
-        labels=_labels(page, task.id),
+        labels=page.labels.get(task.id),
         panels=panels(page, "task", task.id),
         command="\n".join(commands),
     )
 
 
-def _shared(page: PageData, title: str) -> dict[str, Any]:
-    return {
-        "page": page,
-        "board": page.board,
-        "heading": title,
-        "title": f"{title} on {page.title}",
-        "up": UP,
-        "about": "",
-        "picture": "",
-        "scripts": (),
-    }
+def _shared(page: PageData, heading: str) -> dict[str, Any]:
+    about = {"heading": heading, "title": f"{heading} on {page.title}", "about": "", "picture": ""}
+    return {"page": page, "board": page.board, "up": "../../../", "scripts": (), **about}
 
 
-def _task_lines(page: PageData, task: BoardTask, on: Scale) -> list[ScoreLine]:
+def _by_profile(page: PageData, task: BoardTask) -> list[BoardRow]:
     """The ranked methods, by the column that is drawn over the tasks, such as the rank, or else by the score."""
-    board = page.board
+    board, order = page.board, []
     if not board.ranked:
         return []
-    column: Column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
-    sign = -1 if higher_is_better(column, task) else 1
-    order = []
+    column = next(c for c in board.cell_columns if board.profile in (c.key, ""))
     for row in board.ranked:
         value = row.cells[task.id].values.get(column.key) if task.id in row.cells else None
         if value is not None:
-            order.append((sign * value, row.method, row))
-    return [
-        _score_line(page, row, task.id, on, page.method_title(row.method), "method")
-        for _, _, row in sorted(order, key=lambda entry: entry[:2])
-    ]
-
-
-def _score_line(
-    page: PageData, row: BoardRow, task: str, on: Scale, title: str, side: str, note: str = ""
-) -> ScoreLine:
-    href = f"../{side}/{task if side == 'task' else row.method}.html"
-    cell, columns, score = row.cells.get(task), page.board.cell_columns, page.board.score(row, task)
-    if cell is None or score is None:
-        words = f"{cell.status}: {cell.reason}" if cell else "not scored"
-        return ScoreLine(title, href, None, words, [""] * len(columns), task, note)
-    interval = cell.intervals.get(columns[0].key)
-    drawing = strip(_splits(page, row, task), score, interval, on, f"{row.method} on {task}")
-    return ScoreLine(title, href, cell, drawing, [shown(c, cell.values.get(c.key)) for c in columns], task, note)
+            order.append((-value if higher_is_better(column, task) else value, row.method, row))
+    return [row for _, _, row in sorted(order, key=lambda entry: entry[:2])]
 
 
 def _estimate(page: PageData, method: str, task: str, title: str, href: str) -> list[TableCell]:
     cell, column = page.estimated[method, task], page.board.cell_columns[0]
     value, interval = shown(column, cell.values[column.key]), shown(column, cell.intervals[column.key])
     return [TableCell(title, href=href), TableCell(f"{MARK}{value}", "number soft"), TableCell(interval, "number soft")]
-
-
-def _labels(page: PageData, task: str) -> tuple[str, object] | None:
-    """How the labels are spread, in words and drawn."""
-    spread = page.labels.get(task)
-    if spread is None:
-        return None
-    words = counted(spread.total, "label") + (f" ({spread.unit})" if spread.unit else "")
-    if spread.classes:
-        words += f", {counted(len(spread.classes), 'class')}"
-        return words, class_bars(spread.counts, spread.classes, words)
-    words += f", from {spread.edges[0]:.4g} to {spread.edges[-1]:.4g}"
-    return words, histogram(spread.counts, spread.edges, words)

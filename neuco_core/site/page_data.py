@@ -14,8 +14,7 @@ import numpy as np
 
 from neuco_core.boards.build import TooManyCellsError
 from neuco_core.boards.cells import Cells, from_records
-from neuco_core.boards.extra import extra_cells
-from neuco_core.boards.facts import or_none
+from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
 from neuco_core.boards.published import Published, list_published

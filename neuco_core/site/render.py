@@ -19,7 +19,7 @@ from neuco_core.plugins.catalog import catalog
 from neuco_core.site import figures
 from neuco_core.site.board_table import LONGEST_WORD, split_title, value_of
 from neuco_core.site.cards import linked, render_card
-from neuco_core.site.figures import num, shown
+from neuco_core.site.figures import MOST, num, shown
 from neuco_core.site.page_data import PageData
 from neuco_core.specs import Panel, resolve
 from neuco_core.text import clean, counted
@@ -28,7 +28,7 @@ from neuco_core.text import clean, counted
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'"
 )
-MANY, MOST = 12, 60  # rows of a small table, and of a large one
+MANY = 12  # rows of a small table; of a large one as many as lines are told apart in a figure
 log = logging.getLogger(__name__)
 
 
@@ -43,11 +43,15 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     env.filters |= {"linked": linked, "card": render_card, "num": num, "counted": counted, "plain": clean}
-    env.globals |= {"figures": figures, "shown": shown, "show": show, "literal": literal, "policy": POLICY}
+    env.globals |= {"num": num, "shown": shown, "show": show, "literal": literal, "policy": POLICY}
     env.globals |= {"LOWER": LOWER, "MARK": MARK, "NONE": NONE, "RANK": RANK, "nobody": nobody}
     env.globals |= {"section_cells": section_cells, "column_heads": column_heads, "MANY": MANY, "MOST": MOST}
     env.globals |= {"split_title": split_title, "value_of": value_of, "breakable": breakable}
-    env.globals["ui"] = env.get_template("macros.html").module
+    geometry = (figures.ends, figures.places, figures.path, figures.rank_ticks, figures.hue, figures.group_bars)
+    drawn = (figures.Parallel, figures.Scatter, figures.Profile, figures.Past)
+    env.globals |= {function.__name__: function for function in (*geometry, *drawn)}
+    for name, template in (("figures", "figures.html"), ("ui", "macros.html")):
+        env.globals[name] = env.get_template(template).module
     return env
 
 

@@ -1,32 +1,96 @@
-"""Write the site into a folder."""
+"""Write the site into a folder, and single figures of a board into files."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from neuco_core.boards.model import plain
+from neuco_core.boards.formatting import RANK
+from neuco_core.boards.model import Board, plain
 from neuco_core.boards.report import grid, to_csv
-from neuco_core.errors import DataError
+from neuco_core.errors import DataError, DependencyError
 from neuco_core.fields import ID
+from neuco_core.figures import blank, check_target, png
 from neuco_core.jsonio import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
 from neuco_core.site.cell_details import details_script, differences
-from neuco_core.site.figures import preview_png
+from neuco_core.site.figures import ends, rank_ticks
 from neuco_core.site.item_pages import method_page, scales, task_page
-from neuco_core.site.output_folder import OutputFolder
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import render
+from neuco_core.site.render import environment, render
+from neuco_core.text import common_prefix
 
-ASSETS = ("style.css", "figures.css", "theme.js", "icon.svg", *SCRIPTS)
-LEAD = (
-    "neuco compares small, fixed-size embeddings of Earth-observation data: how much of what tasks need is still in "
-    "them, and how sure is that?"
+ASSETS = files("neuco_core.site") / "assets"
+ASSET_NAMES = ("style.css", "figures.css", "theme.js", "icon.svg", *SCRIPTS)
+LIST = ".neuco-site.json"
+# The names of all files that a site can have.
+NAMES = re.compile(
+    rf"index\.html|\.nojekyll|assets/[a-z][a-z0-9_-]{{0,63}}\.(css|js|svg)|boards/{ID.pattern}/"
+    rf"(index\.html|board\.json|board\.csv|card\.png|(method|task)/{ID.pattern}\.html|method/{ID.pattern}\.js"
+    rf"|task/{ID.pattern}-[0-9]{{1,2}}\.png)"
 )
-OURS = "Computed from the score records of this registry; every number is reproducible."
-THEIRS = "Results of others, imported with their source. They are never ranked together with computed ones."
+
+
+class OutputFolder:
+    """Files of one build. ``finish`` removes those of the build before that were not written again.
+
+    A file is removed only if it is in the list that the build before left, and still holds the bytes that were
+    written then: what somebody else put there, or changed, stays.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.before = read_list(path / LIST)
+        self.written: dict[str, str] = {}
+
+    def write(self, name: str, content: str | bytes) -> None:
+        if not NAMES.fullmatch(name):  # ids are checked when records and suites are read; this is the last gate
+            raise DataError("an id that cannot be a file name", got=repr(name))
+        data = content.encode() if isinstance(content, str) else content
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        self.written[name] = sha256(data).hexdigest()
+
+    def finish(self) -> None:
+        for name in self.before.keys() - self.written.keys():
+            self._remove(name)
+        listed = json.dumps(self.written, indent=0, sort_keys=True)
+        (self.path / LIST).write_text(f"{listed}\n", encoding="utf-8")
+
+    def _remove(self, name: str) -> None:
+        path = self.path / name
+        # A folder may have become a link: nothing outside of this one is removed.
+        if path.is_symlink() or not path.is_file() or not path.resolve().is_relative_to(self.path.resolve()):
+            return
+        if sha256(path.read_bytes()).hexdigest() != self.before[name]:
+            return
+        path.unlink()
+        for parent in path.relative_to(self.path).parents:
+            if parent != Path():
+                with suppress(OSError):  # it is not empty
+                    (self.path / parent).rmdir()
+
+
+def read_list(path: Path) -> dict[str, str]:
+    """The list of the build before; what cannot be read lists nothing, and then nothing is removed.
+
+    The list is a file like any other, and may have been edited: what no site can have written is left out.
+    """
+    try:
+        listed = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    if not isinstance(listed, dict):
+        return {}
+    return {name: str(value) for name, value in listed.items() if NAMES.fullmatch(name)}
 
 
 def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
@@ -35,36 +99,30 @@ def write_site(pages: Sequence[PageData], out: Path, address: str = "") -> int:
     ``address`` is where the site will be: only with it can other sites show a picture of a board that is linked to.
     """
     folder = OutputFolder(out)
-    for name in ASSETS:
-        folder.write(f"assets/{name}", (files("neuco_core.site") / "assets" / name).read_bytes())
-    folder.write("index.html", home_page(pages))
+    for name in ASSET_NAMES:
+        folder.write(f"assets/{name}", (ASSETS / name).read_bytes())
+    # Boards of suites and published ones stand apart; those with a ranking come first.
+    home = render(
+        "home.html",
+        title="Boards",
+        picture="",
+        up="",
+        scripts=(),
+        epsilon=EPSILON,
+        published=[page for page in pages if page.published],
+        computed=sorted((page for page in pages if not page.published), key=lambda page: not page.board.ranked),
+    )
+    folder.write("index.html", home)
     folder.write(".nojekyll", "")  # GitHub Pages then serves the files as they are
     count = 1 + sum(_write_board(page, folder, address.rstrip("/")) for page in pages)
     folder.finish()
     return count
 
 
-def home_page(pages: Sequence[PageData]) -> str:
-    """What this is, what Q is, where to go, and the boards: those of suites and the published ones apart."""
-    computed = sorted((page for page in pages if not page.published), key=lambda page: not page.board.ranked)
-    published = [page for page in pages if page.published]
-    return render(
-        "home.html",
-        title="Boards",
-        about=LEAD,
-        picture="",
-        up="",
-        scripts=(),
-        formula=f"Q = 100 · {EPSILON:g} · mean / (std + {EPSILON:g})",
-        published=published,
-        groups=(("computed", "Computed here", OURS, computed), ("published", "Published", THEIRS, published)),
-    )
-
-
 def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
     board = page.board
-    top = f"boards/{_name(page.id)}"
-    preview = preview_png(board, page.title, page.method_title) if address and board.ranked else b""
+    top = f"boards/{page.id}"
+    preview = _preview(page) if address and board.ranked else b""
     if preview:
         folder.write(f"{top}/card.png", preview)
     folder.write(f"{top}/index.html", board_page(page, f"{address}/{top}/card.png" if preview else ""))
@@ -74,18 +132,62 @@ def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
         return 1
     on, against = scales(page), differences(page)
     for row in board.rows:
-        folder.write(f"{top}/method/{_name(row.method)}.html", method_page(page, row, on))
+        folder.write(f"{top}/method/{row.method}.html", method_page(page, row, on))
         if page.cells is not None and row.known:
             folder.write(f"{top}/method/{row.method}.js", details_script(page, row.method, against.get(row.method, {})))
     for task in board.tasks:
-        folder.write(f"{top}/task/{_name(task.id)}.html", task_page(page, task, on))
+        folder.write(f"{top}/task/{task.id}.html", task_page(page, task, on))
         for number, picture in enumerate(page.pictures.get(task.id, ())):
             folder.write(f"{top}/task/{task.id}-{number}.png", picture.png())
     return 1 + len(board.rows) + len(board.tasks)
 
 
-def _name(text: str) -> str:
-    """An id that becomes a file name. Records and suites are checked when read; this is the last gate."""
-    if not ID.fullmatch(text):
-        raise DataError("an id that cannot be a file name", got=repr(text))
-    return text
+def _preview(page: PageData) -> bytes:
+    """What sites show beside a link: the first methods with their intervals. Empty without matplotlib."""
+    try:
+        check_target()
+    except DependencyError:
+        return b""
+    accent, board = "#0b7285", page.board
+    rows = board.ranked[:8]
+    intervals = [ends(row.intervals.get(RANK.key)) for row in rows]
+
+    def plain_text(words: str) -> str:
+        return words.replace("$", r"\$")  # a name is no formula
+
+    figure, plot = blank(8, 4.2)
+    for y, (row, interval) in enumerate(zip(rows, intervals, strict=True)):
+        if interval:
+            plot.plot(interval, [y, y], color="#aab4bf", linewidth=9, solid_capstyle="round")
+        plot.plot(row.rank, y, "o", color=accent, markerfacecolor=accent if interval else "white", markersize=10)
+    plot.set_yticks(range(len(rows)), [plain_text(page.method_title(row.method)) for row in rows], fontsize=12)
+    plot.invert_yaxis()
+    plot.set_xlabel(f"rank of {len(board.ranked)}" + (", and its interval" if board.uncertainty else ""))
+    last = max(row.rank or 1 for row in rows)
+    plot.set_xticks(rank_ticks(int(max([last, *(interval[1] for interval in intervals if interval)]))))
+    figure.suptitle(plain_text(page.title), fontsize=15, fontweight="bold", color="#1d2733")
+    return png(figure, dpi=150)
+
+
+def board_figure(kind: str, board: Board) -> str | None:
+    """A figure of a board for a file; none where the board has not what it shows."""
+    drawn: Any = environment().globals["figures"]
+    known = {key for row in board.ranked for key, value in row.values.items() if value is not None}
+    if kind == "differences" and len(board.ranked) > 1:
+        return str(drawn.forest(board, str))
+    if kind == "profiles" and board.ranked and board.profile:
+        prefix = common_prefix([task.id for task in board.tasks])
+        return str(drawn.parallel(board, {task.id: task.id.removeprefix(prefix) for task in board.tasks}, str))
+    return (
+        drawn.scatter(board, str) if kind == "scatter" and board.scatter and known.issuperset(board.scatter) else None
+    )
+
+
+def standalone(svg: str) -> str:
+    """A figure as a file of its own: with the site's rules for figures, and the colours that they name."""
+    colours = re.search(r":root \{.*?\n\}", (ASSETS / "style.css").read_text(encoding="utf-8"), re.DOTALL)
+    rules = (ASSETS / "figures.css").read_text(encoding="utf-8")
+    head, rest = str.strip(svg).split(">", 1)  # plain text: Markup would escape what is put in
+    head = head.replace('width="100%"', 'width="1000"').replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+    style = f"{colours[0] if colours else ''} svg {{ font-family: sans-serif; }} {rules}".replace("<", "")
+    return f"{head}><style>{style}</style>{rest}\n"

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import logging
+import math
+from collections.abc import Sequence
 from typing import Any
 
-from neuco_core.site.figures import Curve, CurveAxes, curve_key, num
+from neuco_core.site.figures import num, round_step
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import TableCell
 from neuco_extensions.rate.stored import FIXED, LINES, WHOLE, Ablation, AblationPoint, read_ablations
@@ -25,33 +27,51 @@ def of_board(page: PageData) -> dict[str, Ablation]:
     return current
 
 
+class CurveAxes:
+    """One scale for several drawings: x doubles from tick to tick, y is linear and begins at 0 at the latest."""
+
+    WIDTH, HEIGHT = 340, 210
+    LEFT, RIGHT, TOP, BASE = 38, 10, 12, 174
+
+    def __init__(self, points: Sequence[AblationPoint]) -> None:
+        powers, low = [math.log2(point.bits) for point in points], min(0.0, *(point.mean_q for point in points))
+        self.first, self.last = math.floor(min(powers)), math.ceil(max(powers))
+        high = max(point.mean_q for point in points)
+        step = round_step(high - low, 4, (1, 2, 5, 10))
+        self.low, self.high = step * math.floor(low / step), step * math.ceil(high / step)
+        self.levels = [self.low + k * step for k in range(round((self.high - self.low) / step) + 1)]
+        self.bits = [
+            2**power for power in range(self.first, self.last + 1, max(1, math.ceil((self.last - self.first) / 6)))
+        ]
+
+    def x(self, bits: float) -> str:
+        share = (math.log2(bits) - self.first) / ((self.last - self.first) or 1)
+        return f"{self.LEFT + share * (self.WIDTH - self.LEFT - self.RIGHT):.1f}"
+
+    def y(self, value: float, lower: float = 0.0) -> str:
+        share = (value - self.low) / ((self.high - self.low) or 1)
+        return f"{self.BASE - share * (self.BASE - self.TOP) + lower:.1f}"
+
+
 def curves(page: PageData) -> dict[str, Any] | None:
     """The drawings of all methods that have one, in the order of the board, and their numbers."""
     stored = of_board(page)
     ablations = [stored[row.method] for row in page.board.shown if row.method in stored]
     if not ablations:
         return None
-    axes = CurveAxes([(p.bits, p.mean_q) for item in ablations for p in item.points], "bits per sample")
-    keys: dict[str, Any] = {}
     drawings, rows = [], []
     for item in ablations:
-        title = page.method_title(item.method)
-        lines = [_curve(item, name) for name in LINES]
-        keys |= {line.label: curve_key(line) for line in lines if line.points}
-        label = f"{title}: mean Q of {len(item.points)} variants against their bits per sample; all numbers are below"
-        drawings.append((title, axes.draw(lines, label)))
+        title, lines = page.method_title(item.method), []
+        for name, line in LINES.items():
+            points = sorted((point for point in item.points if point.line == name), key=lambda point: point.bits)
+            lines.append((line, [(point, _variant(point)) for point in points], name != FIXED))
+        drawings.append((title, lines, len(item.points)))
         for point in sorted(item.points, key=lambda p: -p.bits):
             numbers = (TableCell(f"{point.bits:,.0f}", "number"), TableCell(num(point.mean_q, 2), "number"))
             rows.append([TableCell(title), TableCell(_variant(point)), *numbers])
-    ordered = [(line.label, keys[line.label]) for line in LINES.values() if line.label in keys]
-    return {"keys": ordered, "drawings": drawings, "rows": rows}
-
-
-def _curve(item: Ablation, name: str) -> Curve:
-    line = LINES[name]
-    points = sorted((point for point in item.points if point.line == name), key=lambda point: point.bits)
-    places = [(p.bits, p.mean_q, f"{_variant(p)}: {p.bits:.0f} bits, mean Q {num(p.mean_q, 2)}") for p in points]
-    return Curve(line.label, line.hue, line.path, places, joined=name != FIXED)
+    points_drawn = [point for item in ablations for point in item.points]
+    keys = [line for name, line in LINES.items() if any(point.line == name for point in points_drawn)]
+    return {"axes": CurveAxes(points_drawn), "keys": keys, "drawings": drawings, "rows": rows}
 
 
 def _variant(point: AblationPoint) -> str:

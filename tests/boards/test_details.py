@@ -55,8 +55,8 @@ def test_every_number_is_the_boards() -> None:
     assert all(len(row) == len(one.columns) for one in details(board) for row in one.rows)
 
 
-def test_the_paper_without_its_averaging_baseline(root: Path) -> None:
-    (board,) = (item.board() for item in list_published(root / "registry") if item.kind == "neuco")
+def test_the_paper_without_its_averaging_baseline(committed_registry: Path) -> None:
+    (board,) = (item.board() for item in list_published(committed_registry) if item.kind == "neuco")
     found = section(details(board), "How robust")
     assert found.lead.startswith("ibm-post is first in " if board.ranks.get("ibm-post") == 1 else "")
     assert "leaving out method averaging moves 7 methods" in found.lead
@@ -106,13 +106,13 @@ def test_lower_is_better_is_said() -> None:
     assert metrics == {"t00": "r2", "t01": "rmse, lower is better"}
 
 
-def test_a_board_without_scores_has_nothing_more_to_tell(root: Path) -> None:
-    (standings,) = (item.board() for item in list_published(root / "registry") if item.kind == "standings")
+def test_a_board_without_scores_has_nothing_more_to_tell(committed_registry: Path) -> None:
+    (standings,) = (item.board() for item in list_published(committed_registry) if item.kind == "standings")
     assert details(standings) == []
 
 
-def test_the_option(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))
+def test_the_option(committed_registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))
     shown = run("show", "mini", "--details").output
     assert "How robust is this ranking?" in shown
     assert "Splits cannot show" in shown

@@ -35,10 +35,10 @@ def says(text: str, words: str) -> bool:
 
 
 def test_commands_and_python_do_what_the_page_shows(
-    text: str, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    text: str, committed_registry: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     own_settings(tmp_path, monkeypatch)
-    monkeypatch.setenv("NEUCO_REGISTRY", str(root / "registry"))  # which is only read
+    monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))  # which is only read
     monkeypatch.chdir(tmp_path)
     assert len(console.steps(text)) == 3
     names = {public: getattr(neuco_core, public) for public in neuco_core.__all__}
@@ -46,9 +46,9 @@ def test_commands_and_python_do_what_the_page_shows(
 
 
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_board_on_a_terminal_is_as_shown(text: str, root: Path, columns: int) -> None:
+def test_the_board_on_a_terminal_is_as_shown(text: str, committed_registry: Path, columns: int) -> None:
     """Where it differs and the boards were rebuilt: the page shows what this command prints."""
-    shown = neuco_in_terminal("leaderboard", "show", "mini", columns=columns, NEUCO_REGISTRY=str(root / "registry"))
+    shown = neuco_in_terminal("leaderboard", "show", "mini", columns=columns, NEUCO_REGISTRY=str(committed_registry))
     block = re.search(rf"^At {columns}.*?:\n\n```text\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
     assert block
     assert block[1] == unstyled(shown)
@@ -58,8 +58,8 @@ def test_the_board_on_a_terminal_is_as_shown(text: str, root: Path, columns: int
     assert bool(best) == (columns == 120), "at 80 columns there is no room for tasks"
 
 
-def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, root: Path) -> None:
-    published = read_published(root / "registry/published/neuco-paper-table-4.json")
+def test_what_the_baseline_does_to_the_table_of_the_paper(text: str, committed_registry: Path) -> None:
+    published = read_published(committed_registry / "published/neuco-paper-table-4.json")
     board = published.board()
     weights = [
         {task.id: task.values["weight"] for task in own.tasks}["clouds"]

@@ -15,7 +15,7 @@ from neuco_core import Dataset, Method, list_datasets, list_methods, load_datase
 from neuco_core.boards import report
 from neuco_core.boards.facts import overlap, with_facts
 from neuco_core.boards.from_registry import Current, current
-from neuco_core.boards.model import Board, BoardRow, BoardTask
+from neuco_core.boards.model import Board
 from neuco_core.errors import SpecError
 from neuco_core.specs import to_json
 from tests.command import neuco_here as neuco
@@ -30,8 +30,8 @@ FACTS: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def now(root: Path) -> Current:
-    return current(root / "registry")
+def now(committed_registry: Path) -> Current:
+    return current(committed_registry)
 
 
 @pytest.fixture(scope="module")
@@ -71,14 +71,17 @@ def test_an_overlap_is_named_however_the_dataset_is_spelled(pretraining: Any, wo
 def test_what_ships_says_what_is_known() -> None:
     """The networks trained on SSL4EO-S12 are marked on SSL4EO-S12-downstream; who learns from the samples says so."""
     downstream = load_dataset("ssl4eo_s12_downstream")
+    assert overlap(Method(id="m", encoder=dict, pretraining=("---",)), Dataset(id="d")) == "", "related to nothing"
+    words = "trained on SSL4EO-S12, which may share samples with this dataset"
     for name in ("torchgeo_resnet18_moco", "torchgeo_vit_small_moco", "torchgeo_vit_small_dino"):
-        assert overlap(load_method(name), downstream)
+        assert overlap(load_method(name), downstream) == words
     for method in list_methods():
         assert ("fitted-on-dataset" in method.tags) == ("self" in (method.pretraining or ()))
         assert "no-training" not in method.tags or method.pretraining in ((), ("self",))
         assert method.confirmed is None, "nobody has confirmed anything yet"
 
 
+@pytest.mark.slow
 def test_the_parameters_of_the_network_are_counted() -> None:
     pytest.importorskip("torch")
     from neuco_methods.efficientnet.model import EfficientNetLite0
@@ -95,6 +98,11 @@ def test_facts_change_no_rank_and_only_the_known_ones_are_columns(board: Board, 
     assert rows["random"].facts["pretraining"] == "nothing"
     assert rows["pca"].overlaps == {"olinda": "fitted on these samples, without their labels"}
     assert rows["efficientnet"].overlaps == {}
+    (told,) = [
+        note for note in report.overlaps(board) if note.endswith("fitted on these samples, without their labels.")
+    ]
+    assert told.startswith("Overlap of training data and samples: ")
+    assert "pca (olinda)" in told
     assert "pretraining" not in rows["challenge_404"].facts, "what nobody knows is not said"
     bare = structs.replace(board, rows=tuple(structs.replace(row, facts={}, overlaps={}) for row in board.rows))
     assert with_facts(bare, [r for r in now.records if r.task in bare.suite.tasks]).rows == board.rows
@@ -118,11 +126,6 @@ def test_methods_whose_numbers_depend_on_the_machine_are_named_on_the_board(boar
     assert f"`machine_spread={spread}`" in card
 
 
-def test_a_spread_that_excuses_everything_is_refused() -> None:
-    with pytest.raises(SpecError, match="machine_spread"):
-        Method(id="m", encoder=dict, machine_spread=0.5)
-
-
 def test_cost_is_what_records_measured(board: Board, now: Current) -> None:
     one = next(r for r in now.records if r.method == "pca")
     odd = ({"samples": "many", "seconds": 1}, {"samples": 0, "seconds": 1.0}, 7, None)
@@ -131,6 +134,8 @@ def test_cost_is_what_records_measured(board: Board, now: Current) -> None:
     found = {row.method: row for row in with_facts(board, records).rows}
     assert (found["pca"].facts["encode_ms"], found["pca"].facts["encode_mb"]) == (20.0, 300)
     assert "encode_ms" not in found["random"].facts
+    with pytest.raises(SpecError, match="machine_spread"):  # a spread that excuses everything
+        Method(id="m", encoder=dict, machine_spread=0.5)
 
 
 def test_a_run_measures_what_encoding_took(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,18 +175,3 @@ def test_csv_details_and_show_tell_the_facts(board: Board) -> None:
     listed = {row["id"]: row for row in neuco("methods", "--json").json}
     assert listed["efficientnet"]["pretraining"] == ["ImageNet"]
     assert (listed["random"]["pretraining"], listed["challenge_404"]["pretraining"]) == ([], None)
-
-
-def test_a_dataset_may_be_nameless_and_related_to_nothing() -> None:
-    assert overlap(Method(id="m", encoder=dict, pretraining=("---",)), Dataset(id="d")) == ""
-
-
-def test_networks_trained_on_ssl4eo_s12_are_marked_on_its_downstream_set(board: Board) -> None:
-    rows = (BoardRow("torchgeo_resnet50_moco", 1), BoardRow("averaging", 2))
-    tasks = (BoardTask("crops", dataset="ssl4eo_s12_downstream"),)
-    found = with_facts(structs.replace(board, tasks=tasks, rows=rows, groups=()), ())
-    said = "trained on SSL4EO-S12, which may share samples with this dataset"
-    assert [row.overlaps for row in found.rows] == [{"ssl4eo_s12_downstream": said}, {}]
-    assert [*report.overlaps(structs.replace(found, rows=tuple(structs.replace(r, rank=1) for r in found.rows)))] == [
-        f"Overlap of training data and samples: torchgeo_resnet50_moco (ssl4eo_s12_downstream): {said}."
-    ]

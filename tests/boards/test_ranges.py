@@ -84,9 +84,12 @@ def test_a_lead_on_every_task_is_a_signal_however_noisy_each_is() -> None:
 def test_one_method_and_equal_methods_do_no_harm() -> None:
     alone = assessed([TaskScores(np.random.default_rng(5).normal(0.5, 0.05, (1, 40)))])
     assert (alone.rank.low.tolist(), alone.rank.high.tolist(), alone.best.tolist()) == ([1], [1], [1.0])
-    level = assessed([TaskScores(np.full((4, 40), 0.3))])
-    assert level.rank.low.tolist() == level.rank.high.tolist() == [1] * 4
-    assert not level.apart.any()
+    splits = np.tile(np.random.default_rng(4).normal(0.5, 0.05, 40), (4, 1))
+    for tasks in ([TaskScores(np.full((4, 40), 0.3))], [TaskScores(splits), TaskScores(splits + 0.1)]):
+        level = assessed(tasks)
+        assert level.rank.low.tolist() == level.rank.high.tolist() == [1] * 4, "they share the place, surely"
+        assert level.best.tolist() == [0.25] * 4
+        assert not level.apart.any()
 
 
 @pytest.mark.parametrize(("methods", "gap"), [(10, 0.03), (30, 0.02), (30, 0.1)])

@@ -13,22 +13,22 @@ from neuco_core.boards.store import board_path, check_board, orphans, read_board
 
 
 @pytest.fixture(scope="module")
-def now(root: Path) -> Current:
-    return current(root / "registry")
+def now(committed_registry: Path) -> Current:
+    return current(committed_registry)
 
 
-def test_every_board_is_what_the_records_give(now: Current, root: Path) -> None:
+def test_every_board_is_what_the_records_give(now: Current, committed_registry: Path) -> None:
     """A suite with records has a board; a board without records would be invented."""
     for suite in now.choose():
         own = [record for record in now.records if record.task in suite.tasks and record.protocol == suite.protocol]
-        if own or board_path(root / "registry", suite.id).exists():
-            check_board(root / "registry", now.board(suite))
+        if own or board_path(committed_registry, suite.id).exists():
+            check_board(committed_registry, now.board(suite))
 
 
-def test_intervals_groups_and_chances_agree_on_every_board(root: Path) -> None:
+def test_intervals_groups_and_chances_agree_on_every_board(committed_registry: Path) -> None:
     """No two methods of a group with disjoint intervals; the first is the likeliest, or the board says why not."""
-    stored = sorted((root / "registry/leaderboards").glob("*.json"))
-    boards = [*map(read_board, stored), *(own.board() for own in list_published(root / "registry"))]
+    stored = sorted((committed_registry / "leaderboards").glob("*.json"))
+    boards = [*map(read_board, stored), *(own.board() for own in list_published(committed_registry))]
     assert sum(bool(board.groups) for board in boards) >= 4
     for board in boards:
         rows = {row.method: row for row in board.ranked}
@@ -42,5 +42,5 @@ def test_intervals_groups_and_chances_agree_on_every_board(root: Path) -> None:
             assert told == (first < max(chances.values())), board.about.id  # type: ignore[operator,type-var]
 
 
-def test_no_board_is_left_over_from_a_suite_that_is_gone(now: Current, root: Path) -> None:
-    assert orphans(root / "registry", now.suites) == []
+def test_no_board_is_left_over_from_a_suite_that_is_gone(now: Current, committed_registry: Path) -> None:
+    assert orphans(committed_registry, now.suites) == []

@@ -35,10 +35,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def standing(files: Mapping[str, Path], root: Path) -> Standing:
-    before = contents(root / "registry")
-    found = rank_on("olinda", files["mine"], files["part"], registry=root / "registry")
-    assert contents(root / "registry") == before, "nothing is written to the registry"
+def standing(files: Mapping[str, Path], committed_registry: Path) -> Standing:
+    before = contents(committed_registry)
+    found = rank_on("olinda", files["mine"], files["part"], registry=committed_registry)
+    assert contents(committed_registry) == before, "nothing is written to the registry"
     return found
 
 
@@ -68,13 +68,13 @@ def test_what_a_file_lacks_is_named(standing: Standing) -> None:
     assert "pca.csv: 1 value missing or not a number, counted as 0." in told
 
 
-def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, root: Path) -> None:
+def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, committed_registry: Path) -> None:
     titles = {row.method: row.title for row in standing.board.rows}
     assert titles["mine"] == "mine.parquet (yours)"
     assert not any("yours" in title for method, title in titles.items() if method not in ("mine", "pca-file"))
     from neuco_core.boards.from_registry import current
 
-    now = current(root / "registry")
+    now = current(committed_registry)
     others = {row.method for row in now.board(now.suites["olinda"]).ranked}
     assert {row.method for row in standing.board.ranked} == {*others, "pca-file"}
 

@@ -51,23 +51,30 @@ def test_writing_a_board_says_what_changed(tmp_path: Path, board: Board, smaller
     assert write_board(tmp_path, titled) == ["reformatted; no values changed"]
 
 
+def test_files_of_no_suite_are_orphans_and_a_registry_may_not_be_writable(tmp_path: Path, board: Board) -> None:
+    assert orphans(tmp_path, ["made"]) == []
+    write_board(tmp_path, board)
+    assert orphans(tmp_path, ["made"]) == []
+    assert orphans(tmp_path, []) == [board_path(tmp_path, "made")]
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/leaderboards").write_text("in the way", encoding="utf-8")
+    with pytest.raises(UsageError, match="cannot be written"):
+        write_board(tmp_path / "other", board)
+
+
 def test_check_accepts_what_build_wrote_and_nothing_else(tmp_path: Path, board: Board) -> None:
     with pytest.raises(DataError, match="leaderboard build"):
         check_board(tmp_path, board)
     write_board(tmp_path, board)
     check_board(tmp_path, board)
+    more = build_board(make_records(SCORES | {"delta": {"first": 0.99, "second": 0.99}}), SUITE)
+    with pytest.raises(DataError, match="delta is new, at rank 1"):
+        check_board(tmp_path, more)
     path = board_path(tmp_path, "made")
     edited = path.read_text(encoding="utf-8").replace('"rank": 3', '"rank": 2', 1)
     path.write_text(edited, encoding="utf-8")
     with pytest.raises(DataError, match="not what the records give"):
         check_board(tmp_path, board)
-
-
-def test_check_names_what_differs(tmp_path: Path, board: Board) -> None:
-    write_board(tmp_path, board)
-    more = build_board(make_records(SCORES | {"delta": {"first": 0.99, "second": 0.99}}), SUITE)
-    with pytest.raises(DataError, match="delta is new, at rank 1"):
-        check_board(tmp_path, more)
 
 
 @pytest.mark.parametrize(
@@ -107,16 +114,3 @@ def test_a_board_that_is_damaged_inside_is_made_anew(
         check_board(tmp_path, smaller)
     assert write_board(tmp_path, smaller)[0].startswith("the old file was not a board")
     check_board(tmp_path, smaller)
-
-
-def test_a_registry_that_cannot_be_written(tmp_path: Path, board: Board) -> None:
-    (tmp_path / "leaderboards").write_text("in the way", encoding="utf-8")
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_board(tmp_path, board)
-
-
-def test_files_of_no_suite_are_orphans(tmp_path: Path, board: Board) -> None:
-    assert orphans(tmp_path, ["made"]) == []
-    write_board(tmp_path, board)
-    assert orphans(tmp_path, ["made"]) == []
-    assert orphans(tmp_path, []) == [board_path(tmp_path, "made")]

@@ -126,7 +126,7 @@ def use_published() -> None:
 
 def use_cells() -> None:
     from neuco_core.boards.build import build_board
-    from neuco_core.boards.extra import extra_cells
+    from neuco_core.boards.facts import extra_cells
     from neuco_core.specs import Suite
     from tests.boards.helpers import make_records
 

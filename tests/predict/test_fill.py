@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.extra import filled
+from neuco_core.boards.facts import filled
 from neuco_core.boards.model import Board, BoardCell, ExtraCells
 from neuco_core.boards.published import list_published
 from neuco_core.paths import registry_dir

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from neuco_core.errors import DataError
-from neuco_core.site.figures import standalone
+from neuco_core.site.write import standalone
 from neuco_extensions.predict.map_figure import FONT, NARROW, WIDE, Drawing, short_names
 from neuco_extensions.predict.plane import FAR, POOR, MapPoint, fit_plane, grouped
 from neuco_extensions.predict.table import ScoreTable, gaps

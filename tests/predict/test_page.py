@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from neuco_core.boards.extra import extra_cells
+from neuco_core.boards.facts import extra_cells
 from neuco_core.boards.published import list_published
 from neuco_core.site.page_data import from_published
 from neuco_core.site.render import panels

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 
 from neuco_core.site.write import write_site
-from tests.site.made_pages import all_sources, facts_source, odd_source
+from tests.site.made_pages import all_sources, facts_source, made_source, odd_source, without_scores
 
 
 @pytest.fixture(scope="session")
-def site(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Path:
+def site(tmp_path_factory: pytest.TempPathFactory, committed_registry: Path) -> Path:
+    """A made-up board, and the published ones."""
     folder = tmp_path_factory.mktemp("site")
-    write_site(all_sources(root), folder)
+    write_site(all_sources(committed_registry), folder)
     return folder
 
 
@@ -59,8 +60,10 @@ def reader(browser: Any, site: Path) -> Iterator[Reader]:
 
 @pytest.fixture(scope="session")
 def odd(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("odd")
-    write_site([odd_source("odd", 3), odd_source("one", 1), facts_source()], folder)
+    """Long names, one task, facts; one method, nobody ranked, and nobody with a score."""
+    folder, few = tmp_path_factory.mktemp("odd"), [made_source(2, 1, "alone"), made_source(1, 2, "nobody")]
+    failed = without_scores(made_source(3, 2, "failed"))
+    write_site([odd_source("odd", 3), odd_source("one", 1), facts_source(), *few, failed], folder)
     return folder
 
 

@@ -11,7 +11,7 @@ from msgspec import structs
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
 from neuco_core.boards.facts import COLUMNS
 from neuco_core.boards.model import Number
-from neuco_core.boards.published import list_published
+from neuco_core.boards.published import read_published
 from neuco_core.records.model import summary
 from neuco_core.site.page_data import About, Histogram, PageData, from_published
 from tests.boards.helpers import board_of, cells_of, simulate
@@ -56,6 +56,12 @@ def made_source(methods: int = 12, tasks: int = 5, name: str = "made", replicate
     )
 
 
+def turned(source: PageData, task: int) -> PageData:
+    """The board if less were better on a task: Q is then negative for everybody, and the number says nothing."""
+    tasks = [structs.replace(t, greater_is_better=i != task) for i, t in enumerate(source.board.tasks)]
+    return replace(source, board=structs.replace(source.board, tasks=tuple(tasks)))
+
+
 def without_scores(source: PageData, reason: str = "no memory") -> PageData:
     """The same board if every score had failed: nobody is ranked, and nobody has a score."""
     assert source.cells is not None
@@ -63,8 +69,11 @@ def without_scores(source: PageData, reason: str = "no memory") -> PageData:
     return replace(source, cells=cells, board=board_of(cells, source.id))
 
 
-def all_sources(root: Path) -> list[PageData]:
-    return [made_source(), *(from_published(item) for item in list_published(root / "registry"))]
+def all_sources(registry: Path) -> list[PageData]:
+    return [
+        made_source(),
+        *(from_published(read_published(path)) for path in sorted(registry.glob("published/*.json"))),
+    ]
 
 
 def odd_source(name: str, tasks: int) -> PageData:
@@ -80,7 +89,12 @@ def odd_source(name: str, tasks: int) -> PageData:
     board = board_of(whole, name, replicates=50)
     words = About(title=LONG, description=LONG, tags=(LONG,), citation=LONG)
     return PageData(
-        id=name, title=LONG, board=board, cells=whole, methods={"m001": words}, tasks={"t00": About(title=LONG)}
+        id=name,
+        title=f"{LONG} {name}",
+        board=board,
+        cells=whole,
+        methods={"m001": words},
+        tasks={"t00": About(title=LONG)},
     )
 
 

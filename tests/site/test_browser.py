@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from tests.site.conftest import Reader
 from tests.site.made_pages import IMAGE, MARKUP
 
 BOARD = "boards/made/index.html"
 ODD = "boards/odd/index.html"
+FACTS = "boards/facts/index.html"
 
 
 def shown(page: Any) -> list[str]:
@@ -41,8 +39,10 @@ def header(page: Any, key: str) -> Any:
 
 def test_every_page_opens_without_complaint(reader: Reader, site: Path) -> None:
     for path in sorted(site.rglob("*.html")):
-        reader.open(str(path.relative_to(site)))
-        assert reader.page.locator("h1").count() == 1
+        page = reader.open(str(path.relative_to(site)))
+        assert page.locator("h1").count() == 1
+        if "made" in path.parts:  # its names are hostile
+            assert page.locator("main img, main script:not([type='application/json'])").count() == 0
     assert len(reader.requests) > 40
 
 
@@ -58,36 +58,6 @@ def test_the_table_starts_by_rank_without_any_filter(reader: Reader) -> None:
     arrow = "getComputedStyle(document.querySelector('[aria-sort=ascending] button'), '::after').content"
     assert page.evaluate(arrow) == '" ▲" / ""'  # the state is said by aria-sort, not by the name of the button
     assert page.locator("tr.incomplete abbr").first.get_attribute("title").startswith("failed: memory")
-
-
-@pytest.mark.parametrize("key", ["mean_q", "task:t01", "weighted_rank", "dim"])
-def test_columns_sort_both_ways(reader: Reader, key: str) -> None:
-    page = reader.open(f"{BOARD}#more=show")
-    header(page, key).locator("button").click()
-    first = column(page, key)
-    ascending = header(page, key).get_attribute("aria-sort") == "ascending"
-    assert first == sorted(first, reverse=not ascending)
-    header(page, key).locator("button").click()
-    assert column(page, key) == sorted(first, reverse=ascending)
-    assert header(page, "rank").get_attribute("aria-sort") == "none"
-
-
-def test_search_finds_by_id_title_and_tag(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    for words, expected in (("m003", ["m003"]), ("ONERROR", ["m000"]), ("first-tag", ["m000"]), ("[e]", ["m001"])):
-        page.fill("#search", words)
-        assert shown(page) == expected
-    for words, expected in (("onerror m000", ["m000"]), (" M003  m00 ", ["m003"]), ("m003 m004", [])):
-        page.fill("#search", words)
-        assert shown(page) == expected
-    page.fill("#search", "nothing of that name")
-    assert shown(page) == []
-    for tab, figure in (("tasks", "#parallel ~ .says"), ("size", "#scatter ~ .says")):
-        page.click(f"#tabs a[href='#{tab}']")
-        assert page.inner_text(figure) == "No ranked method is shown."
-    page.keyboard.press("/")  # opens the ranking, too
-    page.keyboard.press("Escape")
-    assert len(shown(page)) == 12
 
 
 def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
@@ -109,40 +79,6 @@ def test_filters_are_shown_while_on_and_ranks_stay(reader: Reader) -> None:
     page.locator("#chips button").first.click()
     assert len(shown(page)) == 12
     assert page.locator("#chips button").count() == 0
-
-
-def test_another_value_in_the_cells(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    page.select_option("#show", "rank")
-    assert sorted(column(page, "task:t00")) == list(range(1, 12))
-    page.select_option("#show", "q")
-    assert max(column(page, "task:t00")) > 5
-
-
-@pytest.mark.parametrize(("value", "best"), [("score", max), ("std", min), ("q", max), ("rank", min)])
-def test_colour_and_outline_follow_the_value_shown(
-    reader: Reader, value: str, best: Callable[[list[float]], float]
-) -> None:
-    page = reader.open(f"{BOARD}#show={value}")
-    marked = page.locator("#board td.cell:nth-child(5).h10").all_inner_texts()  # the first task
-    shown_ = column(page, "task:t00")
-    assert {float(text) for text in marked} == {best(shown_)}
-
-
-def test_tabs_have_an_address_and_one_is_open(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    names = page.locator("#tabs a").all_inner_texts()
-    assert names[:5] == ["Ranking", "Compare", "Mean Q against size", "Tasks", "Robustness"]
-    assert names[-2:] == ["How to read this", "Submit"]  # panels of extensions are between
-    for link in page.locator("#tabs a").all():
-        link.click()
-        assert page.locator("main > section:visible").count() == 1
-        assert link.get_attribute("aria-current") == "true"
-    assert page.url.endswith("#submit")
-    page = reader.open(f"{BOARD}#robustness")
-    assert page.locator("#robustness").is_visible()
-    page = reader.open(f"{BOARD}#q=m00&tab=tasks")
-    assert page.locator("#tasks").is_visible()
 
 
 def test_a_cell_opens_what_is_behind_it(reader: Reader) -> None:
@@ -196,40 +132,6 @@ def test_methods_are_compared_in_pairs(reader: Reader) -> None:
     page.locator("#compared select").last.select_option("m001")
     page.locator("#compared td.gap").nth(14).wait_for()
     assert "pick=" in page.url
-
-
-def test_a_link_shows_the_same_view(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    page.fill("#search", "m0")
-    page.check("#no-baselines")
-    page.select_option("#show", "q")
-    header(page, "mean_q").locator("button").click()
-    page.locator("tr[data-i='3'] .pick").check()
-    expected, hash_ = shown(page), page.evaluate("location.hash")
-    reader.open("index.html")
-    page = reader.open(BOARD + hash_)
-    assert shown(page) == expected
-    assert page.input_value("#search") == "m0"
-    assert page.input_value("#show") == "q"
-    assert page.locator("tr.picked").count() == 1
-    assert header(page, "mean_q").get_attribute("aria-sort") == "descending"
-
-
-def test_a_link_made_up_by_a_stranger_does_no_harm(reader: Reader) -> None:
-    for nonsense in (
-        "sort=__proto__&dir=up&show=constructor&base=1&tab=x&max-dim=NaN&pick=%00,x&off=t9&out=x",
-        "sort=task:x&max-dim=17",
-    ):
-        page = reader.open(f"{BOARD}#{nonsense}")
-        page.reload()
-        said = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
-        assert said == [["show", "score"], ["sort", "rank"], ["tab", "ranking"]]
-        assert header(page, "rank").get_attribute("aria-sort") == "ascending"
-        assert len(shown(page)) == 12
-        assert page.locator("#chips button").count() == 0
-    page = reader.open(BOARD + "#q=%3Cimg%20src%3Dx%20onerror%3Dalert(3)%3E")
-    assert page.locator("#chips button").first.inner_text().startswith("name contains “<img")
-    assert page.locator("main img").count() == 0
 
 
 def test_a_place_on_the_page_is_not_a_view(reader: Reader) -> None:
@@ -294,6 +196,89 @@ def test_focus_is_neither_lost_nor_covered(reader: Reader) -> None:
         )
 
 
+def test_columns_sort_both_ways(reader: Reader) -> None:
+    page = reader.open(f"{BOARD}#more=show")
+    for key in ("mean_q", "task:t01", "weighted_rank", "dim"):
+        header(page, key).locator("button").click()
+        first = column(page, key)
+        ascending = header(page, key).get_attribute("aria-sort") == "ascending"
+        assert first == sorted(first, reverse=not ascending)
+        header(page, key).locator("button").click()
+        assert column(page, key) == sorted(first, reverse=ascending)
+        assert header(page, "rank").get_attribute("aria-sort") == "none"
+
+
+def test_search_finds_by_id_title_and_tag(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    expected = {"m003": ["m003"], "ONERROR": ["m000"], "first-tag": ["m000"], "[e]": ["m001"]}
+    several_words = {"onerror m000": ["m000"], " M003  m00 ": ["m003"], "m003 m004": [], "nothing of that name": []}
+    for words, methods in (expected | several_words).items():
+        page.fill("#search", words)
+        assert shown(page) == methods, words
+    for tab, figure in (("tasks", "#parallel ~ .says"), ("size", "#scatter ~ .says")):
+        page.click(f"#tabs a[href='#{tab}']")
+        assert page.inner_text(figure) == "No ranked method is shown."
+    page.keyboard.press("/")  # opens the ranking, too
+    page.keyboard.press("Escape")
+    assert len(shown(page)) == 12
+
+
+def test_text_colour_and_outline_follow_the_value_shown(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    values = {}
+    for key, best in (("score", max), ("std", min), ("q", max), ("rank", min)):
+        page.select_option("#show", key)
+        values[key] = column(page, "task:t00")
+        marked = page.locator("#board td.cell:nth-child(5).h10").all_inner_texts()  # the first task
+        assert {float(text) for text in marked} == {best(values[key])}
+    assert sorted(values["rank"]) == list(range(1, 12))
+    assert max(values["q"]) > 5
+
+
+def test_tabs_have_an_address_and_one_is_open(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    names = page.locator("#tabs a").all_inner_texts()
+    assert names[:5] == ["Ranking", "Compare", "Mean Q against size", "Tasks", "Robustness"]
+    assert names[-2:] == ["How to read this", "Submit"]  # panels of extensions are between
+    for link in page.locator("#tabs a").all():
+        link.click()
+        assert page.locator("main > section:visible").count() == 1
+        assert link.get_attribute("aria-current") == "true"
+    assert page.url.endswith("#submit")
+    for address, tab in (("robustness", "robustness"), ("q=m00&tab=tasks", "tasks")):
+        assert reader.open(f"{BOARD}#{address}").locator(f"#{tab}").is_visible()
+
+
+def test_a_link_shows_the_same_view_and_one_made_up_by_a_stranger_does_no_harm(reader: Reader) -> None:
+    page = reader.open(BOARD)
+    page.fill("#search", "m0")
+    page.check("#no-baselines")
+    page.select_option("#show", "q")
+    header(page, "mean_q").locator("button").click()
+    page.locator("tr[data-i='3'] .pick").check()
+    expected, hash_ = shown(page), page.evaluate("location.hash")
+    reader.open("index.html")
+    page = reader.open(BOARD + hash_)
+    assert shown(page) == expected
+    assert (page.input_value("#search"), page.input_value("#show")) == ("m0", "q")
+    assert page.locator("tr.picked").count() == 1
+    assert header(page, "mean_q").get_attribute("aria-sort") == "descending"
+    for nonsense in (
+        "sort=__proto__&dir=up&show=constructor&base=1&tab=x&max-dim=NaN&pick=%00,x&off=t9&out=x",
+        "sort=task:x&max-dim=17",
+    ):
+        page = reader.open(f"{BOARD}#{nonsense}")
+        page.reload()
+        said = page.evaluate("Object.entries(neuco.state).filter(([, value]) => value).sort()")
+        assert said == [["show", "score"], ["sort", "rank"], ["tab", "ranking"]]
+        assert header(page, "rank").get_attribute("aria-sort") == "ascending"
+        assert len(shown(page)) == 12
+        assert page.locator("#chips button").count() == 0
+    page = reader.open(BOARD + "#q=%3Cimg%20src%3Dx%20onerror%3Dalert(3)%3E")
+    assert page.locator("#chips button").first.inner_text().startswith("name contains “<img")
+    assert page.locator("main img").count() == 0
+
+
 def test_the_keyboard_alone_is_enough(reader: Reader) -> None:
     page = reader.open(BOARD)
     page.keyboard.press("Tab")
@@ -315,17 +300,60 @@ def test_the_keyboard_alone_is_enough(reader: Reader) -> None:
 
 
 def test_hostile_names_are_text(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    names = page.locator("#board .name a").all_inner_texts()
-    assert IMAGE in names
-    assert MARKUP in names
-    for path in ("boards/made/method/m000.html", "boards/made/method/m001.html", "boards/made/task/t00.html"):
-        page = reader.open(path)
-        assert page.locator("main img, main script").count() == 0
-        assert page.locator("h1").inner_text() in (IMAGE, MARKUP, f"First task {IMAGE}")
-    page = reader.open("boards/made/method/m000.html")
+    assert {IMAGE, MARKUP} <= {*reader.open(BOARD).locator("#board .name a").all_inner_texts()}
+    for path, title in (("method/m001", MARKUP), ("task/t00", f"First task {IMAGE}"), ("method/m000", IMAGE)):
+        page = reader.open(f"boards/made/{path}.html")
+        assert page.locator("h1").inner_text() == title
     card = page.locator(".card-text")
     assert "<script>alert(2)</script>" in card.inner_text()
     assert [link.get_attribute("href") for link in card.locator("a").all()] == ["https://example.org/x"]
     assert card.locator("strong").inner_text() == "bold"
     assert "alert" not in page.content().replace("&lt;", "").split("onerror=")[0]
+
+
+# Facts of methods: columns on demand, filters, and the mark of an overlap.
+
+
+def test_facts_are_columns_on_demand_and_an_overlap_is_marked(odd_reader: Reader) -> None:
+    page = odd_reader.open(FACTS)
+    assert page.locator("#board .warn").all_inner_texts() == ["overlap"]
+    assert page.locator("#board .warn").get_attribute("title") == f"made: seen {IMAGE}"
+    assert page.locator("#reading", has_text="Overlap of training data and samples: m000 (made)").count() == 1
+    cell = page.locator("#board tbody tr", has=page.locator(".warn")).locator("td.cell").last
+    cell.hover()
+    assert f"The method was seen {IMAGE}" in cell.get_attribute("title")
+    assert not header(page, "pretraining").is_visible()
+    page.locator("#more").check()
+    assert header(page, "pretraining").is_visible()
+    header(page, "n_parameters").locator("button").click()
+    assert shown(page) == ["m002", "m001", "m000", "m003"], "what is not known comes last"
+    assert column(page, "encode_ms") in ([1.2], [1.3])
+    assert "more=show" in page.url
+    assert page.locator("td.words", has_text=IMAGE).count() == 1
+    assert "neuco leaderboard show facts --with mine.parquet" in page.locator("#submit").text_content()
+    page = odd_reader.open("boards/facts/method/m000.html")
+    assert page.locator("dd", has_text="5,000,000").count() == 1
+    assert page.locator("dt", has_text="Overlap with made").count() == 1
+
+
+def test_facts_filter_by_address_and_by_hand(odd_reader: Reader) -> None:
+    everybody = ["m000", "m001", "m002", "m003"]
+    for choice, left in {
+        "is-confirmed=yes": ["m000"],
+        "is-confirmed=unknown": ["m002", "m003"],
+        "is-pretraining=nothing": ["m002"],
+        "max-n_parameters=7": ["m001", "m002"],
+        "lap=hide": ["m001", "m002", "m003"],
+        "is-pretraining=who+knows": everybody,
+    }.items():
+        page = odd_reader.open(f"{FACTS}#{choice}")
+        page.reload()
+        assert sorted(shown(page)) == left, choice
+        assert page.locator("#chips button").count() == (left != everybody)
+    page.click("summary:text('Filters')")
+    page.locator("#is-confirmed").select_option("no")
+    assert shown(page) == ["m001"]
+    assert page.locator("#chips button").first.inner_text() == "Confirmed: no ×"
+    page.locator("#chips button").first.click()
+    page.locator("#no-overlap").check()
+    assert "m000" not in shown(page)

@@ -14,7 +14,7 @@ from neuco_core.site import board_table
 from neuco_core.site.write import write_site
 from tests.site.conftest import Reader, reading
 from tests.site.made_pages import IMAGE, made_source
-from tests.site.test_browser import BOARD, ODD, column, shown
+from tests.site.test_browser import BOARD, FACTS, ODD, column, shown
 
 PAPER = "boards/neuco-paper-table-4/index.html"
 
@@ -108,6 +108,9 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, site: Path, path:
             assert min(box["width"], box["height"]) >= 24
         page.click("#tabs a[href='#tasks']")
         assert page.locator("#parallel > svg").bounding_box()["width"] <= 366
+        page.click("#tabs a[href='#submit']")
+        box = page.locator("#tabs [aria-current]").bounding_box()  # a phone shows which tab is open
+        assert 0 <= box["x"] <= box["x"] + box["width"] <= 390
     if page.locator(".strips").count():
         assert page.locator("svg.strip").first.bounding_box()["width"] > 280
         assert page.evaluate(
@@ -115,32 +118,6 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, site: Path, path:
         )
     context.close()
     assert other.troubles == []
-
-
-@pytest.mark.parametrize("path", [ODD, "index.html", "boards/odd/method/m001.html", "boards/odd/task/t00.html"])
-def test_long_names_are_broken_and_not_the_page(odd_reader: Reader, path: str) -> None:
-    for width in (1300, 390):
-        odd_reader.page.set_viewport_size({"width": width, "height": 844})
-        assert odd_reader.open(path).evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_figures_show_what_the_table_shows(reader: Reader) -> None:
-    page = reader.open(BOARD + "#size")
-    assert page.locator("#scatter .spot").count() == 11
-    page = reader.open(BOARD + "#tab=tasks&base=hide&pick=m004")
-    page.reload()
-    assert page.locator("#parallel path.profile:not(.gone)").count() == 10
-    assert page.locator("#parallel path.c0").count() == 1
-    page = reader.open(PAPER)
-    assert page.locator("#scatter").count() == 0  # no size is known
-
-
-def test_a_phone_shows_which_tab_is_open(reader: Reader) -> None:
-    reader.page.set_viewport_size({"width": 390, "height": 844})
-    page = reader.open(BOARD + "#submit")
-    box = page.locator("#tabs [aria-current]").bounding_box()
-    assert box["x"] >= 0
-    assert box["x"] + box["width"] <= 390
 
 
 def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
@@ -159,14 +136,17 @@ def test_intervals_and_groups_are_drawn(reader: Reader) -> None:
     assert all(below - above == 22 for above, below in pairwise(tops))  # they close up
 
 
-def test_of_many_methods_both_are_bands(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_many_methods_the_ranks_scroll_and_lines_are_faint(
+    browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(board_table, "LONG", 50)
     write_site([made_source(methods=64, tasks=2, replicates=50)], tmp_path)
     for found in reading(browser, tmp_path):
         page = found.open(BOARD + "#robustness")
-        assert page.locator("#forest .band").count() == 2
+        assert page.locator("#forest .row").count() == 63
         assert page.locator("#forest .spot[class*=' c']").count() == 3  # the first three
-        page.locator("#forest [data-method]").nth(1).locator("rect").hover()
+        assert page.evaluate("(box => box.scrollHeight > box.clientHeight)(document.querySelector('#forest'))")
+        page.locator("#forest [data-method]").nth(1).locator("text").hover()
         assert page.locator("#forest ~ .pointed").inner_text().startswith("Rank ")
         page.locator("#tabs a", has_text="Compare").click()
         assert "only means are compared" in page.locator("#compared").inner_text()
@@ -188,63 +168,6 @@ def test_pointing_at_a_dot_leaves_the_legend(reader: Reader) -> None:
         assert len(set(keys)) == 8  # no two look the same, though there are six colours
 
 
-def test_one_task_is_drawn_as_dots(odd_reader: Reader) -> None:
-    page = odd_reader.open("boards/one/index.html#tasks")
-    page.locator("#parallel").scroll_into_view_if_needed()
-    assert page.locator("#parallel circle.profile:visible").count() == 4
-    assert page.locator("#parallel circle.profile[class*=' c']").count() == 3
-
-
-def test_rank_intervals_have_words(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    labels = [svg.get_attribute("aria-label") for svg in page.locator("#board svg.ranks").all()]
-    assert len(labels) == 11
-    assert all(re.fullmatch(r"rank \d+, between \d+ and \d+", label or "") for label in labels)
-    page = reader.open(PAPER)
-    assert page.locator("#board svg.unknown").count() == page.locator("#board svg.ranks").count() == 18
-    assert page.locator("#board thead", has_text="100 · R²").count() == 1
-    assert not re.search(r"\bQ\b", page.inner_text("#board thead"))
-
-
-def test_downloads(reader: Reader) -> None:
-    page = reader.open(BOARD)
-    page.fill("#search", "m00")
-    rows = view(page)
-    assert len(rows) == 10
-    assert IMAGE in [row["title"] for row in rows]
-    assert all(0 < int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) < 12 for row in rows)
-    assert "t00 (score)" in rows[0]
-    for name in ("board.json", "board.csv"):
-        assert (reader.site / "boards/made" / name).stat().st_size > 100
-        assert page.locator(f"a[href='{name}']").count() == 1
-
-
-def view(page: Any) -> list[dict[str, str]]:
-    """The rows of the view as it is downloaded."""
-    with page.expect_download() as waiting:
-        page.click("#download")
-    return list(csv.DictReader(Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()))
-
-
-def test_the_downloaded_view_is_what_is_shown(odd_reader: Reader) -> None:
-    page = odd_reader.open(ODD + "#off=t02&show=q&sort=task:t01")
-    rows = view(page)
-    assert [name for name in rows[0] if name.startswith("t0")] == ["t00 (q)", "t01 (q)"]
-    assert [round(float(row["t01 (q)"]), 2) for row in rows] == column(page, "task:t01")
-    assert sorted(row["rank_anew"] for row in rows) == ["1", "2", "3", "4"]
-    assert [row["method"] for row in rows] == shown(page)
-
-
-def test_published_boards_say_so_and_stand_apart(reader: Reader) -> None:
-    page = reader.open(PAPER)
-    assert page.locator(".banner").first.inner_text().startswith("Published result")
-    page = reader.open("index.html")
-    assert page.locator("#computed .tile").count() == 1
-    assert page.locator("#published .tile").count() == 3
-    page = reader.open("boards/earthvision-2025-challenge/index.html")
-    assert column(page, "mean_q")[:2] == [14.874, 15.225]
-
-
 def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
@@ -258,7 +181,7 @@ def test_the_table_is_there_without_scripts(browser: Any, site: Path) -> None:
     context.close()
 
 
-def test_names_for_screen_readers(reader: Reader) -> None:
+def test_names_for_screen_readers_and_pointers(reader: Reader) -> None:
     page = reader.open(BOARD)
     assert page.get_by_role("searchbox", name="Search").count() == 1
     assert page.locator("#board").get_by_role("columnheader", name=re.compile("Mean Q")).count() == 1
@@ -270,12 +193,71 @@ def test_names_for_screen_readers(reader: Reader) -> None:
         ".filter(e => !(e.textContent.trim() || e.getAttribute('aria-label') || e.closest('label'))).length"
     )
     assert unnamed == 0
-
-
-def test_pointing_at_a_score_tells_what_it_is_made_of(reader: Reader) -> None:
-    page = reader.open(BOARD)
     cell = page.locator("tr[data-i='0'] td.cell").first
     cell.hover()
-    assert re.fullmatch(
-        r"First task .*: Mean score 0\.\d+, Std 0\.\d+, Q \d+\.\d+, Rank \d+", cell.get_attribute("title") or ""
-    )
+    made_of = r"First task .*: Mean score 0\.\d+, Std 0\.\d+, Q \d+\.\d+, Rank \d+"
+    assert re.fullmatch(made_of, cell.get_attribute("title") or "")
+    labels = [svg.get_attribute("aria-label") for svg in page.locator("#board svg.ranks").all()]
+    assert len(labels) == 11
+    assert all(re.fullmatch(r"rank \d+, between \d+ and \d+", label or "") for label in labels)
+
+
+def test_long_names_are_broken_and_not_the_page(odd_reader: Reader) -> None:
+    for path in (ODD, "index.html", "boards/odd/method/m001.html", "boards/odd/task/t00.html", f"{FACTS}#more=show"):
+        for width in (1300, 390):
+            odd_reader.page.set_viewport_size({"width": width, "height": 844})
+            assert odd_reader.open(path).evaluate("document.documentElement.scrollWidth") <= width, path
+
+
+def test_figures_show_what_the_table_shows(reader: Reader) -> None:
+    page = reader.open(BOARD + "#size")
+    assert page.locator("#scatter .spot").count() == 11
+    page = reader.open(BOARD + "#tab=tasks&base=hide&pick=m004")
+    page.reload()
+    assert page.locator("#parallel path.profile:not(.gone)").count() == 10
+    assert page.locator("#parallel path.c0").count() == 1
+
+
+def test_one_task_is_drawn_as_dots(odd_reader: Reader) -> None:
+    page = odd_reader.open("boards/one/index.html#tasks")
+    page.locator("#parallel").scroll_into_view_if_needed()
+    assert page.locator("#parallel circle.profile:visible").count() == 4
+    assert page.locator("#parallel circle.profile[class*=' c']").count() == 3
+
+
+def test_published_boards_say_so_and_stand_apart(reader: Reader) -> None:
+    page = reader.open(PAPER)
+    assert page.locator(".banner").first.inner_text().startswith("Published result")
+    assert page.locator("#scatter").count() == 0  # no size is known
+    assert page.locator("#board svg.unknown").count() == page.locator("#board svg.ranks").count() == 18
+    assert page.locator("#board thead", has_text="100 · R²").count() == 1
+    assert not re.search(r"\bQ\b", page.inner_text("#board thead"))
+    page = reader.open("index.html")
+    assert page.locator("#computed .tile").count() == 1
+    assert page.locator("#published .tile").count() == 2
+    page = reader.open("boards/earthvision-2025-challenge/index.html")
+    assert column(page, "mean_q")[:2] == [14.874, 15.225]
+
+
+def view(page: Any) -> list[dict[str, str]]:
+    """The rows of the view as it is downloaded."""
+    with page.expect_download() as waiting:
+        page.click("#download")
+    return list(csv.DictReader(Path(waiting.value.path()).read_text(encoding="utf-8").splitlines()))
+
+
+def test_the_downloaded_view_is_what_is_shown(reader: Reader) -> None:
+    page = reader.open(BOARD + "#off=t02&show=q&sort=task:t01")
+    rows = view(page)
+    assert [name for name in rows[0] if name.startswith("t0")] == ["t00 (q)", "t01 (q)", "t03 (q)", "t04 (q)"]
+    assert [round(float(row["t01 (q)"]), 2) for row in rows if row["t01 (q)"]] == column(page, "task:t01")
+    assert sorted(int(row["rank_anew"]) for row in rows if row["rank_anew"]) == list(range(1, 12))
+    assert [row["method"] for row in rows] == shown(page)
+    page.fill("#search", "m00")
+    rows = view(page)
+    assert len(rows) == 10
+    assert IMAGE in [row["title"] for row in rows]
+    assert all(0 < int(row["rank_low"]) <= int(row["rank"]) <= int(row["rank_high"]) < 12 for row in rows)
+    for name in ("board.json", "board.csv"):
+        assert (reader.site / "boards/made" / name).stat().st_size > 100
+        assert page.locator(f"a[href='{name}']").count() == 1

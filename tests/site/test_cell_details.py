@@ -4,23 +4,26 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from neuco_core.boards.cells import Cells
+from neuco_core.boards.cells import Cells, from_records
+from neuco_core.boards.from_registry import current
 from neuco_core.cli import cli
-from neuco_core.paths import registry_dir
 from neuco_core.site import cell_details
-from neuco_core.site.page_data import gather
+from neuco_core.site.page_data import PageData
 from tests.site.conftest import Reader
 from tests.site.made_pages import made_source
 
 BOARD = "boards/made/index.html"
 
 
-def test_the_page_has_the_numbers_of_the_command() -> None:
-    (source,) = gather(registry_dir(), ["olinda"])
+def test_the_page_has_the_numbers_of_the_command(committed_registry: Path) -> None:
+    now = current(committed_registry)
+    suite = now.suites["olinda"]
+    source = PageData("olinda", "", now.board(suite), cells=from_records(now.records, suite, now.why_stale))
     found = cell_details.differences(source)["averaging"]["pca"]
     ran = CliRunner().invoke(cli, ["compare", "averaging", "pca", "--suite", "olinda", "--json"])
     assert ran.exit_code == 0, ran.output

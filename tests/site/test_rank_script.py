@@ -27,7 +27,7 @@ def test_a_browser_ranks_random_boards_as_python_does(reader: Reader) -> None:
         q = rng.normal(size=rng.integers(1, 14, size=2)) * 10.0 ** rng.integers(-3, 4)
         if number % 3 == 0:
             q = np.round(q, 1)  # ties, and tasks without any spread
-        rule, baselines = RULES[number % len(RULES)], rng.random(q.shape[1]) < 0.3
+        rule, baselines = RULES[rng.integers(len(RULES))], rng.random(q.shape[1]) < 0.3
         expected.append(rank(q, rule, baselines))
         options = {"weights": rule.weights, "spread": rule.spread, "ghost": rule.ghost}
         cases.append({"q": q.tolist(), "rule": options, "baselines": baselines.astype(int).tolist()})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -103,21 +102,22 @@ HELP = {
 RESAMPLED = Column("tasks", "Resampled tasks", "The ranks if other tasks of this kind were chosen", format="range")
 
 
-@dataclass(frozen=True)
 class ComputedBoard:
-    """The ranking of a pool by a rule, from which everything else follows. ``order`` are the methods by rank."""
+    """The ranking of a pool by a rule, from which everything else follows."""
 
-    cells: Cells
-    rule: Rule
-    q: np.ndarray
-    baselines: np.ndarray
-    ranking: Ranking
-    others: Mapping[str, np.ndarray]
-    scores: Sequence[TaskScores]
-    sure: Assessment | None
-    order: Sequence[int]
-    names: Sequence[str]
-    tasks: Sequence[str]
+    def __init__(self, cells: Cells, rule: Rule, replicates: int) -> None:
+        self.cells, self.rule = cells, rule
+        self.names = [method.id for method in cells.methods]
+        self.tasks = [task.id for task in cells.tasks]
+        self.baselines = np.array([method.baseline for method in cells.methods])
+        self.q = cells.numbers("q")
+        self.ranking = rank(self.q, rule, self.baselines)
+        sign = np.array([1.0 if task.greater_is_better else -1.0 for task in cells.tasks])
+        self.others = aggregations(self.q, cells.numbers("mean") * sign[:, None], self.ranking)
+        self.scores = [task_scores(cells, task) for task in cells.tasks]
+        self.sure = assess(self.scores, rule, self.baselines, replicates=replicates)
+        by_rank = [(self.ranking.final[m], self.ranking.weighted[m], name) for m, name in enumerate(self.names)]
+        self.order = sorted(range(len(by_rank)), key=lambda m: by_rank[m])
 
 
 def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 1000, **options: Any) -> Ranked:
@@ -146,7 +146,7 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
     )
     if not chosen.methods:
         return empty
-    board = _compute(chosen, rule, replicates)
+    board = ComputedBoard(chosen, rule, replicates)
     ranked = replace(
         empty,
         rows=(*_rows(board, cells), *left_out),
@@ -158,28 +158,6 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
         return ranked
     alike = tuple(tuple(board.names[m] for m in group) for group in groups(board.order, board.sure.apart))
     return replace(ranked, groups=alike, uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED))
-
-
-def _compute(cells: Cells, rule: Rule, replicates: int) -> ComputedBoard:
-    q = cells.numbers("q")
-    baselines = np.array([method.baseline for method in cells.methods])
-    ranking = rank(q, rule, baselines)
-    sign = np.array([1.0 if task.greater_is_better else -1.0 for task in cells.tasks])
-    scores = [task_scores(cells, task) for task in cells.tasks]
-    names = [method.id for method in cells.methods]
-    return ComputedBoard(
-        cells=cells,
-        rule=rule,
-        q=q,
-        baselines=baselines,
-        ranking=ranking,
-        others=aggregations(q, cells.numbers("mean") * sign[:, None], ranking),
-        scores=scores,
-        sure=assess(scores, rule, baselines, replicates=replicates),
-        order=sorted(range(len(names)), key=lambda m: (ranking.final[m], ranking.weighted[m], names[m])),
-        names=names,
-        tasks=[task.id for task in cells.tasks],
-    )
 
 
 def task_scores(cells: Cells, task: BoardTask) -> TaskScores:

@@ -35,7 +35,7 @@
   drawings.forEach(({ box, svg }) => {
     const says = box.parentNode.querySelector(".pointed");
     svg.addEventListener("pointerover", (event) => {
-      const own = event.target.closest("[data-method], .band");
+      const own = event.target.closest("[data-method]");
       svg.querySelectorAll(".over").forEach((other) => other.classList.remove("over"));
       says.textContent = own && own.firstElementChild ? own.firstElementChild.textContent : "";
       if (own) { own.classList.add("over"); }
