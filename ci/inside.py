@@ -44,17 +44,15 @@ def plugin(package: str, name: str) -> Plugin:
 
 def describe(out: Path, package: str, name: str) -> None:
     """Write what the plugin registers, as JSON; of its functions the key of their code, of its cubes what they are."""
-    from neuco_core.records.fingerprint import cubes_code, method_code, task_code
+    from neuco_core.records.fingerprint import own_code
 
     rows = []
     for noun, spec in plugin(package, name).specs:
         row: dict[str, Any] = {"noun": noun, "spec": to_json(spec)}
-        if isinstance(spec, Method):
-            row["code"] = method_code(spec)
-        elif isinstance(spec, Task):
-            row["code"] = task_code(spec)
+        if isinstance(spec, Method | Task):
+            row["code"] = own_code(spec)
         elif isinstance(spec, Dataset) and spec.cubes is not None:
-            row["code"] = cubes_code(spec)
+            row["code"] = own_code(spec)
             try:
                 source = spec.cubes()
                 row["cubes"] = {key: getattr(source, key) for key in ("version", "bands", "seasons")}

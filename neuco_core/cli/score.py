@@ -38,7 +38,7 @@ from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineError, EngineLike, open_engine
 from neuco_core.runs.messages import ScoreCell, Step
 from neuco_core.runs.plan import make_plan
-from neuco_core.runs.preview import Preview, check_params, plan_preview
+from neuco_core.runs.preview import Preview, plan_preview
 from neuco_core.runs.run import PlannedOutcome, default_limits, outcomes, run_plan, shared_folder, verdict
 from neuco_core.runs.sources import EmbeddingsFile, free_names, open_file
 from neuco_core.specs import Task
@@ -212,7 +212,6 @@ def _score(
     files = _open_files(request, [task for _, tasks in groups for task in tasks], shared)
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
-        check_params(methods, preview)
         plans = plan_preview(preview, methods, files, groups, shared)
     else:
         plans = [

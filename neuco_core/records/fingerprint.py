@@ -8,11 +8,9 @@ and a record is compared with the present without making it again.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import secrets
 from collections.abc import Callable, Mapping
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from neuco_core.encode.lock import locked_versions, weight_hashes
 from neuco_core.env import installed_version, requirement_name
@@ -30,6 +28,17 @@ from neuco_core.versions import behind
 NUMERICAL = frozenset(("numpy", "scipy", "scikit-learn", "torch", "torchvision", "numba", "pandas"))
 
 UNKNOWN_CODE = secrets.token_hex(32)  # another one in every process
+
+# What a change of an input means, in words; protocol fields speak for themselves.
+CHANGES = {
+    "labels_from": "the label file, or how it is read, changed",
+    "embeddings_from": "the embeddings' file, or the encoder's code, parameters or data, changed",
+    "scorer": "the scorer changed",
+    "metric_code": "the metric changed",
+    "probe_code": "the probe changed",
+    "splitter_code": "the splitter changed",
+    "strict_code": "R² of protocols that leave out test parts without variance changed",
+}
 
 
 class Trace(NamedTuple):
@@ -61,7 +70,19 @@ class Identity:
     def inputs(self, method: Method, task: Task) -> dict[str, Scalar]:
         """All inputs but the hashes of the contents."""
         if task.label not in self._tasks:
-            self._tasks[task.label] = {**self._shared, **self._task(task)}
+            splitter = self.protocol.splitter_for(task.splitter)
+            self._tasks[task.label] = {
+                **self._shared,
+                "task": task.id,
+                "task_version": task.version,
+                "dataset": task.dataset,
+                "kind": task.kind,
+                "metric": task.metric,
+                "metric_code": component(load_metric, task.metric, "function"),
+                "labels_from": self.labels(task).key,
+                "splitter": splitter,
+                "splitter_code": component(load_splitter, splitter, "function"),
+            }
         return {
             **self._tasks[task.label],
             "method": method.id,
@@ -75,18 +96,27 @@ class Identity:
             self._metrics[task.metric] = direction(task.metric)
         return {"baseline": method.baseline, **self._metrics[task.metric]}
 
-    def _task(self, task: Task) -> dict[str, Scalar]:
-        return {
-            "task": task.id,
-            "task_version": task.version,
-            "dataset": task.dataset,
-            "kind": task.kind,
-            "metric": task.metric,
-            "metric_code": component(load_metric, task.metric, "function"),
-            "labels_from": self.labels(task).key,
-            "splitter": self.protocol.splitter_for(task.splitter),
-            "splitter_code": component(load_splitter, self.protocol.splitter_for(task.splitter), "function"),
-        }
+    def changes(self, record: Record, now: Mapping[str, Scalar], method: Method, task: Task) -> list[str]:
+        """What is not as it was when a record was made, in words. What cannot be known here is not compared.
+
+        Of a score whose inputs are the same: what it says of its method and metric and they do not say themselves.
+        """
+        then, changes = record.inputs, []
+        # The usual case, decided without looking at single fields.
+        if not (now.items() <= then.items() and then.keys() - now.keys() == {"labels", "embeddings"}):
+            for name in sorted(then.keys() | now.keys()):
+                if name in ("labels", "embeddings") or (name.endswith("_from") and now.get(name) is None):
+                    continue
+                before, after = then.get(name), now.get(name)
+                if before != after or (name in then) != (name in now):
+                    changes.append(CHANGES.get(name) or f"{name} changed from {before!r} to {after!r}")
+        if changes or not record.ok:
+            return changes
+        return [
+            f"{name} is {getattr(record, name)!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
+            for name, value in self.claims(method, task).items()
+            if getattr(record, name) != value
+        ]
 
     def labels(self, task: Task) -> Trace:
         if task.label not in self._labels:
@@ -94,10 +124,10 @@ class Identity:
         return self._labels[task.label]
 
     def embeddings(self, method: Method, dataset_id: str) -> Trace:
-        place = method.label, dataset_id
-        if place not in self._embeddings:
-            self._embeddings[place] = _attempt(lambda: self._embeddings_from(method, dataset_id))
-        return self._embeddings[place]
+        key = method.label, dataset_id
+        if key not in self._embeddings:
+            self._embeddings[key] = _attempt(lambda: self._embeddings_from(method, dataset_id))
+        return self._embeddings[key]
 
     def _embeddings_from(self, method: Method, dataset_id: str) -> str:
         if method.files:
@@ -113,10 +143,10 @@ class Identity:
                 self._cubes[dataset_id] = cubes_key(load_dataset(dataset_id))
             except NeucoError as error:
                 self._cubes[dataset_id] = error
-        found = self._cubes[dataset_id]
-        if isinstance(found, NeucoError):
-            raise found
-        return found
+        key = self._cubes[dataset_id]
+        if isinstance(key, NeucoError):
+            raise key
+        return key
 
 
 def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = None) -> str:
@@ -124,14 +154,17 @@ def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = No
 
     ``codes`` keeps the keys of methods' code, by label: on several datasets it is the same.
     """
-    packages = _packages(method)
+    # A package may hold the very weights. No versions but the locked ones are ever run.
+    names = {requirement_name(item) for item in method.requires} - NUMERICAL
+    locked = locked_versions(method)
+    packages = {name: locked.get(name) or installed_version(name) for name in sorted(names)}
     if not all(packages.values()):
         # Without the package nobody can say whether it changed, or run it: a record is not stale, and not compared.
         lacking = ", ".join(name for name, version in packages.items() if not version)
         raise DependencyError(f"method {method.id!r} needs {lacking}, which is not installed")
     codes = {} if codes is None else codes
     if method.label not in codes:
-        codes[method.label] = method_code(method)
+        codes[method.label] = own_code(method)
     return hashed(
         {
             "method": [method.id, method.version, dict(method.params), list(method.bands), list(method.seasons)],
@@ -142,6 +175,10 @@ def encoded_from(method: Method, dataset: str, codes: dict[str, str] | None = No
             "weights": weight_hashes(method),
         }
     )
+
+
+class _NotHereError(NeucoError):
+    """Data that is not on this machine."""
 
 
 def _attempt(make: Callable[[], str]) -> Trace:
@@ -156,33 +193,24 @@ def _attempt(make: Callable[[], str]) -> Trace:
         return Trace(UNKNOWN_CODE)  # the plugin's own code failed: nobody can say that nothing changed
 
 
-class _NotHereError(NeucoError):
-    """Data that is not on this machine."""
+def own_code(spec: Dataset | Method | Task) -> str:
+    """The key of a plugin's own code that encodes, reads the labels or opens the cubes; "" if there is none.
 
-
-def method_code(method: Method) -> str:
-    """The key of an encoder's code and of the files beside it; of a method that is a file there is none."""
-    return _code(method.encoder, method) if method.encoder else ""
+    Of code that cannot be found nobody knows whether it changed, so: it did.
+    """
+    function = spec.encoder if isinstance(spec, Method) else spec.loader if isinstance(spec, Task) else spec.cubes
+    return (code_key(function, home_of(spec)) or UNKNOWN_CODE) if function else ""
 
 
 def _labels_from(task: Task) -> str:
+    from neuco_core.fetch.cache import hash_file
     from neuco_core.fetch.links import linked_file
     from neuco_core.fetch.pins import require_pin
 
     path = linked_file(task.dataset, task.source)
-    content = _file_hash(path) if path else require_pin(task.source).sha256
+    content = hash_file(path) if path else require_pin(task.source).sha256
     columns = list(task.columns), task.group_column, task.split_column
-    return hashed([content, task.kind, columns, task_code(task)])
-
-
-def task_code(task: Task) -> str:
-    """The hash of the code that reads a task's labels, if it has its own."""
-    return _code(task.loader, task) if task.loader else ""
-
-
-def cubes_code(dataset: Dataset) -> str:
-    """The key of the code that opens and reads a dataset's cubes."""
-    return code_key(dataset.cubes, home_of(dataset)) or UNKNOWN_CODE
+    return hashed([content, task.kind, columns, own_code(task)])
 
 
 def cubes_key(dataset: Dataset) -> str:
@@ -198,7 +226,7 @@ def cubes_key(dataset: Dataset) -> str:
             raise _NotHereError(str(error)) from error
         raise
     own = [dataset.id, dataset.version, source.version, list(source.bands), list(source.seasons)]
-    return hashed([*own, cubes_code(dataset)])
+    return hashed([*own, own_code(dataset)])
 
 
 def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
@@ -215,16 +243,16 @@ def protocol_inputs(protocol: Protocol) -> dict[str, Scalar]:
 
 def direction(metric: str) -> dict[str, Scalar]:
     try:
-        found = load_metric(metric)
+        spec = load_metric(metric)
     except NeucoError:
         return {}
-    return {"greater_is_better": found.greater_is_better, "lower": found.lower, "upper": found.upper}
+    return {"greater_is_better": spec.greater_is_better, "lower": spec.lower, "upper": spec.upper}
 
 
 def version_of(module: str, name: str) -> str:
     """The version of a component of neuco, with those of the components that it is made of."""
-    own, *others = sorted(behind(module, name).items(), key=lambda item: item[0] != name)
-    return "".join([f"v{own[1]}", *(f"+{part}{number}" for part, number in others)])
+    versions = behind(module, name)
+    return f"v{versions[name]}" + "".join(f"+{part}{number}" for part, number in versions.items() if part != name)
 
 
 def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
@@ -237,58 +265,6 @@ def component(load: Callable[[str], Spec], spec_id: str, attribute: str) -> str:
     if spec.origin is not None and spec.origin.plugin in BUILTIN:
         return version_of(*target.split(":"))
     try:
-        return _code(resolve(target), spec)
+        return code_key(resolve(target), home_of(spec)) or UNKNOWN_CODE
     except (ImportError, AttributeError):  # a name that leads nowhere: the cell will fail with the reason
         return "unknown"
-
-
-def _code(function: Callable[..., Any] | None, spec: Spec) -> str:
-    """The key of a function's code; of code that cannot be found nobody knows whether it changed, so: it did."""
-    return code_key(function, home_of(spec)) or UNKNOWN_CODE
-
-
-def _packages(method: Method) -> dict[str, str]:
-    """Versions of what a method requires, as locked or else as installed; a package may hold the very weights."""
-    names = {requirement_name(item) for item in method.requires}
-    locked = locked_versions(method)  # no other versions are ever run, and these are known where none is installed
-    return {name: locked.get(name) or installed_version(name) for name in sorted(names - NUMERICAL)}
-
-
-def _file_hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-# What a change of an input means, in words; protocol fields speak for themselves.
-CHANGES = {
-    "labels_from": "the label file, or how it is read, changed",
-    "embeddings_from": "the embeddings' file, or the encoder's code, parameters or data, changed",
-    "scorer": "the scorer changed",
-    "metric_code": "the metric changed",
-    "probe_code": "the probe changed",
-    "splitter_code": "the splitter changed",
-    "strict_code": "R² of protocols that leave out test parts without variance changed",
-}
-
-
-def differences(recorded: Mapping[str, Scalar], now: Mapping[str, Scalar]) -> list[str]:
-    """What is not as it was when the record was made, in words. What cannot be known here is not compared."""
-    if now.items() <= recorded.items() and recorded.keys() - now.keys() == {"labels", "embeddings"}:
-        return []  # the usual case, decided without looking at single fields
-    found = []
-    for name in sorted(recorded.keys() | now.keys()):
-        if name in ("labels", "embeddings") or (name.endswith("_from") and now.get(name) is None):
-            continue
-        before, after = recorded.get(name), now.get(name)
-        if before != after or (name in recorded) != (name in now):
-            found.append(CHANGES.get(name) or f"{name} changed from {before!r} to {after!r}")
-    return found
-
-
-def contradictions(record: Record, registered: Mapping[str, Scalar]) -> list[str]:
-    """What a record says of its method and its metric and they do not say themselves, in words."""
-    return [
-        f"{name} is {getattr(record, name)!r}, but {value!r} by the {'method' if name == 'baseline' else 'metric'}"
-        for name, value in registered.items()
-        if getattr(record, name) != value
-    ]

@@ -105,6 +105,11 @@ class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         return values
 
 
+# What the fields of a score are where there is none.
+NO_SCORE: Mapping[str, Any] = {
+    **{"per_split": (), "metrics": {}, "samples": {}, "splits": {}, "settings": {}},
+    **{"mean": None, "std": None, "q": None},
+}
 FIELDS: tuple[str, ...] = Record.__struct_fields__
 FAILURES: tuple[str, ...] = Failure.__args__  # type: ignore[attr-defined]
 
@@ -136,21 +141,22 @@ def record_line(record: Record) -> bytes:
 
 def problems(record: Record) -> Iterator[str]:
     """What no type can say: numbers that must follow from others, ids that must agree, texts that can be printed."""
-    yield from _illegible(record)
-    yield from _input_problems(record)
-    if (record.status == "failed") != (record.failure is not None):
-        yield "bad failure; expected a kind of failure exactly if status is failed"
-    if record.ok == bool(record.reason):
-        yield "bad reason; expected a reason exactly if status is not ok"
-    yield from _score_problems(record) if record.ok else _leftovers(record)
-
-
-def _illegible(record: Record) -> Iterator[str]:
     for name in (*SHARED, "reason", "inputs", "metrics", "samples", "splits", "settings"):
         value = getattr(record, name)
         for text in [*value, *value.values()] if isinstance(value, dict) else [value]:
             if isinstance(text, str) and (clean(text) != text or (name in SHARED and "\n" in text)):
                 yield f"bad {name}; expected text without control characters, got {shorten(text)}"
+    yield from _input_problems(record)
+    if (record.status == "failed") != (record.failure is not None):
+        yield "bad failure; expected a kind of failure exactly if status is failed"
+    if record.ok == bool(record.reason):
+        yield "bad reason; expected a reason exactly if status is not ok"
+    if record.ok:
+        yield from _score_problems(record)
+    else:
+        for name, nothing in NO_SCORE.items():
+            if getattr(record, name) != nothing:
+                yield f"{name} in a record that is {record.status}"
 
 
 def _input_problems(record: Record) -> Iterator[str]:
@@ -175,12 +181,6 @@ def _input_problems(record: Record) -> Iterator[str]:
             yield f"bad input {name}; expected a version or the hash of code, got {shorten(inputs[name])}"
     if record.fingerprint != fingerprint(inputs):
         yield f"the fingerprint does not follow from the inputs; expected {fingerprint(inputs)}"
-
-
-def _leftovers(record: Record) -> Iterator[str]:
-    for name in ("per_split", "metrics", "samples", "splits", "settings", "mean", "std", "q"):
-        if getattr(record, name) not in ((), {}, None):
-            yield f"{name} in a record that is {record.status}"
 
 
 def _score_problems(record: Record) -> Iterator[str]:
@@ -217,11 +217,9 @@ def _score_problems(record: Record) -> Iterator[str]:
     for name, count in record.splits.items():
         if count > len(splits):
             yield f"bad splits; expected at most {len(splits)}, got {shorten(name)}: {count}"
-    yield from _out_of_range([value for value in splits if value is not None], record.lower, record.upper)
-
-
-def _out_of_range(scores: Sequence[float], lower: float | None, upper: float | None) -> Iterator[str]:
-    low, high = lower if lower is not None else -math.inf, upper if upper is not None else math.inf
+    scores = [value for value in splits if value is not None]
+    low = -math.inf if record.lower is None else record.lower
+    high = math.inf if record.upper is None else record.upper
     if scores and not (low - SLACK <= min(scores) and max(scores) <= high + SLACK):
-        got = f"{min(scores)} to {max(scores)}"
-        yield f"a score outside the range of its metric; expected {lower} to {upper}, got {got}"
+        expected_range, got = f"{record.lower} to {record.upper}", f"{min(scores)} to {max(scores)}"
+        yield f"a score outside the range of its metric; expected {expected_range}, got {got}"

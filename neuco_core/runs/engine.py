@@ -53,6 +53,9 @@ class _OpenGroup:
     encoding: Mapping[str, Any] | None = None
 
 
+_END = object()
+
+
 class Schedule:
     """Which worker does what next; the same for all engines. A worker stays with one group, whose embeddings it has."""
 
@@ -68,29 +71,20 @@ class Schedule:
         """A worker's next step: of its own group, else of a new one, else of the one with the most left to do."""
         group = self._at.get(worker)
         if group is None or not (group.ready and group.left):
-            new = self._next_group()
-            if new is not None:
+            new = next(self._groups, _END)
+            self.exhausted = new is _END
+            if isinstance(new, Group):
                 group = self._at[worker] = _OpenGroup(deque(new.steps), ready=new.embed is None)
                 self._open.append(group)
                 if new.embed is not None:
-                    return self._hand_out(new.embed, group)
+                    self._group_of[id(new.embed)] = new.embed, group
+                    return new.embed
         if group is None or not (group.ready and group.left):
             group = max((item for item in self._open if item.ready), key=lambda item: len(item.left), default=None)
             if group is None or not group.left:
                 return None
             self._at[worker] = group
-        return self._hand_out(group.left.popleft(), group)
-
-    def _next_group(self) -> Group | None:
-        if self.exhausted:
-            return None
-        try:
-            return next(self._groups)
-        except StopIteration:
-            self.exhausted = True
-            return None
-
-    def _hand_out(self, step: Step, group: _OpenGroup) -> Step:
+        step = group.left.popleft()
         self._group_of[id(step)] = step, group
         return step
 

@@ -28,6 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import msgspec
 
+from neuco_core.records.model import Scores
+
 if TYPE_CHECKING:
     from neuco_core.tables.embeddings import Embeddings
     from neuco_core.tables.labels import Labels
@@ -144,15 +146,16 @@ class Embedded(msgspec.Struct, frozen=True, tag=True):
 
 
 class Scored(msgspec.Struct, frozen=True, tag=True):
-    """A score with the hashes of what it is of. Splits without a finite score have None."""
+    """A score, as its record has it, with the hashes of what it is of."""
 
     labels: str
     embeddings: str
     dim: int
-    per_split: list[float | None]
-    metrics: dict[str, list[float | None]] = {}
+    per_split: Scores
+    metrics: dict[str, Scores] = {}
     samples: dict[str, int] = {}
     splits: dict[str, int] = {}
+    settings: dict[str, Scores] = {}
     provenance: dict[str, Any] = {}
 
 

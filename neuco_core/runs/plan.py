@@ -11,7 +11,7 @@ from typing import Any
 from neuco_core.errors import NeucoError, UnknownIdError
 from neuco_core.plugins.catalog import catalog, load_method, load_protocol, load_task
 from neuco_core.protocol import Protocol
-from neuco_core.records.fingerprint import Identity, contradictions, differences
+from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Key, Record, Scalar
 from neuco_core.records.store import read_method
 from neuco_core.runs.sources import EmbeddingsFile, why_not
@@ -100,16 +100,10 @@ class Planner:
     """What the cells of a plan share."""
 
     def __init__(
-        self,
-        protocol: Protocol,
-        records: Mapping[Key, Record],
-        *,
-        retry: bool = False,
-        fresh: bool = False,
+        self, protocol: Protocol, records: Mapping[Key, Record], *, retry: bool = False, fresh: bool = False
     ) -> None:
         self.protocol, self.records, self.retry, self.fresh = protocol, records, retry, fresh
         self.identity = Identity(protocol)
-        self._why_not = _WhyNot()
         self._known: dict[Scalar, set[str]] = {}
         for record in records.values():
             if record.ok:
@@ -121,18 +115,18 @@ class Planner:
         missing = self.identity.labels(task).missing
         if missing:  # whether the file has something for these labels cannot be known
             return replace(cell, state="skipped", reason=missing)
-        why_not = file.left_out.get(task.label, "")
-        return replace(cell, state="not-applicable", reason=why_not) if why_not else cell
+        nothing = file.left_out.get(task.label, "")
+        return replace(cell, state="not-applicable", reason=nothing) if nothing else cell
 
     def cell(self, method: Method, task: Task) -> PlannedCell:
         record = self.records.get((method.label, task.label, self.protocol.name))
         inputs = self.identity.inputs(method, task)
-        why_not = self._why_not(method, task)
-        if why_not:
+        nothing = _nothing_to_score(method, task)
+        if nothing:
             inputs["embeddings_from"] = None
-            return PlannedCell(method, task, "not-applicable", why_not, inputs, record)
+            return PlannedCell(method, task, "not-applicable", nothing, inputs, record)
         missing = self.identity.labels(task).missing or self.identity.embeddings(method, task.dataset).missing
-        changes = _changes(record, inputs, self.identity.claims(method, task))
+        changes = self.identity.changes(record, inputs, method, task) if record else []
         state, reason = self._state(record, changes, missing)
         known = tuple(sorted(self._known.get(inputs["embeddings_from"], ())))
         return PlannedCell(method, task, state, reason, inputs, record, known=known)
@@ -151,27 +145,12 @@ class Planner:
         return "retry" if self.retry else "failed", f"{record.failure}: {record.reason}"
 
 
-class _WhyNot:
-    """Why a method has nothing for a task's dataset, or ""; each pair of them is looked at once."""
-
-    def __init__(self) -> None:
-        self._reasons: dict[tuple[str, str], str] = {}
-
-    def __call__(self, method: Method, task: Task) -> str:
-        place = method.label, task.dataset
-        if place not in self._reasons:
-            try:
-                self._reasons[place] = why_not(method, task.dataset)
-            except NeucoError:
-                self._reasons[place] = ""  # e.g. an unknown dataset: the cell will fail with the reason
-        return self._reasons[place]
-
-
-def _changes(record: Record | None, inputs: Mapping[str, Scalar], claims: Mapping[str, Scalar]) -> list[str]:
-    if record is None:
-        return []
-    changes = differences(record.inputs, inputs)
-    return contradictions(record, claims) if record.ok and not changes else changes
+def _nothing_to_score(method: Method, task: Task) -> str:
+    """Why a method has nothing for a task's dataset, or ""."""
+    try:
+        return why_not(method, task.dataset)
+    except NeucoError:
+        return ""  # e.g. an unknown dataset: the cell will fail with the reason
 
 
 class Present:
@@ -179,7 +158,6 @@ class Present:
 
     def __init__(self) -> None:
         self._identities: dict[str, Identity] = {}
-        self._why_not = _WhyNot()
 
     def why_stale(self, record: Record) -> str:
         """Why a record is no longer true: an input changed, its ids are gone, or it contradicts what is registered.
@@ -196,20 +174,18 @@ class Present:
             if taken is not None:
                 return f"made from a file, but {taken.id!r} is a registered method now"
             method, task = self._method(record), load_task(f"{record.task}@{record.task_version}")
-            why_not = self._why_not(method, task) if record.ok else ""
-            if why_not:
-                return f"there is nothing to score: {why_not}"
+            nothing = _nothing_to_score(method, task) if record.ok else ""
+            if nothing:
+                return f"there is nothing to score: {nothing}"
             now = identity.inputs(method, task)
             if record.method_version < method.version:
                 # Its successor took the place of its code, so this is all that can be said of its embeddings.
                 now |= {"method_version": record.method_version, "embeddings_from": None}
-            changes = differences(record.inputs, now)
+            return "; ".join(identity.changes(record, now, method, task))
+        except UnknownIdError as error:
+            return f"{error.noun} {error.name!r} is not registered"
         except NeucoError as error:
-            gone = isinstance(error, UnknownIdError) and f"{error.noun} {error.name!r} is not registered"
-            return gone or str(error)
-        if record.ok and not changes:
-            changes = contradictions(record, identity.claims(method, task))
-        return "; ".join(changes)
+            return str(error)
 
     def why_not_compared(self, record: Record) -> str:
         """What this machine lacks to compare a record that is not stale; "" if all of it was compared."""

@@ -54,12 +54,6 @@ class Preview:
         return method_id(Path(re.sub(r"[^a-z0-9]+", "-", "-".join(words).lower())))
 
 
-def check_params(methods: Iterable[Method], preview: Preview) -> None:
-    """Refuse parameters that one of the methods does not have, before anything is encoded."""
-    for method in methods if preview.params else ():
-        full_params(method, preview.params)
-
-
 def plan_preview(
     preview: Preview,
     methods: Sequence[Method],
@@ -68,6 +62,8 @@ def plan_preview(
     shared: str,
 ) -> list[Plan]:
     """Make the embeddings, and plan a cell for each of them and each task; what has none says why."""
+    for method in methods if preview.params else ():
+        full_params(method, preview.params)  # refused if one of the methods lacks them, before anything is encoded
     cells_of = _PreviewCells(preview, [task for _, tasks in chosen for task in tasks], shared)
     plans = []
     for protocol, tasks in chosen:

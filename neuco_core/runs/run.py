@@ -5,12 +5,13 @@ from __future__ import annotations
 import logging
 import math
 import secrets
-import tempfile
-from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections.abc import Collection, Generator, Iterable, Sequence
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -19,7 +20,7 @@ from msgspec.structs import replace
 from neuco_core.errors import DataError, UsageError
 from neuco_core.plugins.catalog import load_protocol
 from neuco_core.records.fingerprint import Identity, direction
-from neuco_core.records.model import Record, fingerprint, summary
+from neuco_core.records.model import NO_SCORE, Record, fingerprint, summary
 from neuco_core.records.store import exclusive, find_record, records_file, unwritable, write_records
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import BATCH, Embed, Failed, Group, Result, ScoreCell, Scored, Skipped, StepLimits
@@ -38,11 +39,8 @@ CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
 log = logging.getLogger(__name__)
 
 
-@contextmanager
-def shared_folder() -> Iterator[str]:
-    """A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh."""
-    with tempfile.TemporaryDirectory(prefix="neuco-run-", ignore_cleanup_errors=True) as folder:
-        yield folder
+# A folder for what the workers of one run share: labels, loaded once, and embeddings that are made afresh.
+shared_folder = partial(TemporaryDirectory[str], prefix="neuco-run-", ignore_cleanup_errors=True)
 
 
 def run_plan(
@@ -137,31 +135,22 @@ def default_limits(
 def save_record(record: Record, registry: Path) -> Record:
     """Write a record, unless the very same is there; a result that no record can hold is a failure of its cell."""
     try:
-        if _same(find_record(registry, record.key), record):
+        there = find_record(registry, record.key)
+        # A score that was confirmed changes no file; but what it took to encode is kept once it was measured.
+        same = there is not None and replace(there, provenance={}) == replace(record, provenance={})
+        if there is not None and same and (_measured(there) or not _measured(record)):
             return record
         write_records(registry, [record])
     except DataError as error:
         if not record.ok:
             raise
-        failed = Failed("method", f"its result cannot be recorded: {error.what}")
-        lost = replace(record, **_result_fields(failed, record.greater_is_better))
+        reason = one_line(f"its result cannot be recorded: {error.what}")
+        lost = replace(record, status="failed", failure="method", reason=reason, **NO_SCORE)
         write_records(registry, [lost])
         return lost
     except OSError as error:
         raise unwritable(records_file(registry, record.key[0]), error) from error
     return record
-
-
-def _same(there: Record | None, record: Record) -> bool:
-    """Whether the record there says the same but for its provenance: a score that was confirmed changes no file.
-
-    What it took to encode is kept once it was measured.
-    """
-    if there is None:
-        return False
-    if _measured(record) and not _measured(there):
-        return False
-    return replace(there, provenance={}) == replace(record, provenance={})
 
 
 def _measured(record: Record) -> bool:
@@ -171,18 +160,25 @@ def _measured(record: Record) -> bool:
 
 def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record:
     """The record of a cell's result; without one it says why the plan does not run the cell."""
-    scored = result if isinstance(result, Scored) else None
-    contents = {"labels": scored.labels, "embeddings": scored.embeddings} if scored else {}
-    inputs = {**cell.inputs, "labels": None, "embeddings": None, **contents}
-    if scored:
-        # Where something came from may be unknown; then nobody can say later that it is unchanged.
-        unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
-        inputs |= {name: secrets.token_hex(32) for name in unknown}
+    inputs = {**cell.inputs, "labels": None, "embeddings": None}
     # Of a metric that is not registered nothing is known; the cell has failed for this very reason.
     claims: dict[str, Any] = {"greater_is_better": True, **direction(cell.task.metric)}
-    fields = _result_fields(result, claims["greater_is_better"])
-    if result is None:
-        fields |= {"status": cell.state, "reason": one_line(cell.reason)}
+    fields: dict[str, Any]
+    if isinstance(result, Scored):
+        # Where something came from may be unknown; then nobody can say later that it is unchanged.
+        unknown = [name for name, value in inputs.items() if name.endswith("_from") and not value]
+        inputs |= {"labels": result.labels, "embeddings": result.embeddings}
+        inputs |= {name: secrets.token_hex(32) for name in unknown}
+        mean, std, q = summary(result.per_split, claims["greater_is_better"]) or (None, None, None)
+        fields = {"status": "ok", "mean": mean, "std": std, "q": q, "dim": result.dim}
+        fields |= {name: getattr(result, name) for name in NO_SCORE.keys() - fields.keys()}
+    elif result is None:
+        fields = {"status": cell.state, "reason": one_line(cell.reason), "dim": cell.method.dim}
+    else:
+        # An engine or a plugin may have put anything into the reason.
+        fields = {"status": "skipped", "reason": one_line(getattr(result, "reason", "")), "dim": cell.method.dim}
+        if isinstance(result, Failed):
+            fields |= {"status": "failed", "failure": result.kind}
     return Record(
         method=cell.method.id,
         method_version=cell.method.version,
@@ -197,7 +193,6 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         **claims,
         baseline=cell.method.baseline,
         registered=cell.file is None,
-        dim=scored.dim if scored else cell.method.dim,
         provenance={
             **(result.provenance if result else {}),
             "engine": engine,
@@ -206,26 +201,6 @@ def make_record(cell: PlannedCell, result: Result | None, engine: str) -> Record
         },
         **fields,
     )
-
-
-def _result_fields(result: Result | None, greater_is_better: bool) -> dict[str, Any]:
-    """The fields of a record that follow from the result."""
-    scored = result if isinstance(result, Scored) else None
-    failed = result if isinstance(result, Failed) else None
-    per_split = tuple(scored.per_split) if scored else ()
-    mean, std, q = summary(per_split, greater_is_better) or (None, None, None)
-    return {
-        "status": "ok" if scored else "failed" if failed else "skipped",
-        "reason": one_line(getattr(result, "reason", "")),  # an engine or a plugin may have put anything there
-        "failure": failed.kind if failed else None,
-        "per_split": per_split,
-        "mean": mean,
-        "std": std,
-        "q": q,
-        "metrics": {name: tuple(values) for name, values in scored.metrics.items()} if scored else {},
-        "samples": scored.samples if scored else {},
-        "splits": scored.splits if scored else {},
-    }
 
 
 def _origin(spec: Spec) -> str:

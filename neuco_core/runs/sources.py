@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import msgspec
 import numpy as np
@@ -31,22 +31,6 @@ from neuco_core.tables.embeddings_files import as_file
 from neuco_core.tables.labels import Labels
 
 
-class Source(Protocol):
-    """A name for people, and embeddings for a task."""
-
-    name: str
-
-    def describe(self) -> dict[str, Any]:
-        """What goes into the JSON."""
-        ...
-
-    def why_not(self, task: Task, labels: Labels | None) -> str:
-        """Why this source has nothing for a task, known without fetching or computing anything; "" if it has."""
-        ...
-
-    def embeddings(self, task: Task) -> Embeddings: ...
-
-
 class MethodSource:
     """A registered method. The embeddings of the last dataset are kept: tasks come dataset by dataset."""
 
@@ -57,9 +41,11 @@ class MethodSource:
         self._last: tuple[str, Embeddings] | None = None
 
     def describe(self) -> dict[str, Any]:
+        """What goes into the JSON."""
         return {"method": self.method.id, "version": self.method.version}
 
     def why_not(self, task: Task, labels: Labels | None) -> str:
+        """Why this source has nothing for a task, known without fetching or computing anything; "" if it has."""
         return why_not(self.method, task.dataset)
 
     def embeddings(self, task: Task) -> Embeddings:
@@ -119,10 +105,8 @@ class FileSource:
     def embeddings(self, task: Task) -> Embeddings:
         return self.read()
 
-    def check_dataset(self, tasks: Sequence[Task], labels: Mapping[str, Labels | NeucoError]) -> None:
-        """Refuse to guess: ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing."""
-        usable = {name: item for name, item in labels.items() if isinstance(item, Labels)}
-        only_dataset(self.path, tasks, {name: self.matches(item) for name, item in usable.items()})
+
+Source: TypeAlias = MethodSource | FileSource
 
 
 def open_source(text: str, *, strict: bool = False, options: EncodeOptions = AS_USUAL) -> Source:
@@ -159,7 +143,6 @@ def open_file(
 ) -> EmbeddingsFile:
     """Find the dataset that a file is about: the one whose labels it shares ids with.
 
-    Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
     With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
     """
     path = as_file(path)
@@ -187,7 +170,10 @@ def open_file(
 
 
 def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> str:
-    """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task."""
+    """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task.
+
+    Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
+    """
     fitting: dict[str, int] = {}
     for task in tasks:
         if counts.get(task.label):

@@ -17,7 +17,7 @@ from neuco_core.records.model import FIELDS, Key, Record, Scalar
 from neuco_core.records.store import find_record, records_file
 from neuco_core.runs.engine import EngineLike
 from neuco_core.runs.messages import ScoreCell, StepLimits
-from neuco_core.runs.plan import STATES, PlannedCell, Planner, Present
+from neuco_core.runs.plan import STATES, Planner, Present
 from neuco_core.runs.run import groups_of, make_record
 from neuco_core.specs import Method, Task, exact
 
@@ -60,15 +60,8 @@ class Verified:
         return VERDICTS[self.verdict]
 
     def to_json(self) -> dict[str, Any]:
-        method, task, protocol = self.record.key
-        return {
-            "method": method,
-            "task": task,
-            "protocol": protocol,
-            "verdict": self.verdict,
-            "reason": self.reason,
-            "difference": self.difference,
-        }
+        cell = dict(zip(("method", "task", "protocol"), self.record.key, strict=True))
+        return {**cell, "verdict": self.verdict, "reason": self.reason, "difference": self.difference}
 
 
 def verify_records(
@@ -101,7 +94,12 @@ def verify_records(
             yield Verified(record, "not checked", reason)
         else:
             waiting[record.key] = record
-    cells = {key: _cell(*key) for key in waiting}
+    cells = {
+        (method, task, protocol): Planner(load_protocol(protocol), {}).cell(
+            load_method(exact(method)), load_task(exact(task))
+        )
+        for method, task, protocol in waiting
+    }
     for step, result in engine.run(groups_of(cells.values(), shared=shared, fresh=fresh), limits):
         if not isinstance(step, ScoreCell):
             continue
@@ -123,10 +121,6 @@ def follows_from(tolerance: float, record: Record) -> float:
     return min(AMPLIFIED * tolerance + sides, MOST_APART)
 
 
-def _cell(method: str, task: str, protocol: str) -> PlannedCell:
-    return Planner(load_protocol(protocol), {}).cell(load_method(exact(method)), load_task(exact(task)))
-
-
 def compare(
     record: Record,
     new: Record,
@@ -143,52 +137,45 @@ def compare(
     """
     if not new.ok:
         return Verified(record, "failed", new.reason)
-    wrong = [words for name in EXACT for words in _changes(name, getattr(record, name), getattr(new, name))]
-    others = [name for name in ("labels", "embeddings") if record.inputs[name] != new.inputs[name]]
-    loose = [name for name in others if name == "embeddings" and encoded]
-    wrong += [f"other {name} than recorded" for name in others if name not in loose]
-    largest = _largest(record.per_split, new.per_split)
+    wrong = [text for name in EXACT for text in _changes(name, getattr(record, name), getattr(new, name))]
+    others = [
+        f"other {name} than recorded" for name in ("labels", "embeddings") if record.inputs[name] != new.inputs[name]
+    ]
+    loose = [text for text in others if encoded and "embeddings" in text]
+    wrong += [text for text in others if text not in loose]
     names = sorted(record.metrics.keys() ^ new.metrics.keys())
     wrong += [f"metrics.{n} is {'not recorded' if n in new.metrics else 'recorded, and there is none'}" for n in names]
+    largest = _largest(record.per_split, new.per_split)
+    difference: float | None = None
     apart = []
     if isinstance(largest, str):
         wrong.append(f"per_split: {largest}")
-    elif largest > tolerance * _scale(record.metric, new.per_split):
-        apart.append(f"per_split: {largest:.2g} apart")
-    apart += _other_metrics(record.metrics, new.metrics, tolerance)
-    difference = None if isinstance(largest, str) else largest
-    reason = "; ".join(wrong + apart + [f"other {name} than recorded" for name in loose])
-    same = not reason and not difference and dict(record.metrics) == dict(new.metrics)
+    else:
+        difference = largest
+        if largest > tolerance * _scale(record.metric, new.per_split):
+            apart.append(f"per_split: {largest:.2g} apart")
+    for name in sorted(record.metrics.keys() & new.metrics.keys()):
+        largest = _largest(record.metrics[name], new.metrics[name])
+        if isinstance(largest, str):
+            apart.append(f"metrics.{name}: {largest}")
+        elif largest > tolerance * _scale(name, new.metrics[name]):
+            apart.append(f"metrics.{name}: {largest:.2g} apart")
+    reason = "; ".join(wrong + apart + loose)
+    same = not reason and not difference and record.metrics == new.metrics
     verdict = "differs" if wrong or apart else "same" if same else "close"
     # Only where the embeddings came out differently: the same ones give the same scores on any machine.
-    if apart and not wrong and loose and _within(record, new, spread):
+    moved = abs((record.mean or 0.0) - (new.mean or 0.0))
+    if apart and not wrong and loose and moved <= spread * _scale(record.metric, new.per_split):
         verdict, reason = "depends on the machine", f"means no farther apart than the declared {spread:g}; {reason}"
     return Verified(record, verdict, reason, difference)
-
-
-def _within(record: Record, new: Record, spread: float) -> bool:
-    limit = spread * _scale(record.metric, new.per_split)
-    return record.mean is not None and new.mean is not None and abs(record.mean - new.mean) <= limit
 
 
 def _changes(name: str, old: object, new: object) -> list[str]:
     """What differs in a field, in words; a field with fields of its own is told by those."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         names = sorted(old.keys() | new.keys())
-        return [words for key in names for words in _changes(f"{name}.{key}", old.get(key), new.get(key))]
+        return [text for key in names for text in _changes(f"{name}.{key}", old.get(key), new.get(key))]
     return [] if old == new else [f"{name} is {new!r}, recorded is {old!r}"]
-
-
-def _other_metrics(old: Mapping[str, Splits], new: Mapping[str, Splits], tolerance: float) -> list[str]:
-    """Further metrics of both that differ."""
-    apart = []
-    for name in sorted(old.keys() & new.keys()):
-        largest = _largest(old[name], new[name])
-        if isinstance(largest, str):
-            apart.append(f"metrics.{name}: {largest}")
-        elif largest > tolerance * _scale(name, new[name]):
-            apart.append(f"metrics.{name}: {largest:.2g} apart")
-    return apart
 
 
 def _scale(metric: str, values: Splits) -> float:
@@ -237,7 +224,6 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
     record = find_record(registry, (method.label, task.label, protocol.name))
     cell = Planner(protocol, {record.key: record} if record else {}).cell(method, task)
     then = record.inputs if record else {}
-    names = sorted(then.keys() | cell.inputs.keys())
     words = ["neuco", "score"] + ["--retry"] * (cell.state == "failed")
     words += ["--method", name_of("method", method.label), "--task", name_of("task", task.label)]
     words += ["--protocol", protocol.name] if protocol != task_protocol(task) else []
@@ -252,6 +238,6 @@ def explain_cell(method: Method, task: Task, protocol: Protocol, registry: Path)
         STATES[cell.state],
         cell.reason,
         str(records_file(registry, method.label)) if record else "",
-        tuple((name, then.get(name), cell.inputs.get(name)) for name in names),
+        tuple((name, then.get(name), cell.inputs.get(name)) for name in sorted(then.keys() | cell.inputs.keys())),
         shlex.join(words) if goes_on else "",
     )

@@ -115,7 +115,7 @@ class WorkerProcess:
         os.set_blocking(self._reports, False)
         # What this process can import, the worker can.
         path = os.pathsep.join(str(Path(entry).absolute()) for entry in sys.path if not entry.endswith(".zip"))
-        words = ["-P", "-m", "neuco_core.runs.worker_main", str(child_reads), str(child_writes), self._scratch]
+        words = ["-P", "-m", "neuco_core.runs.worker", str(child_reads), str(child_writes), self._scratch]
         try:
             self._process = subprocess.Popen(
                 [sys.executable, *words],

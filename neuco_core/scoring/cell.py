@@ -7,37 +7,21 @@ reason wherever it is met.
 from __future__ import annotations
 
 import errno
-import math
 import traceback
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, DependencyError, NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.scoring.stream import WordStream
-from neuco_core.specs import Metric
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
 DISK = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO))
 DENIED = frozenset((errno.EACCES, errno.EPERM))
-
-
-class ScoreOptions(TypedDict, total=False):
-    """What ``score_cell`` hands on to ``score``."""
-
-    metric: Metric | str | None
-    stream: WordStream | None
-    standardize_ids: Collection[str] | None
-    threads: int | None
-    progress: Callable[[int, int], None] | None
-    keep_models: bool
-    allow_constant: bool
-    train_share: float
 
 
 @dataclass(frozen=True)
@@ -65,39 +49,14 @@ class CellOutcome:
             raise self.error or DataError(self.reason)
         return self.score
 
-    def record_fields(self) -> dict[str, Any]:
-        """The part that is kept in a record, as plain values; NaN is null."""
-        if self.status == "failed":
-            return {"status": "failed", "failure": self.failure, "reason": self.reason}
-        if self.score is None:
-            skipped: dict[str, Any] = {"status": self.status, "reason": self.reason}
-            if self.machine:
-                skipped["machine"] = True
-            return skipped
-        return {
-            "status": "ok",
-            "labels": self.labels_sha256,
-            "embeddings": self.embeddings_sha256,
-            "dim": self.dim,
-            "per_split": _numbers(self.score.per_split),
-            "metrics": {
-                name: _numbers(values)
-                for name, values in self.score.metrics.items()
-                if name != self.score.metric  # that is per_split
-            },
-            "samples": {name: int(value) for name, value in self.score.samples.items()},
-            "splits": {name: int(value) for name, value in self.score.splits.items()},
-            "settings": {name: _numbers(values) for name, values in self.score.settings.items()},
-        }
-
 
 def score_cell(
     embeddings: Embeddings | Callable[[], Embeddings],
     labels: Labels | Callable[[], Labels],
     protocol: Protocol | str,
-    **options: Unpack[ScoreOptions],
+    **options: Any,
 ) -> CellOutcome:
-    """Join, score, and turn whatever is raised into an outcome.
+    """Join, score with the options of ``score``, and turn whatever is raised into an outcome.
 
     Embeddings and labels may be functions that make them: then an error of these is an outcome, too.
     """
@@ -106,11 +65,11 @@ def score_cell(
             labels = labels()
         if callable(embeddings):
             embeddings = embeddings()
-        found = score(embeddings, labels, protocol, **options)
+        result = score(embeddings, labels, protocol, **options)
     except Exception as error:  # encoders, loaders, metrics and probes may be a stranger's code
         show_in_debug(error)
         return outcome_of(error)
-    return CellOutcome("ok", found, embeddings.sha256, labels.sha256, embeddings.dim)
+    return CellOutcome("ok", result, embeddings.sha256, labels.sha256, embeddings.dim)
 
 
 def outcome_of(error: Exception) -> CellOutcome:
@@ -143,7 +102,3 @@ def _is_machines(error: BaseException | None) -> bool:
             return True
         error = error.__cause__
     return False
-
-
-def _numbers(values: Iterable[float]) -> list[float | None]:
-    return [float(value) if math.isfinite(value) else None for value in values]

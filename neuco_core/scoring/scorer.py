@@ -17,13 +17,14 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, ScoreError, UsageError
+from neuco_core.jsonio import jsonable
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
 from neuco_core.scoring.evaluate_split import SplitOutcome, Truth, evaluate_split
 from neuco_core.scoring.join import Samples, aligned, join
 from neuco_core.scoring.probes import Split
+from neuco_core.scoring.probes.linear import WordStream
 from neuco_core.scoring.quality import middle, split_count, summarize
-from neuco_core.scoring.stream import WordStream
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, resolve, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
@@ -84,7 +85,11 @@ class Score(Brief):
 
     def to_json(self) -> dict[str, Any]:
         """Plain values for ``json.dumps(…, allow_nan=False)``; models are left out."""
-        return {f.name: _plain(getattr(self, f.name)) for f in fields(self) if f.name != "models"}
+        values = {field.name: getattr(self, field.name) for field in fields(self) if field.name != "models"}
+        values |= {"protocol": to_json(self.protocol), "curves": {name: c.tolist() for name, c in self.curves.items()}}
+        if self.confusion is not None:
+            values["confusion"] = self.confusion.tolist()
+        return dict(jsonable(values))
 
 
 @versioned(1)
@@ -231,7 +236,12 @@ class _Runner:
     def one(self, index: int, job: _Job, words: np.ndarray | None) -> SplitOutcome:
         """Scale, train and evaluate one split."""
         samples, protocol = self.samples, self.protocol
-        y, low, span = self._scaled_labels(job.train)
+        low, span = np.zeros(samples.y.shape[1]), np.ones(samples.y.shape[1])
+        if protocol.normalize_labels and samples.kind == "regression":
+            seen = samples.y if protocol.scale_on == "all" else samples.y[job.train]
+            low, span = seen.min(axis=0), np.ptp(seen, axis=0)
+            span = np.where(span > 0, span, 1.0)
+        y = ((samples.y - low) / span).astype(np.float32)
         x = self.x
         if protocol.scale_on == "train" and protocol.standardize:
             seen = samples.x[job.train]
@@ -253,16 +263,6 @@ class _Runner:
         if not np.isfinite(x).all():
             raise DataError("embeddings with values that are not finite, or too large", where=self.samples.task)
         return x
-
-    def _scaled_labels(self, train: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Labels for the probe, and the offset and factor that lead back to their own units."""
-        y = self.samples.y
-        low, span = np.zeros(y.shape[1]), np.ones(y.shape[1])
-        if self.protocol.normalize_labels and self.samples.kind == "regression":
-            seen = y if self.protocol.scale_on == "all" else y[train]
-            low, span = seen.min(axis=0), np.ptp(seen, axis=0)
-            span = np.where(span > 0, span, 1.0)
-        return ((y - low) / span).astype(np.float32), low, span
 
 
 @contextmanager
@@ -313,15 +313,3 @@ def _assemble(
         classes=samples.classes,
         models=tuple(outcome.model for outcome in outcomes if outcome.model is not None),
     )
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, Protocol):
-        return to_json(value)
-    if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
-    if isinstance(value, tuple | list):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

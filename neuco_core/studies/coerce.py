@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,7 +43,8 @@ def as_source(what: Any, ids: Iterable[object] | None = None, name: str = "", *,
         return _named(what, name, progress)
     if isinstance(what, Embeddings):
         return _made(what, name)
-    if _is_frame(what):
+    pandas = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
+    if pandas is not None and isinstance(what, pandas.DataFrame):
         return _made(_from_frame(what), name)
     if isinstance(what, tuple) and len(what) == 2:
         return _made(_rows(*what), name)
@@ -86,11 +87,6 @@ def _rows(ids: Any, values: Any) -> Embeddings:
     return make_embeddings(names, array, where="embeddings")
 
 
-def _is_frame(what: object) -> bool:
-    frames = sys.modules.get("pandas")  # whoever has a DataFrame has loaded it
-    return frames is not None and isinstance(what, frames.DataFrame)
-
-
 def _from_frame(frame: pandas.DataFrame) -> Embeddings:
     from neuco_core.tables.embeddings_csv import value_columns
 
@@ -112,26 +108,14 @@ def _from_frame(frame: pandas.DataFrame) -> Embeddings:
     return make_embeddings(ids, values.to_numpy(float), columns=columns, ignored=ignored, where="DataFrame")
 
 
-class _Function:
-    """A plain function as an encoder."""
-
-    def __init__(self, function: Callable[[Any], Any]) -> None:
-        self.encode = function
-
-
 def _encoder(what: Any, name: str) -> Method:
     """A method made for one call; nothing of it is cached, since nobody knows when its code changes."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(what, torch.nn.Module):
         hint = "Write evaluate(lambda batch: model(torch.tensor(batch.values…)).numpy(), on); see docs/encoders.md"
         raise UsageError("a network does not know bands and seasons", expected="a function of a CubeBatch", hint=hint)
-    if isinstance(what, type):
-        return Method(id=name or YOURS, encoder=what)
-    return Method(id=name or YOURS, encoder=partial(_same, what if hasattr(what, "encode") else _Function(what)))
-
-
-def _same(encoder: Any) -> Any:
-    return encoder
+    encoder = what if hasattr(what, "encode") else SimpleNamespace(encode=what)
+    return Method(id=name or YOURS, encoder=what if isinstance(what, type) else lambda: encoder)
 
 
 def as_tasks(on: Any, protocol: Any, changes: Mapping[str, Any]) -> list[tuple[Task, Protocol]]:

@@ -13,7 +13,7 @@ from neuco_core.plugins.catalog import load_metric
 from neuco_core.progress import Progress
 from neuco_core.protocol import Protocol
 from neuco_core.runs.sources import FileSource, Source
-from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
+from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import leaks
 from neuco_core.scoring.scorer import Score
@@ -67,10 +67,15 @@ def compare_tasks(
     """Score both on the same splits of every task, each under its protocol, and test the differences."""
     rules = {task.label: protocol for protocol, tasks in groups for task in tasks}
     inputs = gather([task for _, tasks in groups for task in tasks], a, b, same_dataset=same_dataset)
-    pairs = []
-    for number, item in enumerate(inputs):
-        step = partial(_tell, progress, item.task.label, number, len(inputs)) if progress else None
-        pairs.append(_pair(a, b, item, rules[item.task.label], confidence, threads, step))
+
+    def show(number: int, half: int, done: int, total: int) -> None:
+        if progress:
+            progress((number + (half + done / total) / 2) / len(inputs), inputs[number].task.label)
+
+    pairs = [
+        _pair(a, b, item, rules[item.task.label], confidence, threads, partial(show, number))
+        for number, item in enumerate(inputs)
+    ]
     adjusted = holm([pair.test.p if pair.test else math.nan for pair in pairs])
     return [dataclasses.replace(pair, p_holm=p) for pair, p in zip(pairs, adjusted, strict=True)]
 
@@ -91,22 +96,21 @@ def _pair(
     protocol: Protocol,
     confidence: float,
     threads: int | None,
-    step: Callable[[float], None] | None,
+    show: Callable[[int, int, int], None],
 ) -> Pair:
     task, labels = item.task, item.labels
     if labels is None:
         return Pair(task.label, item.status, item.reason)
-    try:
-        embeddings = common(a.embeddings(task), b.embeddings(task))
-    except Exception as error:  # an encoder is a stranger's code
-        return _not_scored(task, outcome_of(error))
     scores: list[Score] = []
-    for half, rows in enumerate(embeddings):
-        show = _splits(step, half / 2) if step else None
-        outcome = score_cell(rows, labels, protocol, metric=task.metric, threads=threads, progress=show)
-        if outcome.score is None:
-            return _not_scored(task, outcome)
-        scores.append(outcome.score)
+    try:
+        for half, rows in enumerate(common(a.embeddings(task), b.embeddings(task))):
+            progress = partial(show, half)
+            outcome = score_cell(rows, labels, protocol, metric=task.metric, threads=threads, progress=progress)
+            scores.append(outcome.require())
+    except Exception as error:  # an encoder is a stranger's code
+        outcome = outcome_of(error)
+        # A full disk is no reason to go on as if the task had not been asked for.
+        return Pair(task.label, "failed" if outcome.machine else outcome.status, outcome.reason)
     warnings = [
         f"{source.name}: {leak}"
         for source in (a, b)
@@ -122,16 +126,3 @@ def _pair(
         greater_is_better=load_metric(task.metric).greater_is_better,
         warnings=tuple(warnings),
     )
-
-
-def _tell(progress: Progress, task: str, number: int, count: int, part: float) -> None:
-    progress((number + part) / count, task)
-
-
-def _splits(step: Callable[[float], None], before: float) -> Callable[[int, int], None]:
-    return lambda done, total: step(before + done / total / 2)
-
-
-def _not_scored(task: Task, outcome: CellOutcome) -> Pair:
-    """A full disk is no reason to go on as if the task had not been asked for."""
-    return Pair(task.label, "failed" if outcome.machine else outcome.status, outcome.reason)

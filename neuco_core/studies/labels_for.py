@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.fetch.links import dataset_root
-from neuco_core.runs.sources import FileSource, Source
-
-if TYPE_CHECKING:
-    from neuco_core.specs import Task
-    from neuco_core.tables.labels import Labels
+from neuco_core.runs.sources import FileSource, Source, only_dataset
+from neuco_core.specs import Task
+from neuco_core.tables.labels import Labels
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,8 @@ def gather(tasks: Sequence[Task], *sources: Source, same_dataset: bool = False) 
         if isinstance(source, FileSource):  # a bad file is one error, not one for every task
             source.read()
             if not same_dataset:
-                source.check_dataset(tasks, labels)
+                counts = {name: source.matches(item) for name, item in labels.items() if isinstance(item, Labels)}
+                only_dataset(source.path, tasks, counts)
     return [_input(task, labels[task.label], sources) for task in tasks]
 
 

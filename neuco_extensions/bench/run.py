@@ -17,8 +17,8 @@ from neuco_core.figures import check_target
 from neuco_core.progress import Progress
 from neuco_core.scoring import kernel
 from neuco_core.scoring.cell import score_cell
+from neuco_core.scoring.probes.linear import WordStream, linear_words
 from neuco_core.scoring.scorer import Score
-from neuco_core.scoring.stream import WordStream, linear_words
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_extensions.bench.config import BenchConfig
 from neuco_extensions.bench.labels import LabelFile, TaskLabels, find_label_files, read_task_labels, select

@@ -22,7 +22,7 @@ from neuco_core.records.model import Record
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
 from neuco_core.runs.sources import EmbeddingsFile
-from neuco_core.runs.worker_steps import environment, result_of
+from neuco_core.runs.worker import environment, result_of
 from neuco_core.scoring.cell import score_cell
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Method, Remote, Task

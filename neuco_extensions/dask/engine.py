@@ -45,6 +45,10 @@ def _where(address: str) -> str:
     return f"dask://{address}" if address else "dask"
 
 
+def _start_scheduler(address: str) -> str:
+    return f"`dask scheduler --port {address.rpartition(':')[2]}`"
+
+
 @dataclass(frozen=True)
 class _Sent:
     """A step that is under way on a dask worker; ``deaths`` counts the workers that died of it, or beside it."""
@@ -81,8 +85,7 @@ class DaskEngine:
         try:
             client = distributed.Client(f"tcp://{self.address}", timeout=CONNECT_SECONDS)
         except OSError as error:
-            port = self.address.rpartition(":")[2]
-            hint = f"Start it there with `dask scheduler --port {port}`, or stay on this machine with --engine local"
+            hint = f"Start it there with {_start_scheduler(self.address)}, or stay on this machine with --engine local"
             raise EngineError(f"no dask scheduler: {error}", where=_where(self.address), hint=hint) from error
         with client:
             yield client
@@ -90,12 +93,13 @@ class DaskEngine:
 
 def _local_cluster(jobs: int) -> Any:
     """A cluster on this machine, whose processes leave it to us what an interrupt from the keyboard means."""
-    options = {"n_workers": jobs, "threads_per_worker": 1, "dashboard_address": None, "host": "127.0.0.1"}
     # A blocked signal stays so in the threads and processes that are started meanwhile, and in those that they start.
     resource_tracker.ensure_running()  # which would lift the block where it is started
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
-        return _distributed().LocalCluster(**options, silence_logs=logging.CRITICAL)
+        return _distributed().LocalCluster(
+            jobs, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=logging.CRITICAL
+        )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
@@ -125,8 +129,7 @@ def _gone(address: str) -> Iterator[None]:
     try:
         yield
     except (OSError, CancelledError) as error:
-        port = address.rpartition(":")[2]
-        hint = f"Start it again with `dask scheduler --port {port}`" if address else ""
+        hint = f"Start it again with {_start_scheduler(address)}" if address else ""
         raise EngineError("the scheduler is gone", where=_where(address), hint=hint) from error
 
 
@@ -157,6 +160,7 @@ class _Run:
 
     def __init__(self, client: Any, limits: StepLimits, plugin: str, address: str) -> None:
         self.client, self.limits, self.plugin, self.address = client, limits, plugin, address
+        self.start_worker = f"`dask worker tcp://{address}`"
         self.sent: dict[Any, _Sent] = {}
         self.again: list[_Sent] = []
         self.last_sign = time.monotonic()
@@ -175,13 +179,17 @@ class _Run:
 
     def _fill(self, schedule: Schedule, workers: Mapping[str, int]) -> None:
         """Give every idle thread of every dask worker a step."""
+        from neuco_extensions.dask.worker_plugin import run_step
+
         for address, threads in workers.items():
             busy = sum(sent.address == address for sent in self.sent.values())
             for _ in range(threads - busy):
                 sent = self._next(schedule, address)
                 if sent is None:
                     break
-                self.sent[self._submit(sent)] = sent
+                step = encode(sent.step)
+                future = self.client.submit(run_step, self.plugin, step, pure=False, workers=[address])
+                self.sent[future] = sent
 
     def _next(self, schedule: Schedule, address: str) -> _Sent | None:
         here = [sent for sent in self.sent.values() if sent.address == address]
@@ -194,11 +202,6 @@ class _Run:
         step = schedule.next(address)
         return _Sent(step, address) if step else None
 
-    def _submit(self, sent: _Sent) -> Any:
-        from neuco_extensions.dask.worker_plugin import run_step
-
-        return self.client.submit(run_step, self.plugin, encode(sent.step), pure=False, workers=[sent.address])
-
     def _ended(self, workers: Mapping[str, int]) -> list[tuple[Any, _Sent]]:
         """What ended, or lost its worker; an error if nothing has happened for longer than any step may take."""
         done: set[Any] = set()
@@ -207,26 +210,22 @@ class _Run:
                 done = _distributed().wait(list(self.sent), LOOK_SECONDS, return_when="FIRST_COMPLETED").done
         else:
             time.sleep(LOOK_SECONDS)  # there are no workers at the moment
-        found = [f for f, sent in self.sent.items() if f in done or sent.address not in workers]
-        if found:
+        ended = [f for f, sent in self.sent.items() if f in done or sent.address not in workers]
+        if ended:
             self.last_sign = time.monotonic()
         else:
             self._check_life(workers)
-        return [(future, self.sent.pop(future)) for future in found]
+        return [(future, self.sent.pop(future)) for future in ended]
 
     def _check_life(self, workers: Mapping[str, int]) -> None:
         silent = time.monotonic() - self.last_sign
         if not workers and silent > GRACE_SECONDS:
-            hint = f"Start one where neuco and the data are: `{self._start_worker}`" if self.address else ""
+            hint = f"Start one where neuco and the data are: {self.start_worker}" if self.address else ""
             raise EngineError(f"no dask worker for {silent:.0f} seconds", where=_where(self.address), hint=hint)
         longest = max([self.limits.seconds_of(sent.step) for sent in self.sent.values()], default=0.0)
         if workers and silent > longest + START_SECONDS + GRACE_SECONDS:
             what = f"nothing was heard for {silent:.0f} seconds"
             raise EngineError(what, where=_where(self.address), hint="See what its workers log")
-
-    @property
-    def _start_worker(self) -> str:
-        return f"dask worker tcp://{self.address}"
 
     def _workers(self) -> dict[str, int]:
         """The addresses of the dask workers, and how many threads each has."""
@@ -234,12 +233,8 @@ class _Run:
             raise CancelledError
         found = self.client.scheduler_info(n_workers=-1)["workers"]
         if self.address and not found and not self.alone:
-            log.warning(
-                "%s has no worker: waiting %.0f seconds for one. Start it where neuco and the data are: `%s`",
-                _where(self.address),
-                GRACE_SECONDS,
-                self._start_worker,
-            )
+            wait = "%s has no worker: waiting %.0f seconds for one. Start it where neuco and the data are: %s"
+            log.warning(wait, _where(self.address), GRACE_SECONDS, self.start_worker)
         self.alone = not found
         if any(item["metrics"].get("task_counts", {}).get("ready") for item in found.values()):
             self.last_sign = time.monotonic()  # another run on this scheduler is before us: to wait is no bad sign
@@ -264,16 +259,15 @@ class _Run:
 
 
 def open_dask(address: str | None, jobs: int) -> Any:
-    if address is not None and not _is_host_and_port(address):
+    if address is None:
+        return DaskEngine(jobs=jobs)
+    try:
+        parts = urlsplit(f"dask://{address}")
+        whole = bool(parts.hostname and parts.port) and address == parts.netloc and "@" not in address
+    except ValueError:  # a port that is not a number, or too large
+        whole = False
+    if not whole:
         hint = "Without :// it is a cluster on this machine: --engine dask"
         expected = "e.g. dask://127.0.0.1:8786"
         raise UsageError("not the address of a dask scheduler", expected=expected, got=f"dask://{address}", hint=hint)
-    return DaskEngine(address or "", jobs)
-
-
-def _is_host_and_port(address: str) -> bool:
-    try:
-        parts = urlsplit(f"dask://{address}")
-        return bool(parts.hostname and parts.port) and address == parts.netloc and "@" not in address
-    except ValueError:  # a port that is not a number, or too large
-        return False
+    return DaskEngine(address, jobs)

@@ -7,15 +7,20 @@ from typing import Any
 
 from distributed import WorkerPlugin, get_worker
 
-from neuco_core.runs.messages import Result, Step, StepLimits, decode_step, embed_of, encode
+from neuco_core.runs.messages import Step, StepLimits, decode_step, embed_of, encode
 from neuco_core.runs.worker_process import WorkerProcess
 
 # A run that was killed cannot say that its processes are no longer wanted. One that lives starts new ones if need be.
 IDLE_SECONDS = 300.0
 
 
+def run_step(plugin: str, step: bytes) -> bytes:
+    """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
+    return get_worker().plugins[plugin].run(decode_step(step))  # type: ignore[attr-defined, no-any-return]
+
+
 class PoolPlugin(WorkerPlugin):
-    """Gives a dask worker the pool of processes of one run, and ends them with it."""
+    """The worker processes of one run on a dask worker: one for each step that it runs at the same time."""
 
     idempotent = False
 
@@ -23,33 +28,16 @@ class PoolPlugin(WorkerPlugin):
         self.limits = limits
 
     def setup(self, worker: Any) -> None:
-        self.pool = ProcessPool(self.limits)
-
-    def teardown(self, worker: Any) -> None:
-        self.pool.close()
-
-
-def run_step(plugin: str, step: bytes) -> bytes:
-    """Called by dask on its worker. Runs that share a scheduler have a plugin each, and so processes of their own."""
-    pool: ProcessPool = get_worker().plugins[plugin].pool  # type: ignore[attr-defined]
-    return encode(pool.run(decode_step(step)))
-
-
-class ProcessPool:
-    """The worker processes of one dask worker: one for each step that it runs at the same time."""
-
-    def __init__(self, limits: StepLimits) -> None:
-        self.limits = limits
         self._idle: list[WorkerProcess] = []
         self._busy: list[WorkerProcess] = []
         self._closed = False
         self._timer: threading.Timer | None = None
         self._lock = threading.Lock()
 
-    def run(self, step: Step) -> Result:
+    def run(self, step: Step) -> bytes:
         worker = self._take(step)
         try:
-            return worker.run(step)
+            return encode(worker.run(step))
         finally:
             self._put_back(worker)
 
@@ -84,10 +72,10 @@ class ProcessPool:
             for worker in self._idle:
                 worker.kill()
 
-    def close(self) -> None:
+    def teardown(self, worker: Any) -> None:
         """End all processes. Those at work are stopped only: the threads that wait for them put them away."""
         with self._lock:
             self._closed = True
-            for worker in self._busy:
-                worker.stop()
+            for busy in self._busy:
+                busy.stop()
         self._end_idle()

@@ -11,7 +11,6 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 
 import psutil
 import pytest
@@ -46,22 +45,18 @@ def running(world: World, *words: str, **env: str) -> Iterator[subprocess.Popen[
 
 
 @contextmanager
-def cluster(world: World, workers: int, **env: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The engine of a scheduler with so many workers, and the scheduler."""
+def cluster(world: World, workers: int, **env: str) -> Iterator[tuple[str, list[subprocess.Popen[str]]]]:
+    """The engine of a scheduler with so many workers; the processes of the scheduler and of these."""
     file = world.folder / "scheduler.json"
     worker = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", *LOOPBACK]
     with ExitStack() as stack:
         words = ["scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK]
-        scheduler = stack.enter_context(running(world, *words))
-        for _ in range(workers):
-            stack.enter_context(running(world, *worker, **env))
-        yield f"dask://{address(file, scheduler)}", scheduler
-
-
-def start(words: list[str], env: dict[str, str]) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
+        processes = [stack.enter_context(running(world, *words))]
+        processes += [stack.enter_context(running(world, *worker, **env)) for _ in range(workers)]
+        while not (file.exists() and file.read_text().endswith("}")):  # as soon as the scheduler says where it is
+            assert processes[0].poll() is None, "the scheduler ended"
+            time.sleep(0.05)
+        yield str(json.loads(file.read_text())["address"]).replace("tcp", "dask"), processes
 
 
 # What is registered at a scheduler, asked from a client of its own.
@@ -74,30 +69,11 @@ with Client(sys.argv[1].replace("dask", "tcp")) as client:
 """
 
 
-def address(file: Path, process: subprocess.Popen[str]) -> str:
-    """Where the scheduler is, as soon as it says so."""
-    while process.poll() is None:
-        if file.exists() and file.read_text().endswith("}"):
-            return str(json.loads(file.read_text())["address"]).removeprefix("tcp://")
-        time.sleep(0.05)
-    raise RuntimeError("the scheduler ended")
-
-
 def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: World) -> None:
     assert world.score(registry="here").returncode == 0
-    file = world.folder / "scheduler.json"
-    worker = ["worker", "--scheduler-file", str(file), "--nthreads", "1", "--no-nanny", *LOOPBACK]
-    slow = {"TOY_SLEEP": "0.4"}
     world.log.unlink()
-    with (
-        running(world, "scheduler", "--port", "0", "--scheduler-file", str(file), *LOOPBACK) as scheduler,
-        running(world, *worker, **slow) as first,
-        running(world, *worker, **slow),
-    ):
-        words = world.score_words("--engine", f"dask://{address(file, scheduler)}")
-        run = subprocess.Popen(
-            world.command(*words), env=world.env(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+    with cluster(world, workers=2, TOY_SLEEP="0.4") as (place, (_, first, _)):
+        run = world.start(*world.score_words("--engine", place))
         # In the middle of a cell of the worker that is going to die.
         while run.poll() is None and not (len(world.logged()) > 6 and psutil.Process(first.pid).children()):
             time.sleep(0.01)
@@ -111,8 +87,8 @@ def test_one_of_two_workers_killed_and_the_records_equal_the_local_ones(world: W
 @pytest.mark.slow
 def test_two_runs_share_a_scheduler(world: World) -> None:
     with cluster(world, workers=2, TOY_SLEEP="0.1") as (place, _):
-        words = world.command(*world.score_words("--engine", place, methods=METHODS[:2]))
-        runs = [start(words, world.env(registry)) for registry in ("left", "right")]
+        words = world.score_words("--engine", place, methods=METHODS[:2])
+        runs = [world.start(*words, registry=registry) for registry in ("left", "right")]
         said = [run.communicate(timeout=240) for run in runs]
         names = subprocess.run(
             [sys.executable, "-c", PLUGINS, place], env=world.env(), capture_output=True, text=True, check=True
@@ -185,8 +161,8 @@ def begun(world: World, run: subprocess.Popen[str]) -> None:
 
 @pytest.mark.slow
 def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: World) -> None:
-    with cluster(world, workers=1, TOY_SLEEP="1") as (place, scheduler):
-        run = start(world.command(*world.score_words("--engine", place)), world.env())
+    with cluster(world, workers=1, TOY_SLEEP="1") as (place, (scheduler, _)):
+        run = world.start(*world.score_words("--engine", place))
         begun(world, run)
         scheduler.kill()
         _, errors = run.communicate(timeout=60)
@@ -200,7 +176,7 @@ def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: Wor
 
 @pytest.mark.slow
 def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> None:
-    run = start(world.command(*world.score_words("--engine", "dask", "--jobs", "2")), world.env(TOY_SLEEP="1"))
+    run = world.start(*world.score_words("--engine", "dask", "--jobs", "2"), TOY_SLEEP="1")
     begun(world, run)
     started = psutil.Process(run.pid).children(recursive=True)
     os.killpg(run.pid, signal.SIGINT)  # as the keyboard does: to all processes of the group
@@ -213,7 +189,7 @@ def test_an_interrupt_of_a_cluster_on_this_machine_is_one_line(world: World) -> 
 @pytest.mark.slow
 def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
     with cluster(world, workers=1, TOY_SLEEP="60") as (place, _):
-        run = start(world.command(*world.score_words("--engine", place)), world.env())
+        run = world.start(*world.score_words("--engine", place))
         begun(world, run)
         cells = [item for item in psutil.process_iter() if _is_worker_of(item, world)]
         os.killpg(run.pid, signal.SIGINT)
@@ -226,7 +202,7 @@ def test_an_interrupt_ends_what_runs_elsewhere(world: World) -> None:
 
 def _is_worker_of(process: psutil.Process, world: World) -> bool:
     try:
-        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.runs.worker_main" in process.cmdline()
+        return process.environ().get("TOY_LOG") == str(world.log) and "neuco_core.runs.worker" in process.cmdline()
     except psutil.Error:  # it ended meanwhile, or is another user's
         return False
 

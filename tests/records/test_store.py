@@ -24,7 +24,7 @@ from neuco_core.runs.messages import Failed
 from neuco_core.runs.plan import make_plan
 from neuco_core.runs.run import make_record
 from neuco_core.runs.verify import Verified
-from neuco_core.runs.worker_steps import result_of
+from neuco_core.runs.worker import result_of
 from neuco_core.scoring.cell import outcome_of
 from tests.command import neuco_here
 from tests.records.examples import scored, unscored

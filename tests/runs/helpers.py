@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from msgspec.structs import replace
@@ -56,10 +57,6 @@ def neuco_tasks():
 
 CUBES = """
 import numpy as np
-from msgspec.structs import replace
-
-from neuco_core.jsonio import canonical
-from neuco_core.records.store import read_all
 from neuco_core.cubes.cubes import CubeBatch
 
 class ToyCubes:
@@ -99,10 +96,6 @@ def neuco_probes():
 WORK = '''
 import os, signal, sys, time
 import numpy as np
-from msgspec.structs import replace
-
-from neuco_core.jsonio import canonical
-from neuco_core.records.store import read_all
 from neuco_core.scoring.probes import Fit
 
 class Encoder:
@@ -198,6 +191,12 @@ class World:
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-P", "-m", "neuco_core.cli", *words]
+
+    def start(self, *words: str, registry: str = "registry", **env: str) -> subprocess.Popen[str]:
+        """The command in a session of its own, as from a terminal."""
+        pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        line, env = self.command(*words), self.env(registry, **env)
+        return subprocess.Popen(line, env=env, cwd=self.folder, start_new_session=True, **pipes)
 
     def neuco(self, *words: str, registry: str = "registry", **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-from neuco_core.errors import DataError, PluginError
-from neuco_core.runs.messages import Failed, Skipped
-from neuco_core.runs.worker_steps import result_of
-from neuco_core.scoring.cell import outcome_of
 from tests.runs.helpers import PROTOCOL, World
 
 # How a folder is laid over the cache, really: a disk of one page, one that can only be read, one that is another's.
@@ -44,30 +39,7 @@ def test_a_run_goes_on_without_a_cache_and_says_so_once(world: World, disk: str)
     assert len(embedded) == 2 * embedded.count("embed 2"), "workers share what one of them made"
 
 
-def caused(error: Exception, cause: OSError) -> Exception:
-    error.__cause__ = cause
-    return error
-
-
-FULL, DENIED = OSError(28, "No space left on device"), PermissionError(13, "Permission denied")
-
-
-@pytest.mark.parametrize(
-    ("error", "machines"),
-    [
-        (FULL, True),
-        (caused(PluginError("its encoder failed"), FULL), True),
-        (caused(DataError("not writable"), DENIED), True),
-        (caused(PluginError("its encoder failed"), DENIED), False),
-    ],
-)
-def test_whose_fault_an_error_is(error: Exception, machines: bool) -> None:
-    result = result_of(outcome_of(error))
-    assert isinstance(result, Skipped if machines else Failed)
-    assert getattr(result, "machine", False) is machines
-
-
-def test_what_a_machine_lacks_is_not_recorded(world: World, tmp_path: Path) -> None:
+def test_what_a_machine_lacks_is_not_recorded(world: World) -> None:
     """The encoder meets a full disk: nothing is said about the method, and the next run tries again."""
     work = world.folder / "neuco_methods" / "toy" / "work.py"
     text = work.read_text()

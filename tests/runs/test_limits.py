@@ -195,16 +195,3 @@ def test_pages_that_processes_share_count_once() -> None:
     kill(process)
     assert len(members) == 4
     assert held == (True, False)
-
-
-@pytest.mark.parametrize("value", ["nan", "inf", "0", "-1"])
-@pytest.mark.parametrize("option", ["--time-limit", "--embed-time-limit"])
-def test_a_time_limit_is_a_number_of_seconds(world: World, option: str, value: str) -> None:
-    from click.testing import CliRunner
-
-    from neuco_core.cli import cli
-
-    done = CliRunner().invoke(cli, ["score", "--all", option, value])
-    assert done.exit_code == 2
-    assert option in done.output
-    assert "is not a number of seconds above 0" in done.output

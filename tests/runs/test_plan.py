@@ -42,10 +42,11 @@ SCORE = Scored(
     labels="3" * 64,
     embeddings="4" * 64,
     dim=8,
-    per_split=[0.5, None, 0.25],
-    metrics={"mse": [1.0, None, 2.0]},
+    per_split=(0.5, None, 0.25),
+    metrics={"mse": (1.0, None, 2.0)},
     samples={"used": 9},
     splits={"undefined": 1},
+    settings={"C": (10.0, None, 1.0)},
     provenance={"seconds": 1.0},
 )
 FAILURE = Failed("timeout", "not done after 5 seconds")
@@ -70,7 +71,7 @@ def test_new_then_cached(tmp_path: Path) -> None:
     assert (cell(tmp_path).state, cell(tmp_path).reason) == ("cached", "")
     assert plan(tmp_path).counts == {"cached": 1}
     record = read_all(tmp_path)[0]
-    assert (record.mean, record.per_split) == (0.375, (0.5, None, 0.25))
+    assert (record.mean, record.per_split, record.settings) == (0.375, (0.5, None, 0.25), SCORE.settings)
     assert stale_records([record]) == {record.key: "method 'soil_net' is not registered"}
 
 
@@ -196,7 +197,7 @@ def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Pat
 
 
 def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
-    impossible = msgspec.structs.replace(SCORE, per_split=[7.0, None, 7.0])
+    impossible = msgspec.structs.replace(SCORE, per_split=(7.0, None, 7.0))
     record = save_record(make_record(cell(tmp_path), impossible, "local"), tmp_path)
     assert (record.status, record.failure) == ("failed", "method")
     assert "outside the range of its metric" in record.reason

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.cli.score_show import grouped
+from neuco_core.runs.sources import free_names
 from tests.bench.helpers import neuco
 from tests.terminal import read_terminal, unstyled
 
@@ -87,18 +88,19 @@ def test_several_sources(parity_tasks: Path, case: Path, tmp_path: Path) -> None
     assert lines[0].split()[1:] == lines[1].split()[1:]
 
 
-def test_a_task_asked_for_by_its_id_must_be_scored(parity_tasks: Path, case: Path) -> None:
-    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "parity_unpinned", *FAST)
+@pytest.mark.usefixtures("parity_tasks")
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        (("--task", "parity_unpinned"), "neuco data pin"),
+        (("--task", "olinda_sea_level"), "1 of the tasks asked for could not be scored"),
+        (("--dataset", "olinda"), "nothing could be scored"),
+    ],
+)
+def test_nothing_scored_is_no_success(chosen: tuple[str, str], told: str, case: Path) -> None:
+    ran = neuco("score", "--embeddings", case / "embeddings.csv", *chosen, *FAST)
     assert ran.code == 1
-    assert "neuco data pin" in ran.out
-    wrong = neuco("score", "--embeddings", case / "embeddings.csv", "--task", "olinda_sea_level", *FAST)
-    assert wrong.code == 1
-
-
-def test_nothing_scored_is_no_success(case: Path) -> None:
-    ran = neuco("score", "--embeddings", case / "embeddings.csv", "--dataset", "olinda", *FAST)
-    assert ran.code == 1
-    assert "nothing could be scored" in ran.err
+    assert told in ran.out + ran.err
 
 
 def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path, case: Path) -> None:
@@ -112,13 +114,9 @@ def test_a_cell_that_fails_is_told_and_the_others_are_scored(parity_tasks: Path,
     assert "Traceback" not in ran.err
 
 
-def test_files_of_one_name_can_be_told_apart(parity_tasks: Path, case: Path, tmp_path: Path) -> None:
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "e.csv").write_bytes((case / "embeddings.csv").read_bytes())
-    files = ("--embeddings", tmp_path / "a" / "e.csv", "--embeddings", tmp_path / "b" / "e.csv")
-    ran = neuco("score", *files, "--task", "parity_beta", *FAST, "--json")
-    assert [cell["method"] for cell in ran.json["cells"]] == ["e", "e-2"]
+def test_files_of_one_name_can_be_told_apart() -> None:
+    assert list(free_names([Path("a/e.csv"), Path("b/e.csv"), Path("a/e.csv")]).values()) == ["e", "e-2"]
+    assert list(free_names([Path("pca.csv"), Path("e.csv")], taken=["e"]).values()) == ["pca-file", "e-2"]
 
 
 def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path) -> None:
@@ -281,6 +279,13 @@ def test_a_method_that_has_nothing_for_a_dataset(parity_tasks: Path) -> None:
         (("--method", "pca", "--protocol", "neuco-2025+k"), 2, "variant"),
         (("--method", "pca", "--dataset", "olinda", "--kind", "classification", "--tag", "handwriting"), 2, "no task"),
         (("--embeddings", "none.csv"), 2, "none.csv"),
+        (("--method", "pca", "--engine", "clouds"), 3, "no engine 'clouds'"),
+        (("--method", "pca", "--memory-limit", "much"), 2, "is not a size"),
+        *[
+            (("--all", option, seconds), 2, "is not a number of seconds above 0")
+            for option in ("--time-limit", "--embed-time-limit")
+            for seconds in ("nan", "inf", "0", "-1")
+        ],
     ],
 )
 def test_wrong_use(args: tuple[str, ...], code: int, word: str) -> None:

@@ -1,26 +1,24 @@
-"""Records are run again and compared; the state of a cell is explained."""
+"""``neuco verify`` confirms what it checked, and nothing else; ``neuco explain`` tells the state of a cell."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Callable
 from pathlib import Path
 
+import pytest
 from msgspec.structs import replace
 
-from neuco_core.records.model import summary
-from neuco_core.records.store import read_method, write_records
-from neuco_core.runs.verify import MOST_APART, compare, follows_from
-from tests.records.examples import scored
+from neuco_core.errors import UsageError
+from neuco_core.records.model import FIELDS, Record
+from neuco_core.records.store import find_record, write_records
+from neuco_core.runs.messages import StepLimits
+from neuco_core.runs.verify import MOST_APART, compare, follows_from, verify_records
+from tests.command import neuco_here
+from tests.records.examples import scored, unscored
+from tests.runs.changes import shifted, with_inputs
 from tests.runs.helpers import PROTOCOL, World
-
-
-def forge(registry: Path) -> None:
-    """Better scores, and everything that follows from them: nothing shows it but a new run."""
-    record = read_method(registry, "toy_one")[0]
-    splits = tuple(min(1.0, value + 0.05) for value in record.per_split if value is not None)
-    mean, std, q = summary(splits, record.greater_is_better) or (None, None, None)
-    write_records(registry, [replace(record, per_split=splits, mean=mean, std=std, q=q)])
 
 
 def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> None:
@@ -33,7 +31,8 @@ def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> Non
     done = world.neuco("verify", "--cached")
     assert "2 of 2 confirmed, tolerance 0.0001, embeddings from the cache where it had them" in done.stdout
     assert world.logged().count("embed 2") == 2
-    forge(world.folder / "registry")
+    # Other scores, and everything that follows from them: nothing shows it but a new run.
+    forge(world.folder / "registry", "toy_a", lambda record: shifted(record, -0.05))
     done = world.neuco("verify", "--json")
     assert done.returncode == 1
     assert json.loads(done.stdout)["embeddings"] == "fresh"
@@ -78,3 +77,153 @@ def test_an_edited_record_is_refused_by_line_and_commands_can_be_pasted(world: W
     done = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b")
     assert done.returncode == 4
     assert "toy_one.jsonl:1: it was edited after it was written: its digest does not match" in done.stderr
+
+
+TRUE = scored(metrics={"accuracy": (0.5,) * 5, "mse": (2e6,) * 5})
+# What a forger changes → the words that must name it.
+FORGED: dict[str, tuple[Record, str]] = {
+    "a score": (shifted(TRUE, 2e-4), "per_split: 0.0002 apart"),
+    "the number of splits": (replace(TRUE, per_split=TRUE.per_split[:4]), "per_split: 5 splits, recorded are 4"),
+    "an undefined split": (replace(TRUE, per_split=(None, *TRUE.per_split[1:])), "other splits are undefined"),
+    "another metric": (replace(TRUE, metrics={**TRUE.metrics, "accuracy": (0.9,) * 5}), "metrics.accuracy: 0.4 apart"),
+    "a metric too many": (replace(TRUE, metrics={**TRUE.metrics, "x": (0.9,) * 5}), "metrics.x is recorded, and"),
+    "a metric left out": (replace(TRUE, metrics={"mse": (2e6,) * 5}), "metrics.accuracy is not recorded"),
+    "a count": (replace(TRUE, samples={"used": 4000, "labels": 41}), "samples.used is 40, recorded is 4000"),
+    "another count": (replace(TRUE, samples={**TRUE.samples, "x": 1}), "samples.x is None, recorded is 1"),
+    "splits": (replace(TRUE, splits={"undefined": 0, "one_class": 2}), "splits.one_class is None, recorded is 2"),
+    "the dimension": (replace(TRUE, dim=8), "dim is 64, recorded is 8"),
+    "baseline": (replace(TRUE, baseline=True), "baseline is False, recorded is True"),
+    "the direction": (replace(TRUE, greater_is_better=False), "greater_is_better is True, recorded is False"),
+    "the range": (replace(TRUE, upper=None), "upper is 1.0, recorded is None"),
+    "the dataset": (replace(TRUE, dataset="other"), "dataset is 'digits', recorded is 'other'"),
+    "the labels": (with_inputs(TRUE, labels="0b" * 32), "other labels than recorded"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_a_forged_field_is_found_and_named(name: str) -> None:
+    forged, said = FORGED[name]
+    check = compare(forged, TRUE)
+    assert (check.verdict, check.confirmed) == ("differs", False)
+    assert said in check.reason
+
+
+def test_every_field_but_provenance_is_compared() -> None:
+    """A field that will be added is compared, unless it is left out on purpose."""
+    follows = {"mean", "std", "q", "fingerprint"}  # the strict reader checks those
+    for name in set(FIELDS) - follows - {"provenance", "inputs", "per_split", "metrics", "samples", "splits"}:
+        assert not compare(replace(TRUE, **{name: "forged"}), TRUE).confirmed, name
+    assert compare(replace(TRUE, provenance={"seconds": 9}), TRUE).verdict == "same"
+
+
+@pytest.mark.parametrize(
+    ("record", "encoded", "verdict"),
+    [
+        (TRUE, True, "same"),
+        (shifted(TRUE, 5e-5), True, "close"),
+        (with_inputs(TRUE, embeddings="0b" * 32), True, "close"),
+        (with_inputs(TRUE, embeddings="0b" * 32), False, "differs"),
+        (replace(TRUE, metrics={**TRUE.metrics, "mse": (2e6 + 1,) * 5}), True, "close"),
+    ],
+)
+def test_how_close_is_close(record: Record, encoded: bool, verdict: str) -> None:
+    assert compare(record, TRUE, encoded=encoded).verdict == verdict
+
+
+OTHER = with_inputs(TRUE, embeddings="0b" * 32)
+
+
+@pytest.mark.parametrize(
+    ("record", "spread", "verdict", "confirmed"),
+    [
+        (shifted(OTHER, 0.02), 0.03, "depends on the machine", None),
+        (shifted(OTHER, 0.02), 0.01, "differs", False),
+        (shifted(OTHER, 0.02), 0.0, "differs", False),
+        (shifted(OTHER, 5e-5), 0.03, "close", True),
+        # The same embeddings give the same scores on every machine.
+        (shifted(TRUE, 0.02), 0.03, "differs", False),
+        # And no machine changes labels or counts.
+        (replace(shifted(OTHER, 0.02), samples={"used": 4000, "labels": 41}), 0.03, "differs", False),
+        (replace(shifted(OTHER, 0.02), metrics={"mse": (2e6,) * 5}), 0.03, "differs", False),
+        (with_inputs(shifted(TRUE, 0.02), embeddings="0b" * 32, labels="0b" * 32), 0.03, "differs", False),
+    ],
+)
+def test_a_method_that_depends_on_the_machine_is_no_liar(
+    record: Record, spread: float, verdict: str, confirmed: bool | None
+) -> None:
+    check = compare(record, TRUE, spread=spread)
+    assert (check.verdict, check.confirmed) == (verdict, confirmed)
+    if confirmed is None:
+        assert check.reason.startswith(f"means no farther apart than the declared {spread:g}; per_split: 0.02 apart")
+
+
+def test_an_error_in_a_small_unit_is_compared_in_this_unit() -> None:
+    """All of these are within 0.0001 of each other, and one is ten times another."""
+    true = replace(TRUE, metric="mse", per_split=(1e-6,) * 5, metrics={})
+    assert compare(replace(true, per_split=(1e-7,) * 5), true).verdict == "differs"
+    assert compare(replace(true, per_split=(1.00005e-6,) * 5), true).verdict == "close"
+
+
+def test_a_run_that_fails_confirms_nothing() -> None:
+    check = compare(TRUE, unscored())
+    assert (check.verdict, check.reason, check.confirmed) == ("failed", "it was too slow", False)
+
+
+@pytest.mark.parametrize("tolerance", [float("nan"), float("inf"), -1.0])
+def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
+    with pytest.raises(UsageError, match="bad tolerance; expected a finite number of at least 0"):
+        list(verify_records([], None, StepLimits(), tolerance))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def registry(world: World) -> Path:
+    done = world.neuco("score", "--all", "--method", "toy_one", "--protocol", PROTOCOL, "--task", "toy_[ab]")
+    assert done.returncode == 0, done.stderr
+    return world.folder / "registry"
+
+
+def forge(registry: Path, task: str, change: Callable[[Record], Record]) -> None:
+    record = find_record(registry, ("toy_one", task, PROTOCOL))
+    assert record is not None
+    write_records(registry, [change(record)])
+
+
+def test_each_record_that_is_named_is_checked(world: World, registry: Path) -> None:
+    forge(registry, "toy_a", lambda record: replace(record, dim=9))
+    done = world.neuco("verify", "toy_one", "--json")
+    assert done.returncode == 1
+    verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
+    assert verdicts == {"toy_a": "differs", "toy_b": "same"}
+    assert "1 of 2 records not confirmed" in done.stderr
+    assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
+    assert "dim is 2, recorded is 9" in done.stderr
+    assert "1 of 1 confirmed" in world.neuco("verify", "toy_one/toy_b").stdout
+    for names, said in (("toy_on", "no record of method 'toy_on'. Did you mean 'toy_one'?"), ("toy_one/b", "task 'b'")):
+        done = world.neuco("verify", names)
+        assert (done.returncode, said in done.stderr) == (3, True), done.stderr
+
+
+def test_what_was_not_run_is_not_confirmed(world: World, registry: Path) -> None:
+    empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "splits": {}}
+    forge(registry, "toy_b", lambda record: replace(record, status="skipped", reason="no data", **empty))
+    alone = world.neuco("verify", "toy_one/toy_b")
+    assert alone.returncode == 1
+    assert "0 of 1 confirmed, 1 not checked (without a score, or made from a file)" in alone.stdout
+    assert "nothing was confirmed" in alone.stderr
+    both = world.neuco("verify")
+    assert both.returncode == 0, both.stderr
+    assert "1 of 2 confirmed, 1 not checked (without a score, or made from a file), tolerance 0.0001" in both.stdout
+
+
+def test_a_registry_without_records_confirms_nothing(world: World) -> None:
+    done = world.neuco("verify", registry="not/there")
+    assert done.returncode == 4
+    assert "no records to verify" in done.stderr
+    assert "NEUCO_REGISTRY" in done.stderr
+
+
+def test_the_command_refuses_such_a_tolerance(committed_registry: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NEUCO_REGISTRY", str(committed_registry))
+    done = neuco_here("verify", "pca", "--tolerance=nan")
+    assert done.code == 2
+    assert "bad tolerance" in done.err

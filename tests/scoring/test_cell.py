@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 
 import pytest
 
 from neuco_core.errors import DataError, DependencyError, OfflineError, PluginError, UnpinnedError
+from neuco_core.runs.messages import Scored
+from neuco_core.runs.worker import result_of
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.scorer import score
 from tests.scoring.make import label, problem
@@ -28,6 +29,7 @@ def caused_by(error: Exception, cause: Exception) -> Exception:
         (OfflineError("no network"), "skipped", ""),
         (OSError(errno.ENOSPC, "disk full"), "skipped", ""),
         (caused_by(DataError("cannot write"), PermissionError(errno.EACCES, "denied")), "skipped", ""),
+        (caused_by(PluginError("disk of theirs"), OSError(errno.ENOSPC, "full")), "skipped", ""),
         (caused_by(PluginError("it failed"), PermissionError(errno.EACCES, "denied")), "failed", "method"),
         (MemoryError(), "failed", "memory"),
         (ModuleNotFoundError("no timm"), "failed", "dependency"),
@@ -39,7 +41,6 @@ def test_an_error_has_one_meaning(error: Exception, status: str, failure: str) -
     outcome = outcome_of(error)
     assert (outcome.status, outcome.failure) == (status, failure)
     assert outcome.machine == ("disk" in str(error) or "write" in str(error))
-    assert outcome.record_fields()["reason"] == outcome.reason
     with pytest.raises(type(error)):
         outcome.require()
 
@@ -54,9 +55,11 @@ def test_the_fault_of_strangers_code_names_its_line() -> None:
 
 
 def test_an_outcome_has_the_score_and_what_a_record_keeps_of_it() -> None:
-    outcome = score_cell(EMBEDDINGS, lambda: LABELS, "ridge", metric="mae", threads=1)
-    assert outcome.require() == score(EMBEDDINGS, LABELS, "ridge", metric="mae")
-    kept = json.loads(json.dumps(outcome.record_fields(), allow_nan=False))
-    assert (kept["status"], kept["labels"], kept["embeddings"]) == ("ok", LABELS.sha256, EMBEDDINGS.sha256)
-    assert kept["per_split"] == list(outcome.require().per_split)
-    assert set(kept["metrics"]) == {"r2", "mse"}
+    outcome = score_cell(EMBEDDINGS, lambda: LABELS, "svm+k=2", metric="mae", threads=1)
+    assert outcome.require() == score(EMBEDDINGS, LABELS, "svm+k=2", metric="mae")
+    kept = result_of(outcome)
+    assert isinstance(kept, Scored)
+    assert (kept.labels, kept.embeddings) == (LABELS.sha256, EMBEDDINGS.sha256)
+    assert kept.per_split == outcome.require().per_split
+    assert set(kept.metrics) == {"r2", "mse"}
+    assert set(kept.settings) == {"C", "degree"}, "what the probe's own search chose"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -11,15 +13,15 @@ from torch import nn
 
 from neuco_core.protocol import Protocol
 from neuco_core.scoring import kernel
-from neuco_core.scoring.probes.linear import BCE, MSE, SOFTMAX
+from neuco_core.scoring.probes import Split
+from neuco_core.scoring.probes.linear import LinearProbe, WordStream, probabilities, softmax
 from neuco_core.scoring.splits import shuffle
-from neuco_core.scoring.stream import WordStream, linear_words
 from tests.scoring.oracle import Trained, train_splits
 
-LOSSES: dict[str, tuple[int, nn.Module]] = {
-    "regression": (MSE, nn.MSELoss()),
-    "binary": (BCE, nn.BCEWithLogitsLoss()),
-    "classes": (SOFTMAX, nn.CrossEntropyLoss()),
+LOSSES: dict[str, nn.Module] = {
+    "regression": nn.MSELoss(),
+    "binary": nn.BCEWithLogitsLoss(),
+    "classes": nn.CrossEntropyLoss(),
 }
 
 
@@ -34,41 +36,29 @@ def make_data(kind: str, n: int, dim: int, outputs: int, seed: int) -> tuple[np.
     return x, signal.argmax(axis=1).astype(np.float32).reshape(-1, 1)
 
 
-def train_here(x: np.ndarray, y: np.ndarray, rules: Protocol, loss: int, outputs: int) -> list[Trained]:
-    stream, results = WordStream(rules.seed), []
-    for train, test in shuffle(len(x), rules):
-        words = stream.take(linear_words(x.shape[1], outputs, len(train), len(test), rules.epochs))
-        weights = np.empty((rules.epochs, outputs, x.shape[1]), np.float32)
-        biases, out = (
-            np.empty((rules.epochs, outputs), np.float32),
-            np.empty((rules.epochs, len(test), outputs), np.float32),
-        )
-        losses = np.empty((2, rules.epochs))
-        parts = (train.astype(np.uint32), test.astype(np.uint32))
-        kernel.fit(
-            x,
-            y,
-            *parts,
-            words,
-            loss,
-            rules.epochs,
-            rules.batch_size,
-            rules.lr,
-            rules.weight_decay,
-            np.empty((4, outputs, x.shape[1]), np.float32),
-            weights,
-            biases,
-            out,
-            losses,
-        )
-        results.append(Trained(out, losses[0], losses[1]))
+def train_here(x: np.ndarray, y: np.ndarray, rules: Protocol, kind: str, outputs: int) -> list[Trained]:
+    probe, stream, results = LinearProbe(rules.with_(sigmoid="always")), WordStream(rules.seed), []
+    classes = {"regression": 0, "binary": 2, "classes": outputs}[kind]
+    kind = "classification" if classes else kind
+    for index, (train, test) in enumerate(shuffle(len(x), rules)):
+        words = stream.take(probe.words(x.shape[1], outputs, len(train), len(test)))
+        fit = probe.fit(Split(x, y, train, test, kind, classes, index, words))
+        assert fit.train_loss is not None
+        assert fit.test_loss is not None
+        results.append(Trained(fit.predictions, fit.train_loss, fit.test_loss))
     return results
 
 
 def train_torch(x: np.ndarray, y: np.ndarray, rules: Protocol, kind: str, outputs: int) -> list[Trained]:
-    targets, loss = (y[:, 0].astype(np.int64), LOSSES[kind][1]) if kind == "classes" else (y, LOSSES[kind][1])
+    targets = y[:, 0].astype(np.int64) if kind == "classes" else y
     options = {"seed": rules.seed, "epochs": rules.epochs, "batch_size": rules.batch_size, "lr": rules.lr}
-    return train_splits(x, targets, shuffle(len(x), rules), loss=loss, outputs=outputs, **options)  # type: ignore[arg-type]
+    trained = train_splits(x, targets, shuffle(len(x), rules), loss=LOSSES[kind], outputs=outputs, **options)  # type: ignore[arg-type]
+    if kind == "regression":
+        return trained
+    if kind == "classes":
+        return [replace(one, outputs=softmax(one.outputs)) for one in trained]
+    positive = [probabilities(one.outputs, always=True) for one in trained]
+    return [replace(one, outputs=np.append(1 - p, p, axis=2)) for one, p in zip(trained, positive, strict=True)]
 
 
 def agree(got: list[Trained], expected: list[Trained]) -> None:
@@ -101,18 +91,18 @@ def test_same_training_as_torch(
     outputs: int,
     seed: int,
 ) -> None:
-    outputs = 1 if kind == "binary" or (kind == "regression" and seed % 2) else outputs
+    outputs = 1 if kind == "binary" or (kind == "regression" and seed % 2) else outputs + (kind == "classes")
     x, y = make_data(kind, n, dim, outputs, seed)
     rules = Protocol(name="case", k=k, epochs=epochs, batch_size=batch, lr=lr, seed=seed)
     expected = train_torch(x, y, rules, kind, outputs)
-    agree(train_here(x, y, rules, LOSSES[kind][0], outputs), expected)
+    agree(train_here(x, y, rules, kind, outputs), expected)
 
 
 @pytest.mark.parametrize("dim", [1, 3, 4, 5, 16, 1024])
 def test_same_training_at_the_paper_settings(dim: int) -> None:
     x, y = make_data("regression", 333, dim, 1, 7)
     rules = Protocol(name="case", k=2, epochs=20)
-    agree(train_here(x, y, rules, MSE, 1), train_torch(x, y, rules, "regression", 1))
+    agree(train_here(x, y, rules, "regression", 1), train_torch(x, y, rules, "regression", 1))
 
 
 @pytest.mark.parametrize("kind", sorted(LOSSES))
@@ -123,7 +113,7 @@ def test_extreme_inputs_train_as_in_torch(kind: str, scale: float) -> None:
     x = (x * np.float32(scale)).astype(np.float32)
     outputs = 3 if kind == "classes" else 1
     rules = Protocol(name="case", k=1, epochs=3)
-    got = train_here(x, y, rules, LOSSES[kind][0], outputs)[0].outputs
+    got = train_here(x, y, rules, kind, outputs)[0].outputs
     expected = train_torch(x, y, rules, kind, outputs)[0].outputs
     np.testing.assert_allclose(got, expected, rtol=2e-3, atol=2e-4 * max(scale, 1))
 
@@ -133,7 +123,7 @@ def test_a_nan_stays_a_nan(bad: float) -> None:
     x, y = make_data("regression", 60, 8, 1, 3)
     rules = Protocol(name="case", k=1, epochs=2)
     x[shuffle(60, rules)[0][0][5], 2] = bad
-    out = train_here(x, y, rules, MSE, 1)[0]
+    out = train_here(x, y, rules, "regression", 1)[0]
     assert np.isnan(out.outputs).all()
     assert np.isnan(train_torch(x, y, rules, "regression", 1)[0].outputs).all()
 

@@ -8,10 +8,38 @@ from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
 from neuco_core.scoring.join import aligned
 from neuco_core.scoring.probes import Fit, Split, parameters
-from neuco_core.scoring.stream import linear_words
 from neuco_core.versions import versioned
 
 MSE, BCE, SOFTMAX = 0, 1, 2  # as the kernel numbers its losses
+
+
+class WordStream:
+    """The 32-bit words that ``torch.manual_seed(seed)`` starts; ``position`` is how many were taken.
+
+    torch's generator on a CPU is MT19937, so its numbers can be had without torch.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._generator = np.random.RandomState(seed & 0xFFFFFFFF)._bit_generator
+        self.position = 0
+
+    def take(self, count: int) -> np.ndarray:
+        words: np.ndarray = self._generator.random_raw(count)
+        self.position += count
+        return words.astype(np.uint32)
+
+    def move_to(self, position: int) -> None:
+        """Leave out words up to a position that was not passed yet."""
+        self._generator.random_raw(position - self.position, output=False)
+        self.position = position
+
+
+def linear_words(dim: int, outputs: int, train: int, test: int, epochs: int) -> int:
+    """How many words one split of the linear probe uses.
+
+    The weights, the biases, then per epoch a seed of two words and a permutation for each of the two loaders.
+    """
+    return (dim + 1) * outputs + epochs * (2 + max(train - 1, 0) + 2 + max(test - 1, 0))
 
 
 @versioned(1)
@@ -21,9 +49,8 @@ class LinearProbe:
     def __init__(self, protocol: Protocol) -> None:
         sigmoid = parameters(protocol, sigmoid="torchmetrics")["sigmoid"]
         if sigmoid not in ("torchmetrics", "always"):
-            raise UsageError(
-                "bad parameter 'sigmoid'", where=protocol.name, expected="torchmetrics or always", got=sigmoid
-            )
+            expected = "torchmetrics or always"
+            raise UsageError("bad parameter 'sigmoid'", where=protocol.name, expected=expected, got=sigmoid)
         self.protocol = protocol
         self._always = sigmoid == "always"
         from neuco_core.scoring import kernel  # numba takes half a second to import

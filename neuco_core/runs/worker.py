@@ -1,17 +1,29 @@
-"""What a worker does: one step at a time, with embeddings and labels kept for the next one."""
+"""A worker: one step at a time, with embeddings and labels kept for the next one.
+
+``python -m neuco_core.runs.worker IN OUT SCRATCH`` reads steps and writes reports. IN and OUT are file descriptors of
+pipes, SCRATCH is a folder that the owner removes. Whatever the code under test prints goes elsewhere. The process ends
+when IN is closed, also in the middle of a step: a run that was killed leaves no workers behind.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import faulthandler
+import logging
+import math
+import os
 import platform
+import queue
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
-from msgspec import convert
 from msgspec.structs import replace
 
 from neuco_core import __version__
@@ -24,8 +36,9 @@ from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
 from neuco_core.fetch.fetch import fetch
 from neuco_core.paths import PACKAGE
-from neuco_core.plugins.catalog import load_dataset, load_method, load_task
+from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.plugins.code_key import StandIn
+from neuco_core.plugins.source import compiled_apart, run_from_source
 from neuco_core.runs.messages import (
     Call,
     CallContext,
@@ -35,12 +48,18 @@ from neuco_core.runs.messages import (
     Encoded,
     EncodeShard,
     Failed,
+    Ready,
+    Report,
     Result,
     Returned,
     ScoreCell,
     Scored,
     Skipped,
     Step,
+    StepShare,
+    Warned,
+    decode_step,
+    encode,
 )
 from neuco_core.runs.sources import shared_labels
 from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
@@ -183,7 +202,21 @@ def result_of(outcome: CellOutcome) -> Scored | Failed | Skipped:
         return Failed(outcome.failure, _clean(outcome.reason))
     if outcome.score is None:
         return Skipped(_clean(outcome.reason), outcome.machine)
-    return convert(outcome.record_fields(), Scored)
+    score = outcome.score
+    return Scored(
+        outcome.labels_sha256,
+        outcome.embeddings_sha256,
+        outcome.dim,
+        _numbers(score.per_split),
+        {name: _numbers(values) for name, values in score.metrics.items() if name != score.metric},  # that is per_split
+        {name: int(count) for name, count in score.samples.items()},
+        {name: int(count) for name, count in score.splits.items()},
+        {name: _numbers(values) for name, values in score.settings.items()},
+    )
+
+
+def _numbers(values: Iterable[float]) -> tuple[float | None, ...]:
+    return tuple(float(value) if math.isfinite(value) else None for value in values)
 
 
 def _clean(text: str) -> str:
@@ -219,3 +252,38 @@ def peak_memory() -> int | None:
     except OSError:
         return None
     return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:")), None)
+
+
+def main(read_from: int, write_to: int, scratch: str) -> None:
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever runs the engine decides what an interrupt means
+    with contextlib.suppress(OSError):  # where memory is short, Linux ends a worker, and not its owner
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    steps: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    threading.Thread(target=_listen, args=(os.fdopen(read_from, "rb"), steps), daemon=True).start()
+    run_from_source(everywhere=True)
+    catalog().plugins.candidates  # noqa: B018 - finds the plugins, and imports none
+    with os.fdopen(write_to, "wb", buffering=0) as out, compiled_apart(scratch):
+
+        def tell(report: Report) -> None:
+            out.write(encode(report) + b"\n")
+
+        class Warnings(logging.Handler):
+            def emit(self, record: logging.LogRecord) -> None:
+                tell(Warned(one_line(record.getMessage())))
+
+        logging.getLogger("neuco_core").addHandler(Warnings(logging.WARNING))
+        worker = WorkerSteps(lambda share: tell(StepShare(share)))
+        tell(Ready())
+        while True:
+            tell(worker.do(decode_step(steps.get())))
+
+
+def _listen(lines: IO[bytes], steps: queue.SimpleQueue[bytes]) -> None:
+    for line in lines:
+        steps.put(line)
+    os._exit(0)  # not sys.exit: the main thread may be busy for hours with a step that nobody wants any more
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]), sys.argv[3])
