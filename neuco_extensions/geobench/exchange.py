@@ -13,7 +13,7 @@ from neuco_core.files import write_atomic
 from neuco_core.text import counted
 from neuco_extensions.geobench.facts import COLUMNS, INFO, INTEGER, MODELS, TABLE, TEXT
 from neuco_extensions.geobench.folder import SubmissionFolder, grouped, read_folder
-from neuco_extensions.geobench.submission import GeobenchSubmission, Model, Runs, SubmissionInfo
+from neuco_extensions.geobench.submission import NAMES, GeobenchSubmission, Model, Runs, SubmissionInfo
 from neuco_extensions.geobench.validate import faults_of
 
 # Our names for the keys of their JSON file that are plain text.
@@ -26,21 +26,8 @@ TEXTS = {
     "comments": "Comments on new models in submission",
 }
 # Our names of what all runs of a backbone on a dataset share, and theirs.
-SHARED = {
-    "backbone": "backbone",
-    "dataset": "dataset",
-    "metric": "Metric",
-    "decoder": "decoder",
-    "lr": "lr",
-    "weight_decay": "weight_decay",
-    "batch_size": "batch_size",
-    "batch_size_selection": "batch_size_selection",
-    "n_trials": "n_trials",
-    "early_stop_patience": "early_stop_patience",
-    "data_percentages": "data_percentages",
-    "partition": "partition name",
-    "experiment": "experiment_name",
-}
+THEIRS = {"metric": "Metric", "partition": "partition name", "experiment": "experiment_name"}
+SHARED = {name: THEIRS.get(name, name) for name in NAMES if name not in ("seeds", "scores")}
 
 
 def from_folder(path: Path, name: str, *, title: str = "", source: str = "") -> GeobenchSubmission:
