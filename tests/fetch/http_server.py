@@ -65,13 +65,12 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(rest)
         return True
 
-    def cut(self, etag: str = ETAG) -> None:
+    def cut(self, half: bytes = BODY[:HALF], etag: str = ETAG) -> None:
         """Promise everything, send half, hang up."""
         self.head(200, len(BODY), ETag=etag)
-        self.wfile.write(BODY[:HALF])
+        self.wfile.write(half)
 
-    def send_truncated(self) -> None:
-        self.cut()
+    send_truncated = cut
 
     def send_honours_range(self) -> None:
         if not self.tail():
@@ -91,8 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     def send_changed_between(self, old: str = '"old"') -> None:
         """The file has another version at the second request: If-Range does not match, the whole file comes."""
         if self.first():
-            self.head(200, len(BODY), ETag=old)
-            self.wfile.write(bytes(HALF))
+            self.cut(bytes(HALF), old)
         elif not self.tail():
             self.whole()
 
@@ -105,19 +103,12 @@ class Handler(BaseHTTPRequestHandler):
         if self.headers.get("Range"):
             self.head(206, 10, ETag=ETAG, Content_Range=f"bytes 5-14/{len(BODY)}")
             self.wfile.write(BODY[5:15])
-        elif self.first():
-            self.cut()
         else:
-            self.whole()
+            self.send_ignores_range()
 
     def send_no_more(self) -> None:
         """Asked for the rest, it says that there is none."""
-        if self.headers.get("Range"):
-            self.head(416, 0)
-        elif self.first():
-            self.cut()
-        else:
-            self.whole()
+        self.head(416, 0) if self.headers.get("Range") else self.send_ignores_range()
 
     def send_stalls(self) -> None:
         self.head(200, len(BODY), ETag=ETAG)
@@ -177,18 +168,16 @@ class Handler(BaseHTTPRequestHandler):
         self.head(200, 10_000_000_000)
         time.sleep(0.01)
 
-    def send_compressed(self) -> None:
+    def send_compressed(self, share: float = 1) -> None:
         """Compresses although the request says that it must not."""
         data = gzip.compress(BODY, 1)
         self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
-        self.wfile.write(data)
+        self.wfile.write(data[: int(share * len(data))])
 
     def send_compressed_cut(self) -> None:
         """Compresses and breaks off; offsets in the file and in the stream are then two things."""
-        data = gzip.compress(BODY, 1)
         if not self.tail():
-            self.head(200, len(data), Content_Encoding="gzip", ETag=ETAG)
-            self.wfile.write(data[: len(data) // 2] if self.first() else data)
+            self.send_compressed(0.5 if self.first() else 1)
 
     def send_slow(self) -> None:
         """One piece at a time, until the test lets it end: there is time to kill the reader in between."""
