@@ -42,10 +42,9 @@ def test_what_cannot_be_embeddings(ids: Any, values: np.ndarray, error: str) -> 
 
 def test_what_is_made() -> None:
     made = make_embeddings(["x.zarr.zip", "y"], np.asfortranarray(VALUES.astype(np.float64)))
-    assert made.ids == ("x", "y")
+    assert (made.ids, len(made), made.dim, made.replaced) == (("x", "y"), 2, 2, {})
     assert made.values.dtype == np.float32
     assert made.values.flags.c_contiguous
-    assert (len(made), made.dim, made.replaced) == (2, 2, {})
     assert made.sha256 == make_embeddings(("x", "y"), VALUES.astype(np.int8)).sha256
     others = [make_embeddings(["y", "x"], VALUES), make_embeddings(["x", "y"], VALUES.T), MADE]
     assert len({made.sha256, *(other.sha256 for other in others)}) == 4
@@ -160,6 +159,8 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
     trap = np.array([Trap(sprung)], dtype=object)
     np.savez(tmp_path / "x.npz", ids=trap, values=VALUES)
     np.save(tmp_path / "x.npy", trap, allow_pickle=True)
+    with pytest.raises(DataError, match=r"an NPY file has no ids; expected a file .*x\.ids\.txt"):
+        read_embeddings(tmp_path / "x.npy")
     (tmp_path / "x.ids.txt").write_text("a\n")
     (tmp_path / "y.npz").write_bytes(pickle.dumps(Trap(sprung)))
     for name in ("x.npz", "x.npy", "y.npz"):
@@ -174,19 +175,13 @@ def test_pickles_are_never_opened(tmp_path: Path) -> None:
         ({"values": VALUES}, "expected arrays named 'ids' and 'values', got 'values'"),
         ({"ids": np.array([1, 2]), "values": VALUES}, "ids are not strings"),
         ({"ids": np.array([["a", "b"]]), "values": VALUES}, "ids are not strings"),
-        ({"ids": np.array(["a", "b"]), "values": VALUES[0]}, "values of the wrong shape"),
         ({"ids": np.array(["a", "b"]), "values": np.array([["x"], ["y"]])}, "values are not numbers"),
     ],
 )
 def test_npz_with_other_things(tmp_path: Path, arrays: dict[str, Any], error: str) -> None:
-    path = tmp_path / "x.npz"
-    np.savez(path, **arrays)
-    with pytest.raises(DataError, match=error) as raised:
-        read_embeddings(path)
-    assert str(path) in str(raised.value)
-    np.save(tmp_path / "x.npy", VALUES)
-    with pytest.raises(DataError, match=r"an NPY file has no ids; expected a file .*x\.ids\.txt"):
-        read_embeddings(tmp_path / "x.npy")
+    np.savez(tmp_path / "x.npz", **arrays)
+    with pytest.raises(DataError, match=rf"x\.npz: .*{error}"):
+        read_embeddings(tmp_path / "x.npz")
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "npz", "npy"])
