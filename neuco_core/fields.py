@@ -97,7 +97,7 @@ def check_fields(owner: Any) -> None:
         (meta,) = getattr(kind, "__metadata__", (None,))
         expected = (meta.description if meta else f"a {kind.__name__}") + (" or None" if optional else "")
         try:
-            kept = msgspec.convert(value, kind)
+            kept = msgspec.convert(float(value) if isinstance(value, float) else value, kind)  # numpy's are floats too
         except msgspec.ValidationError:
             raise wrong(owner, field.name, value, expected) from None
         if isinstance(kept, dict):

@@ -7,6 +7,7 @@ import pickle
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pytest
 
 from neuco_core import Baseline, BoardKind, Dataset, Method, Metric, Protocol, Remote, Suite, Task
@@ -104,6 +105,10 @@ def test_specs_are_frozen_hashable_and_picklable(spec: Any) -> None:
         spec.title = "other"
     assert hash(spec) == hash(dataclasses.replace(spec))
     assert pickle.loads(pickle.dumps(spec)) == spec
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    assert protocol(lr=np.float64(0.5)).lr == 0.5
 
 
 def test_the_metric_follows_from_the_kind() -> None:
