@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,8 +17,8 @@ from neuco_core.progress import show_progress
 from neuco_core.scoring.quality import middle, odd_splits, split_count
 from neuco_core.text import counted
 from neuco_extensions.bench.config import read_config
-from neuco_extensions.bench.leaderboard import Leaderboard
-from neuco_extensions.bench.run import BenchJob, BenchResult, run_bench, update_leaderboard
+from neuco_extensions.bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_extensions.bench.run import BenchJob, BenchResult, run_bench
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -81,8 +82,9 @@ def bench(
         result = run_bench(job, progress=progress)
     _note(result.notes)
     _show(result, as_json)
-    if job.config.update_leaderboard and result.scores:
-        board, path = update_leaderboard(job)
+    if job.config.file.update_leaderboard and result.scores:
+        board = rank(read_runs(output_dir, phase))
+        path = write_leaderboard(board, output_dir, phase, datetime.now())
         click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
     if result.failed:
         raise ScoreError(f"{len(result.failed)} of {counted(len(result.failed) + len(result.scores), 'task')} failed")

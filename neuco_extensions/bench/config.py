@@ -7,32 +7,48 @@ and ``probe_params``. Both are read, neither is changed, and unknown keys are re
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
+import msgspec
 import yaml
+from msgspec import Meta, Struct
 
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.protocol import Protocol, load_protocol
-from neuco_extensions.bench.svm import KEYS, Search, read_search
+from neuco_extensions.bench.svm import SearchSpace, read_search
 
-# NeuCo-Bench's own defaults for what a config leaves out.
-SWITCHES = {
-    "standardize_embeddings": True,
-    "normalize_labels": True,
-    "enable_plots": True,
-    "update_leaderboard": False,
-    "output_fold_results": False,
-    "store_probes": False,
-    "store_models": False,
-}
-TRAINING = {"batch_size": 64, "epochs": 10, "learning_rate": 0.001}
-TOP = (*SWITCHES, *TRAINING, "device", "k_folds", "embedding_dim", "task_filter", "probe_type", "probe_params")
-PROBES = {"linear": (*TRAINING, "device"), "svm": KEYS}
+Count = Annotated[int, Meta(ge=1)]
+TRAINING = ("batch_size", "epochs", "learning_rate")
 OPTIMISTIC = "each split's score is the best of all settings on its own test part: too kind"
+
+
+class ConfigFile(Struct, frozen=True, kw_only=True):
+    """The keys of a config, with NeuCo-Bench's own defaults for what it leaves out."""
+
+    k_folds: Count
+    batch_size: Count = 64
+    epochs: Count = 10
+    learning_rate: float | str = 0.001  # YAML 1.1 reads 1e-3 (no dot) as text
+    device: str = "auto"
+    embedding_dim: Count | None = None
+    task_filter: Annotated[tuple[str, ...], Meta(min_length=1)] | None = None
+    probe_type: Literal["linear", "svm"] = "linear"
+    probe_params: dict[str, Any] = {}
+    standardize_embeddings: bool = True
+    normalize_labels: bool = True
+    enable_plots: bool = True
+    update_leaderboard: bool = False
+    output_fold_results: bool = False
+    store_probes: bool = False
+    store_models: bool = False  # the older word for store_probes
+
+
+KEYS = ConfigFile.__struct_fields__
+PROBES = {"linear": (*TRAINING, "device"), "svm": SearchSpace.__struct_fields__}
 
 
 @dataclass(frozen=True)
@@ -42,15 +58,15 @@ class BenchConfig:
     ``search`` is NeuCo-Bench's own search for an svm; without it, an svm is searched inside each training part.
     """
 
+    file: ConfigFile
     protocol: Protocol
-    task_filter: tuple[str, ...] | None = None
-    enable_plots: bool = True
-    update_leaderboard: bool = False
-    output_fold_results: bool = False
-    store_probes: bool = False
-    search: Search | None = None
-    source: Mapping[str, Any] = field(default_factory=dict)
+    search: SearchSpace | None
+    source: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+
+    @property
+    def store_probes(self) -> bool:
+        return self.file.store_probes or self.file.store_models
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -66,9 +82,8 @@ def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise DataError(
-            "cannot read the config", where=path, got=error.strerror, hint="Give one with --config FILE"
-        ) from error
+        hint = "Give one with --config FILE"
+        raise DataError("cannot read the config", where=path, got=error.strerror, hint=hint) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise DataError(f"not a YAML file: {error}", where=path) from error
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
@@ -78,42 +93,58 @@ def read_config(path: Path, *, svm_search: str = "own") -> BenchConfig:
 
 def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_search: str = "own") -> BenchConfig:
     """Check the values of a config and turn them into a protocol and switches."""
-    notes = [_unknown(key, TOP) for key in data if key not in TOP]
-    switches = {key: _typed(data, key, default, bool, where) for key, default in SWITCHES.items()}
-    probe = _typed(data, "probe_type", "linear", str, where)
-    if probe not in PROBES:
-        raise DataError("bad probe_type", where=where, expected="linear or svm", got=repr(probe))
-    params = _typed(data, "probe_params", {}, dict, where)
-    notes += [_unknown(f"probe_params.{key}", PROBES[probe]) for key in params if key not in PROBES[probe]]
-    search = read_search(params, where) if probe == "svm" and svm_search == "upstream" else None
-    if probe == "svm":
-        notes += _svm_notes(data, params, search, switches["standardize_embeddings"])
-        if switches["store_probes"] or switches["store_models"]:
+    file = _checked(data, where)
+    params, upstream = file.probe_params, svm_search == "upstream" and file.probe_type == "svm"
+    search = read_search(params, where) if upstream else None
+    notes = [*_unknown(data, KEYS), *_unknown(params, PROBES[file.probe_type], "probe_params.")]
+    changes: dict[str, Any] = {"k": file.k_folds, "embedding_dim": file.embedding_dim}
+    changes["normalize_labels"] = file.normalize_labels
+    if file.probe_type == "svm":
+        notes += _svm_notes(data, file, search)
+        if file.store_probes or file.store_models:
             hint = "Set `store_probes: false`: only a linear probe can be stored as plain numbers"
             raise DataError("store_probes needs the linear probe", where=where, hint=hint)
-    device = params.get("device", data.get("device", "auto"))
-    if device not in ("auto", "cpu"):
-        notes.append(f"device: {device!r} is ignored, the probe runs on the processor")
-    changes = {
-        "k": _count(data, "k_folds", None, where),
-        "embedding_dim": None if data.get("embedding_dim") is None else _count(data, "embedding_dim", None, where),
-        "normalize_labels": switches["normalize_labels"],
-    }
-    if probe == "linear":
-        changes |= {"standardize": switches["standardize_embeddings"], **_training(data, params, where)}
-    if search:  # a probe by a name of its own: nothing that `neuco score` could take for one of its protocols
-        changes |= {"standardize": switches["standardize_embeddings"], "probe": "svm-neuco-bench"}
-    return BenchConfig(
-        protocol=_variant("neuco-2025" if probe == "linear" or search else "svm", changes, where),
-        task_filter=_task_filter(data, where),
-        enable_plots=switches["enable_plots"],
-        update_leaderboard=switches["update_leaderboard"],
-        output_fold_results=switches["output_fold_results"],
-        store_probes=switches["store_probes"] or switches["store_models"],
-        search=search,
-        source=dict(data),
-        notes=tuple(notes),
-    )
+        if search:  # a probe by a name of its own: nothing that `neuco score` could take for one of its protocols
+            changes |= {"standardize": file.standardize_embeddings, "probe": "svm-neuco-bench"}
+    else:
+        changes |= {"standardize": file.standardize_embeddings, "batch_size": file.batch_size, "epochs": file.epochs}
+        changes["lr"] = _rate(file.learning_rate, where)
+    if file.device not in ("auto", "cpu"):
+        notes.append(f"device: {file.device!r} is ignored, the probe runs on the processor")
+    protocol = _variant("neuco-2025" if file.probe_type == "linear" or search else "svm", changes, where)
+    return BenchConfig(file, protocol, search, dict(data), tuple(notes))
+
+
+def _checked(data: Mapping[str, Any], where: object) -> ConfigFile:
+    """The keys with their values; those of a linear probe may stand at the top or in ``probe_params``."""
+    values = {key: value for key, value in data.items() if value is not None}
+    if values.get("task_filter") is False:  # the old config says false, the newer one null
+        del values["task_filter"]
+    params = values.get("probe_params")
+    if isinstance(params, dict):
+        for key in TRAINING:
+            if key in params and key in data and params[key] != data[key]:
+                got = f"{data[key]!r} and {params[key]!r}"
+                raise DataError(f"{key} is given twice, with different values", where=where, got=got)
+        values |= {key: params[key] for key in PROBES["linear"] if params.get(key) is not None}
+    if "k_folds" not in values:
+        raise DataError("k_folds is missing", where=where, expected="a whole number", hint="Add `k_folds: 40`")
+    try:
+        return msgspec.convert(values, ConfigFile)
+    except msgspec.ValidationError as error:
+        message, _, path = str(error).partition(" - at `$.")
+        key = path.rstrip("`").partition("[")[0]
+        raise DataError(f"bad {key}: {message}", where=where, got=repr(values[key])) from error
+
+
+def _rate(value: float | str, where: object) -> float:
+    try:
+        rate = float(value)
+    except ValueError:
+        rate = math.nan
+    if not (math.isfinite(rate) and rate > 0):
+        raise DataError("bad learning_rate", where=where, expected="a number above 0", got=repr(value))
+    return rate
 
 
 def _variant(base: str, changes: Mapping[str, Any], where: object) -> Protocol:
@@ -128,78 +159,24 @@ def _variant(base: str, changes: Mapping[str, Any], where: object) -> Protocol:
         raise DataError(f"bad config: {error}", where=where) from error
 
 
-def _training(data: Mapping[str, Any], params: Mapping[str, Any], where: object) -> dict[str, Any]:
-    """Batch size, epochs and learning rate, from ``probe_params`` or, in old configs, from the top."""
-    for key in TRAINING:
-        if key in params and key in data and params[key] != data[key]:
-            got = f"{data[key]!r} and {params[key]!r}"
-            raise DataError(f"{key} is given twice, with different values", where=where, got=got)
-    merged = {**{key: data[key] for key in TRAINING if key in data}, **params}
-    rate = merged.get("learning_rate", TRAINING["learning_rate"])
-    return {
-        "batch_size": _count(merged, "batch_size", TRAINING["batch_size"], where),
-        "epochs": _count(merged, "epochs", TRAINING["epochs"], where),
-        "lr": _positive(rate, "learning_rate", where),
-    }
-
-
-def _positive(value: Any, key: str, where: object) -> float:
-    # YAML 1.1 reads 1e-3 (no dot) as text; NeuCo-Bench would hand that text to the optimiser and stop.
-    try:
-        number = float(value) if not isinstance(value, bool) else math.nan
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
-        raise DataError(f"bad {key}", where=where, expected="a number above 0", got=repr(value))
-    return number
-
-
-def _svm_notes(
-    data: Mapping[str, Any], params: Mapping[str, Any], search: Search | None, standardize: bool
-) -> list[str]:
+def _svm_notes(data: Mapping[str, Any], file: ConfigFile, search: SearchSpace | None) -> list[str]:
     if search:
         notes = [f"probe_type svm, NeuCo-Bench's search: {OPTIMISTIC}"]
-        if "random_state" not in search.options and not search.options:
+        if not search.opt_params:
             notes.append("without opt_params NeuCo-Bench's search has no seed; 42 is taken, as it does with them")
         return notes
-    ignored = [f"probe_params.{key}" for key in KEYS if key in params]
+    ignored = [f"probe_params.{key}" for key in PROBES["svm"] if key in file.probe_params]
     text = "probe_type svm: neuco searches inside each training part, so the numbers are not NeuCo-Bench's"
     notes = [text + (f"; not used: {', '.join(ignored)}" if ignored else "") + "; --svm_search upstream gives those"]
     if data.get("standardize_embeddings") is not None:
-        scaled = "an svm scales each dimension by its training part"
-        told = scaled if standardize else f"{scaled} even so"
-        notes.append(f"standardize_embeddings: {str(standardize).lower()} is not used: {told}")
+        standardize = str(file.standardize_embeddings).lower()
+        scaled = "an svm always scales each dimension by its training part"
+        notes.append(f"standardize_embeddings: {standardize} is not used: {scaled}")
     return notes
 
 
-def _task_filter(data: Mapping[str, Any], where: object) -> tuple[str, ...] | None:
-    value = data.get("task_filter")
-    if value is None or value is False:  # the old config says false, the newer one null
-        return None
-    if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-        raise DataError("bad task_filter", where=where, expected="a list of task names, or null", got=repr(value))
-    return tuple(value)
-
-
-def _typed(data: Mapping[str, Any], key: str, default: Any, kind: type, where: object) -> Any:
-    value = data.get(key)
-    if value is None:
-        return default
-    if not isinstance(value, kind):
-        names = {bool: "true or false", str: "text", dict: "keys with values"}
-        raise DataError(f"bad {key}", where=where, expected=names[kind], got=repr(value))
-    return value
-
-
-def _count(data: Mapping[str, Any], key: str, default: int | float | None, where: object) -> int:
-    value = data.get(key, default)
-    if value is None:
-        raise DataError(f"{key} is missing", where=where, expected="a whole number", hint=f"Add `{key}: 40`")
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DataError(f"bad {key}", where=where, expected="a whole number of at least 1", got=repr(value))
-    return value
-
-
-def _unknown(key: str, known: tuple[str, ...]) -> str:
-    close = get_close_matches(key.rpartition(".")[2], known, n=1)
-    return f"unknown key {key} is ignored" + (f"; did you mean {close[0]}?" if close else "")
+def _unknown(data: Mapping[str, Any], names: Sequence[str], prefix: str = "") -> Iterator[str]:
+    for key in data:
+        if key not in names:
+            close = get_close_matches(key, names, n=1)
+            yield f"unknown key {prefix}{key} is ignored" + (f"; did you mean {close[0]}?" if close else "")

@@ -11,6 +11,7 @@ import io
 import json
 from collections.abc import Collection
 from datetime import datetime
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,53 +31,6 @@ if TYPE_CHECKING:
 
 SUMMARY = "results_summary.json"
 INK, FAINT, MARK = "#1b3a57", "#9fb8cc", "#b5481f"
-LOADER = '''"""Loads the probe beside this file; needs numpy and nothing else.
-
-    from load_model import load_model
-    model, task_type = load_model()
-    predictions = model(embeddings)     # embeddings: (samples, dimensions), as they are in the file
-"""
-
-import json
-from pathlib import Path
-
-import numpy as np
-
-
-class StoredProbe:
-    """The mean of the probes of all splits, or the probe of one of them."""
-
-    def __init__(self, arrays, task_type):
-        self.arrays = arrays
-        self.task_type = task_type
-
-    def logits(self, x, split=None):
-        x = np.asarray(x, dtype=np.float32)
-        padded = np.zeros((len(x), self.arrays["weight"].shape[2]), dtype=np.float32)
-        padded[:, : x.shape[1]] = x
-        padded = (padded - self.arrays["center"]) / self.arrays["spread"]
-        weight, bias = self.arrays["weight"], self.arrays["bias"]
-        weight = weight.mean(axis=0) if split is None else weight[split]
-        bias = bias.mean(axis=0) if split is None else bias[split]
-        return padded @ weight.T + bias
-
-    def __call__(self, x, split=None):
-        """Values in the units of the labels, or the class of each sample."""
-        out = self.logits(x, split)
-        if self.task_type == "regression":
-            out = out * self.arrays["label_span"] + self.arrays["label_low"]
-            return out[:, 0] if out.shape[1] == 1 else out
-        chosen = (out[:, 0] > 0).astype(int) if out.shape[1] == 1 else out.argmax(axis=1)
-        return self.arrays["classes"][chosen]
-
-
-def load_model(folder=Path(__file__).parent):
-    """The probe and the type of its task."""
-    with np.load(Path(folder) / "model.npz", allow_pickle=False) as file:
-        arrays = {name: file[name] for name in file.files}
-    task_type = json.loads((Path(folder) / "metadata.json").read_text())["task_type"]
-    return StoredProbe(arrays, task_type), task_type
-'''
 
 
 def check_name(name: str, option: str) -> str:
@@ -200,15 +154,13 @@ def write_probe(
 ) -> None:
     """Write ``model.npz``, ``metadata.json`` and ``load_model.py`` of a task's linear probes."""
     if not score.models or "weight" not in score.models[0]:
-        raise UsageError(
-            f"a {score.protocol.probe!r} probe cannot be stored",
-            hint="Set `store_probes: false` in the config, or use `probe_type: linear`",
-        )
+        hint = "Set `store_probes: false` in the config, or use `probe_type: linear`"
+        raise UsageError(f"a {score.protocol.probe!r} probe cannot be stored", hint=hint)
     buffer = io.BytesIO()
     np.savez(buffer, **_arrays(score, embeddings, labels, standardize_ids))
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / "model.npz", buffer.getvalue())
-    write_atomic(folder / "load_model.py", LOADER.encode())
+    write_atomic(folder / "load_model.py", resources.files(__package__).joinpath("load_model.py.txt").read_bytes())
     metadata = {
         "task": score.task,
         "task_type": score.kind,

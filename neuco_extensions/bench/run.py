@@ -9,7 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from neuco_core.errors import DataError, DependencyError, NeucoError
@@ -22,7 +24,6 @@ from neuco_core.scoring.scorer import Score
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_extensions.bench.config import BenchConfig
 from neuco_extensions.bench.labels import LabelFile, TaskLabels, find_label_files, read_task_labels, select
-from neuco_extensions.bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
 from neuco_extensions.bench.outputs import SUMMARY, check_name, make_run_folder, write_json, write_plots, write_probe
 from neuco_extensions.bench.svm import check_skopt, score_svm
 
@@ -68,7 +69,7 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     config = job.config
     check_name(job.method_name, "--method_name")
     check_name(job.phase, "--phase")
-    if config.enable_plots:  # what is missing is said before an hour of work, not after
+    if config.file.enable_plots:  # what is missing is said before an hour of work, not after
         try:
             check_target()
         except DependencyError as error:
@@ -77,7 +78,7 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     if config.search:
         check_skopt()
     files = find_label_files(job.annotation_path)
-    chosen = select(files, config.task_filter)
+    chosen = select(files, config.file.task_filter)
     inputs = _read(job, files)
     folder = make_run_folder(job.output_dir, job.phase, job.method_name, datetime.now())
     scores, failed = _score_all(job, chosen, inputs, folder, progress)
@@ -85,8 +86,8 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     means = {task: score.mean for task, score in scores.items()}
     summary = {
         "experiment": folder.name,
-        "overall_q_score": _mean(list(q.values())),
-        "overall_acc_score": _mean(list(means.values())),
+        "overall_q_score": fmean(q.values()) if q else math.nan,
+        "overall_acc_score": fmean(means.values()) if means else math.nan,
         "task_q_scores": q,
         "task_acc_scores": means,
         "config": dict(config.source),
@@ -96,12 +97,6 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     else:
         folder.rmdir()
     return BenchResult(folder, summary, scores, failed, tuple(inputs.notes))
-
-
-def update_leaderboard(job: BenchJob, now: datetime | None = None) -> tuple[Leaderboard, Path]:
-    """Rank all finished runs of the phase and write the result."""
-    board = rank(read_runs(job.output_dir, job.phase))
-    return board, write_leaderboard(board, job.output_dir, job.phase, now or datetime.now())
 
 
 def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
@@ -160,7 +155,7 @@ def _score_all(
     whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(job.config.protocol.seed)
     for file in chosen:
         size, start = sizes[file.task], stream.position
-        step = _step(progress, file.task, before / whole, size / whole)
+        step = partial(_tell, progress, file.task, before / whole, size / whole) if progress else None
         try:
             score, settings = _score_task(job, inputs, inputs.tasks[file.task], stream, step)
         except NeucoError as error:
@@ -181,10 +176,8 @@ def _score_all(
     return scores, failed
 
 
-def _step(progress: Progress | None, name: str, before: float, share: float) -> Callable[[int, int], None] | None:
-    if progress is None:
-        return None
-    return lambda done, total: progress(before + share * done / total, name)
+def _tell(progress: Progress, task: str, before: float, share: float, done: int, total: int) -> None:
+    progress(before + share * done / total, task)
 
 
 def _score_task(
@@ -208,7 +201,7 @@ def _score_task(
         standardize_ids=inputs.labelled,
         threads=job.threads,
         progress=step,
-        keep_models=config.enable_plots or config.store_probes,
+        keep_models=config.file.enable_plots or config.store_probes,
         allow_constant=not config.protocol.normalize_labels,
     ).require()
     return score, {**config.hyperparameters, **score.settings}
@@ -229,7 +222,7 @@ def _dim(job: BenchJob, inputs: BenchInputs) -> int:
 
 def _write_task(folder: Path, score: Score, settings: dict[str, Any], job: BenchJob, inputs: BenchInputs) -> None:
     config, labels = job.config, inputs.tasks[score.task].labels
-    if config.enable_plots:
+    if config.file.enable_plots:
         write_plots(folder, score, job.submission_file.stem)
     if config.store_probes and labels is not None:
         write_probe(folder / "probe", score, inputs.embeddings, labels, inputs.labelled)
@@ -239,11 +232,7 @@ def _write_task(folder: Path, score: Score, settings: dict[str, Any], job: Bench
         "std_dev": score.std,
         "hyperparamaters": settings,  # spelled as NeuCo-Bench spells it
     }
-    if config.output_fold_results:
+    if config.file.output_fold_results:
         result["q_t"] = list(score.per_split)
     write_json(folder / f"{score.task}_score.json", score.to_json())
     write_json(folder / f"{score.task}_result.json", result)
-
-
-def _mean(values: list[float]) -> float:
-    return math.fsum(values) / len(values) if values else math.nan

@@ -12,10 +12,11 @@ import math
 import sys
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec import Struct
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError, ScoreError
@@ -26,55 +27,53 @@ from neuco_core.scoring.scorer import Score
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 
+Range = tuple[float, float]
 # NeuCo-Bench's keys → what scikit-learn calls them, and whether they span a range or list values.
 RANGES = {"C_start_end": "C", "kernel_gamma_start_end": "gamma", "kernel_coef0_start_end": "coef0"}
 LISTS = {"kernel_degree_list": "degree", "epsilon_list": "epsilon"}
-KEYS = (*RANGES, *LISTS, "opt_params")
-REQUIRED = ("C_start_end", "kernel_degree_list")
 
 
-@dataclass(frozen=True)
-class Search:
-    """What to search: ranges (cost and gamma on a log scale) and lists of values, and options of the search."""
+class SearchSpace(Struct, frozen=True, kw_only=True):
+    """The ``probe_params`` of an svm: ranges (cost and gamma on a log scale), lists of values, options."""
 
-    ranges: Mapping[str, tuple[float, float]]
-    lists: Mapping[str, tuple[float, ...]]
-    options: Mapping[str, Any] = field(default_factory=dict)
+    C_start_end: Range
+    epsilon_list: list[float] | float | None = None
+    kernel_degree_list: list[int] | int
+    kernel_gamma_start_end: Range | None = None
+    kernel_coef0_start_end: Range | None = None
+    opt_params: dict[str, Any] = {}
+
+    @property
+    def ranges(self) -> dict[str, Range]:
+        return {name: span for key, name in RANGES.items() if (span := getattr(self, key)) is not None}
+
+    @property
+    def lists(self) -> dict[str, list[float]]:
+        values = {name: getattr(self, key) for key, name in LISTS.items()}
+        return {name: v if isinstance(v, list) else [v] for name, v in values.items() if v is not None}
 
 
-def read_search(params: Mapping[str, Any], where: object) -> Search:
-    """The ``probe_params`` of a config, with NeuCo-Bench's conditions."""
-    for key in REQUIRED:
-        if params.get(key) is None:
-            raise DataError(f"probe_params.{key} is missing", where=where, expected=f"{' and '.join(REQUIRED)}")
-    ranges = {name: _range(params[key], key, where) for key, name in RANGES.items() if params.get(key) is not None}
-    lists = {name: _list(params[key], key, where) for key, name in LISTS.items() if params.get(key) is not None}
-    if 1 in lists["degree"] and {"gamma", "coef0"} & ranges.keys():
+def read_search(params: Mapping[str, Any], where: object) -> SearchSpace:
+    """What to search, with NeuCo-Bench's conditions."""
+    values = {key: value for key, value in params.items() if value is not None}
+    try:
+        space = msgspec.convert(values, SearchSpace)
+    except msgspec.ValidationError as error:
+        raise DataError(f"bad probe_params: {error}".replace(" - at `$.", ", at `"), where=where) from error
+    for key, name in RANGES.items():
+        low, high = space.ranges.get(name, (0.0, 1.0))
+        if not -math.inf < low < high < math.inf:
+            raise DataError(f"bad probe_params.{key}", where=where, expected="[lowest, highest]", got=values[key])
+    for key, name in LISTS.items():
+        numbers = space.lists.get(name, [0.0])
+        if not numbers or not all(map(math.isfinite, numbers)):
+            raise DataError(f"bad probe_params.{key}", where=where, expected="a list of numbers", got=values[key])
+    if 1 in space.lists["degree"] and {"gamma", "coef0"} & space.ranges.keys():
         hint = "Leave 1 out of kernel_degree_list, or do not search gamma and coef0"
         raise DataError("gamma and coef0 mean nothing for a kernel of degree 1", where=where, hint=hint)
-    options = params.get("opt_params") or {}
-    if not isinstance(options, dict) or "cv" in options:
+    if "cv" in space.opt_params:
         raise DataError("bad probe_params.opt_params", where=where, expected="options of BayesSearchCV, without cv")
-    return Search(ranges, lists, dict(options))
-
-
-def _range(value: Any, key: str, where: object) -> tuple[float, float]:
-    if not isinstance(value, list) or len(value) != 2 or not all(map(_is_number, value)) or value[0] >= value[1]:
-        raise DataError(f"bad probe_params.{key}", where=where, expected="[lowest, highest]", got=repr(value))
-    return value[0], value[1]
-
-
-def _list(value: Any, key: str, where: object) -> tuple[float, ...]:
-    values = value if isinstance(value, list) else [value]
-    whole = key == "kernel_degree_list"
-    if not values or not all(map(_is_number, values)) or (whole and not all(isinstance(v, int) for v in values)):
-        expected = f"a list of {'whole ' * whole}numbers"
-        raise DataError(f"bad probe_params.{key}", where=where, expected=expected, got=repr(value))
-    return tuple(values)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    return space
 
 
 def check_skopt() -> None:
@@ -87,7 +86,7 @@ def check_skopt() -> None:
 
 
 def score_svm(
-    embeddings: Embeddings, labels: Labels, protocol: Protocol, search: Search, standardize_ids: Collection[str]
+    embeddings: Embeddings, labels: Labels, protocol: Protocol, search: SearchSpace, standardize_ids: Collection[str]
 ) -> tuple[Score, dict[str, Any]]:
     """The score of a task, and the parameters of the machine that is best over all splits."""
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
@@ -100,7 +99,7 @@ def score_svm(
     return _score(samples, protocol, optimizer), dict(optimizer.best_estimator_.get_params())
 
 
-def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
+def _optimizer(samples: Samples, protocol: Protocol, search: SearchSpace) -> Any:
     from sklearn.model_selection import ShuffleSplit
     from sklearn.svm import SVC, SVR
     from skopt import BayesSearchCV
@@ -121,7 +120,7 @@ def _optimizer(samples: Samples, protocol: Protocol, search: Search) -> Any:
         cv=ShuffleSplit(protocol.k, test_size=protocol.test_size, random_state=protocol.seed),
         refit="scoring",
         return_train_score=True,
-        **{"random_state": protocol.seed, **search.options},
+        **{"random_state": protocol.seed, **search.opt_params},
     )
 
 

@@ -5,28 +5,29 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from msgspec.structs import replace
 
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.files import read_limited
+from neuco_core.progress import Progress
 from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineLike
-from neuco_core.text import counted, join_names
+from neuco_core.text import join_names
 from neuco_extensions.challenge.close import public_files
+from neuco_extensions.challenge.evaluate import Evaluation
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import UNREAD, JournalEntry, broken_link
 from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, public_rules
 from neuco_extensions.challenge.workers import evaluate_again
 
-Progress: TypeAlias = Callable[[int, int], None]
 CHECKS = {
     "seal": "rules, ids, labels and seeds are what was committed to at the start",
     "journal": "no entry of the journal was changed, removed or put in between",
@@ -45,7 +46,6 @@ class AuditCheck:
 
     name: str
     wrong: str = ""
-    about: str = ""
     skipped: str = ""
 
     @property
@@ -54,12 +54,12 @@ class AuditCheck:
 
 
 def audit(
-    folder: str | Path, *, engine: EngineLike | None = None, threads: int = 1, progress: Progress | None = None
+    folder: str | Path, engine: EngineLike, *, threads: int = 1, progress: Progress | None = None
 ) -> list[AuditCheck]:
     """All checks, in their order; ``progress`` hears how far it is.
 
-    Submissions are scored by the workers of an engine, with the limits of the evaluation, or in this process. If the
-    seal is broken, or the journal, nothing else can be proved, and the list ends there.
+    The workers of the engine score submissions with the limits of the evaluation. If the seal is broken, or the
+    journal, nothing else can be proved, and the list ends there.
     """
     try:
         host = Host(folder)
@@ -70,22 +70,27 @@ def audit(
             entries = host.journal.submissions()
         except (NeucoError, ValueError, sqlite3.Error) as error:
             return [AuditCheck("seal"), AuditCheck("journal", f"it cannot be read: {error}")]
-        about = counted(len(entries), "submission")
         scored = [entry for entry in entries if entry.state == "scored"]
+        broken = broken_link(entries)
+        files = ((f"the file of {entry.name}", host.file_path(entry), entry.sha256) for entry in entries)
+        records = ((f"the record file of {entry.name}", host.records_path(entry), entry.records) for entry in scored)
+        scores = _scores(host, evaluate_again(host, entries, engine, threads=threads), len(entries), progress)
         checks = [
             AuditCheck("seal", _public_rules(host)),
-            AuditCheck("journal", _journal(entries), about),
+            AuditCheck(
+                "journal", f"entry {broken} was changed, or does not follow from the one before" if broken else ""
+            ),
             AuditCheck("quotas", _first(_quotas(host, entries))),
-            AuditCheck("files", _first(_files(host, entries)), about),
-            AuditCheck("records", _first(_records(host, scored)), f"of {counted(len(scored), 'submission')}"),
-            AuditCheck("scores", _first(_scores(host, entries, engine, threads, progress)), about),
+            AuditCheck("files", _first(_other_bytes(files))),
+            AuditCheck("records", _first(_other_bytes(records))),
+            AuditCheck("scores", _first(scores)),
         ]
         if all(check.ok for check in checks):
             checks += [AuditCheck("answers", _first(_answers(host, scored))), _boards(host)]
         return checks
 
 
-def _first(problems: Iterator[str]) -> str:
+def _first(problems: Iterable[str]) -> str:
     return join_names(list(problems), 3)
 
 
@@ -106,11 +111,6 @@ def _is_of(published: Any, rules: Any) -> bool:
     return same and not any(isinstance(rules[name], dict) for name in rules.keys() - published.keys())
 
 
-def _journal(entries: list[JournalEntry]) -> str:
-    broken = broken_link(entries)
-    return f"entry {broken} is not what was entered, or does not follow from the one before" if broken else ""
-
-
 def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
     counts: Counter[tuple[str, ...]] = Counter()
     for entry in entries:
@@ -128,45 +128,32 @@ def _quotas(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
             yield f"{team} has {count} submissions in {name}{' on ' + day[0] if day else ''}"
 
 
-def _files(host: Host, entries: list[JournalEntry]) -> Iterator[str]:
-    for entry in entries:
+def _other_bytes(files: Iterable[tuple[str, Path, str | None]]) -> Iterator[str]:
+    for name, path, sha256 in files:
         try:
-            same = hash_file(host.file_path(entry)) == entry.sha256
+            if hash_file(path) != sha256:
+                yield f"{name} has other bytes"
         except OSError as error:
-            yield f"the file of {entry.name}: {error.strerror}"
-        else:
-            if not same:
-                yield f"the file of {entry.name} has other bytes"
-
-
-def _records(host: Host, scored: list[JournalEntry]) -> Iterator[str]:
-    for entry in scored:
-        try:
-            same = hash_file(host.records_path(entry)) == entry.records
-        except OSError as error:
-            yield f"the records of {entry.name}: {error.strerror}"
-        else:
-            if not same:
-                yield f"the records of {entry.name} have other bytes"
+            yield f"{name}: {error.strerror}"
 
 
 def _scores(
-    host: Host, entries: list[JournalEntry], engine: EngineLike | None, threads: int, progress: Progress | None
+    host: Host, again: Iterable[tuple[JournalEntry, Evaluation | NeucoError]], total: int, progress: Progress | None
 ) -> Iterator[str]:
     """Bit for bit: on another kind of processor the last digits may differ, and this says so of every submission."""
-    for number, (entry, again) in enumerate(evaluate_again(host, entries, engine, threads=threads), 1):
-        if isinstance(again, Exception):
-            yield f"{entry.name}: {again}"
+    for number, (entry, evaluation) in enumerate(again, 1):
+        if isinstance(evaluation, NeucoError):
+            yield f"{entry.name}: {evaluation}"
         elif entry.open:
             yield f"{entry.name} was not evaluated"
-        elif again.verdict.code != entry.code or again.verdict.scores != entry.scores:
-            yield (
-                f"{entry.name} gives {again.verdict.code} {dict(again.verdict.scores)}, not {entry.code} {entry.scores}"
-            )
-        elif again.records and not _same_but_provenance(again.records, host, entry):
-            yield f"{entry.name} has other scores by split"
+        else:
+            code, scores = evaluation.verdict.code, dict(evaluation.verdict.scores)
+            if (code, scores) != (entry.code, entry.scores):
+                yield f"{entry.name} gives {code} {scores}, not {entry.code} {entry.scores}"
+            elif evaluation.records and not _same_but_provenance(evaluation.records, host, entry):
+                yield f"{entry.name} has other scores by split"
         if progress:
-            progress(number, len(entries))
+            progress(number / total, "submissions")
 
 
 def _same_but_provenance(records: tuple[Record, ...], host: Host, entry: JournalEntry) -> bool:

@@ -23,10 +23,10 @@ from neuco_extensions.challenge.board import final_board, history, live_board
 from neuco_extensions.challenge.close import close as close_challenge
 from neuco_extensions.challenge.close import public_entry
 from neuco_extensions.challenge.evalai.api import FILES, Account
+from neuco_extensions.challenge.evalai.export import export as export_files
 from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
 from neuco_extensions.challenge.evaluate import check as check_file
 from neuco_extensions.challenge.example import write_example
-from neuco_extensions.challenge.export import export as export_files
 from neuco_extensions.challenge.files import sweep
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import RefusedError
@@ -158,14 +158,10 @@ def status(folder: Path, team: str | None, phase: str | None, as_json: bool) -> 
         return
     rows = []
     for entry in entries:
-        when = entry.received[:19]
-        numbers = [_number(entry.mean_q), _number(entry.feedback.get("mean_q"))]
-        rows.append([str(entry.id), when, entry.team, entry.phase, entry.state, *numbers, clean(entry.detail)])
+        numbers = ["" if q is None else f"{q:.3f}" for q in (entry.mean_q, entry.feedback.get("mean_q"))]
+        about = [str(entry.id), entry.received[:19], entry.team, entry.phase, entry.state]
+        rows.append([*about, *numbers, clean(entry.detail)])
     click.echo(table(("id", "received", "team", "phase", "state", "mean Q", "told", "detail"), rows, right={0, 5, 6}))
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
 
 
 @challenge.command()
@@ -192,11 +188,8 @@ def board(folder: Path, phase: str, final: bool, site: Path | None, past: bool, 
             from neuco_core.site.write import write_site  # heavy: only for pages
 
             teams = {row.method: About(title=row.title) for row in made.rows}
-            versions_by_phase = {phase: history(host, phase, final=final)}
-            source = PageData(
-                id=made.about.id, title=made.about.title, board=made, methods=teams, past=versions_by_phase
-            )
-            write_site([source], site)
+            dated = {phase: history(host, phase, final=final)}
+            write_site([PageData(made.about.id, made.about.title, made, methods=teams, past=dated)], site)
     if as_json:
         echo_json(plain(made))
     elif not made.rows:
@@ -220,20 +213,10 @@ def close(folder: Path) -> None:
 @json_option
 def audit(folder: Path, threads: int, as_json: bool) -> None:
     """Prove that nothing was moved, and score every submission again. Exits with 4 if anything is not as it was."""
-    with show_progress() as bar:
-
-        def progress(done: int, total: int) -> None:
-            if bar is not None:
-                bar(done / total, "submissions")
-
-        checks = run_audit(folder, engine=start_engine("local", 1), threads=threads, progress=progress)
+    with show_progress() as progress:
+        checks = run_audit(folder, start_engine("local", 1), threads=threads, progress=progress)
     if as_json:
-        echo_json(
-            [
-                {"check": one.name, "ok": one.ok, "wrong": one.wrong, "about": one.about, "skipped": one.skipped}
-                for one in checks
-            ]
-        )
+        echo_json([{"check": c.name, "ok": c.ok, "wrong": c.wrong, "skipped": c.skipped} for c in checks])
     else:
         rows = []
         for one in checks:
@@ -242,8 +225,7 @@ def audit(folder: Path, threads: int, as_json: bool) -> None:
         click.echo(table(("check", "", "what"), rows))
     wrong = [one.name for one in checks if not one.ok]
     if wrong:
-        made = {one.name for one in checks}
-        skipped = [name for name in CHECKS if name not in made]
+        skipped = list(CHECKS)[len(checks) :]
         more = f"; not checked: {', '.join(skipped)}" if skipped else ""
         raise DataError(f"the audit failed: {', '.join(wrong)}{more}", where=folder)
 
@@ -286,9 +268,8 @@ def worker(
             max_bytes=rules.limits.bytes,
             hold=float(rules.limits.tick),
         )
-        folder_of_deliveries = rules.private / "evalai"
-        tell = EvalAIWorker(account, folder_of_deliveries, bridge, tell=lambda line: click.echo(clean(line)))
-        tell.run(once=once)
+        made = EvalAIWorker(account, rules.private / "evalai", bridge, tell=lambda line: click.echo(clean(line)))
+        made.run(once=once)
 
 
 @challenge.command()

@@ -65,15 +65,12 @@ class Upload:
             self._path.unlink()
 
 
-def sweep(private: Path, older: float = 86_400.0) -> int:
-    """Remove what uploads have left that were killed this many seconds ago; gives how many."""
-    left = 0
+def sweep(private: Path, older: float = 86_400.0) -> None:
+    """Remove what uploads have left that were killed this many seconds ago."""
     for path in (private / "incoming").glob("*"):
         with suppress(FileNotFoundError):  # an upload that ended just now
             if time.time() - path.stat().st_mtime > older:
                 path.unlink()
-                left += 1
-    return left
 
 
 def _sync(folder: Path) -> None:

@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from neuco_core.env import show_in_debug
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
-from neuco_extensions.challenge.evaluate import Evaluation, Hidden, PhaseError, evaluate, hidden
+from neuco_extensions.challenge.evaluate import Evaluation, Hidden, evaluate, hidden
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.files import Upload, file_path
-from neuco_extensions.challenge.journal import JOURNAL, MESSAGES, UNREAD, Journal, JournalEntry, RefusedError, Verdict
-from neuco_extensions.challenge.journal import stamp as utc_text
+from neuco_extensions.challenge.journal import (
+    JOURNAL,
+    MESSAGES,
+    UNREAD,
+    Journal,
+    JournalEntry,
+    RefusedError,
+    left_by_quotas,
+)
 from neuco_extensions.challenge.rules import Challenge, load_challenge
 from neuco_extensions.challenge.seal import REVEAL, Secrets, check_seal, read_secrets
 
@@ -31,7 +38,7 @@ CHUNK = 1 << 20
 class Host:
     """A sealed challenge. Not for several threads at once: open another one for each.
 
-    ``submit`` takes a submission in, ``work`` evaluates those that wait, ``answer`` is what a team may see.
+    ``submit`` takes a submission in, ``workers.evaluate_waiting`` evaluates, ``answer`` is what a team may see.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -64,20 +71,22 @@ class Host:
         self,
         team: str,
         phase: str,
-        data: Path | Iterable[bytes],
+        file: Path,
         *,
         public: bool = True,
         source: str | None = None,
         now: datetime | None = None,
     ) -> JournalEntry:
-        """Store a file, or what comes in parts, and enter it into the journal; ``RefusedError`` says why not.
+        """Store a file and enter it into the journal; ``RefusedError`` says why not.
 
         See ``Journal.enter`` for ``source`` and ``now``. A file that was accepted is on disk when this returns.
         """
-        self.challenge.require(phase=phase, team=team)
-        with Upload(self.challenge.private, self.challenge.limits.bytes) as upload:
-            for part in _parts(data) if isinstance(data, Path) else data:
-                upload.write(part)
+        try:
+            content = file.open("rb")
+        except OSError as error:
+            raise DataError(f"cannot be read: {error.strerror}", where=file) from error
+        with content, Upload(self.challenge.private, self.challenge.limits.bytes) as upload:
+            shutil.copyfileobj(content, upload, CHUNK)
             return self.enter(team, phase, upload, public=public, source=source, now=now)
 
     def enter(
@@ -107,30 +116,8 @@ class Host:
         """Score a file as a submission, in this process; nothing is kept."""
         return evaluate(self.challenge, self.hidden(phase), path, name, threads=threads)
 
-    def evaluate_entry(self, entry: JournalEntry, *, threads: int | None = 1) -> Evaluation:
-        """Score the file of a submission, in this process; nothing is kept."""
-        return self.evaluate(entry.phase, self.file_path(entry), name=entry.name, threads=threads)
-
     def file_path(self, entry: JournalEntry) -> Path:
         return file_path(self.challenge.private, entry.sha256)
-
-    def work(self, *, only: int | None = None) -> JournalEntry | None:
-        """Evaluate the next submission that waits (or this one) in this process; None if there is nothing to do.
-
-        For files that hosts trust: ``workers.evaluate_waiting`` has processes do it, with limits of time and memory.
-        """
-        leased = self.journal.lease(self.challenge.limits.attempts, only=only)
-        if leased is None:
-            return None
-        try:
-            evaluation = self.evaluate_entry(leased)
-        except (PhaseError, OSError, KeyboardInterrupt, SystemExit):
-            self.journal.give_back(leased, counts=False)  # labels that are gone, a full disk, an interrupt
-            raise
-        except Exception as error:
-            show_in_debug(error)  # one odd file must not keep the others waiting
-            evaluation = Evaluation(Verdict("failed", detail=f"{type(error).__name__}: {error}"))
-        return self.settle(leased, evaluation)
 
     def settle(self, leased: JournalEntry, evaluation: Evaluation) -> JournalEntry:
         """Keep what came of a leased submission: its records, the answer to the team, the state in the journal."""
@@ -140,27 +127,17 @@ class Host:
                 rules = self.challenge.phase(leased.phase)
                 shown, rung = feedback(rules, leased.id, evaluation.records, self.rung(leased))
                 verdict = replace(verdict, feedback=shown)
-
-                def keep() -> str:
-                    return self.keep_records(leased, evaluation.records)
-
+                keep = partial(self.keep_records, leased, evaluation.records)
             self.journal.finish(leased, verdict, keep, rung)
         except (NeucoError, OSError, sqlite3.Error):
             self.journal.give_back(leased, counts=False)  # a full disk, or a lost record, is not the team's fault
             raise
         return self.journal.get(leased.id)
 
-    def work_all(self) -> int:
-        """Evaluate all that waits in this process; the number of evaluations."""
-        count = 0
-        while self.work() is not None:
-            count += 1
-        return count
-
     def records_path(self, entry: JournalEntry) -> Path:
         return self.challenge.private / "records" / f"{entry.name}.jsonl"
 
-    def keep_records(self, entry: JournalEntry, records: Sequence[Record]) -> str:
+    def keep_records(self, entry: JournalEntry, records: Iterable[Record]) -> str:
         """Write the records of a submission, one a line; gives the hash of the file."""
         data = b"".join(msgspec.json.encode(record) + b"\n" for record in records)
         write_atomic(self.records_path(entry), data)
@@ -233,26 +210,11 @@ def quota_left(
     A file that cannot be read costs nothing once its team has been told so. Were it given back earlier, the moment
     would tell when it was evaluated.
     """
-    moment = now or datetime.now(UTC)
-    day, entries = utc_text(moment)[:10], list(submissions)
+    moment, entries = now or datetime.now(UTC), list(submissions)
     quotas = {}
-    for name, phase in challenge.phases.items():
+    for name in challenge.phases:
         here = [entry for entry in entries if entry.phase == name]
         unread = [entry for entry in here if entry.code in UNREAD and is_visible(entry, challenge, moment)]
-        here_today = sum(entry.received[:10] == day for entry in here)
-        unread_today = sum(entry.received[:10] == day for entry in unread)
-        in_all = phase.in_all - len(here) + len(unread)
-        today = phase.per_day - here_today + unread_today
-        if unread_today >= challenge.limits.failed_per_day:
-            today = 0
-        quotas[name] = {"today": max(0, min(today, in_all)), "in_all": max(0, in_all)}
+        today, in_all = left_by_quotas(challenge, name, here, unread, moment)
+        quotas[name] = {"today": today, "in_all": in_all}
     return quotas
-
-
-def _parts(path: Path) -> Iterable[bytes]:
-    try:
-        with path.open("rb") as file:
-            while part := file.read(CHUNK):
-                yield part
-    except OSError as error:
-        raise DataError(f"cannot be read: {error.strerror}", where=path) from error

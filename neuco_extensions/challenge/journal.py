@@ -15,7 +15,7 @@ import hashlib
 import json
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -57,11 +57,9 @@ CREATE TABLE IF NOT EXISTS submissions (
 CREATE INDEX IF NOT EXISTS waiting ON submissions (state) WHERE state IN ('received', 'running');
 """
 # The first that waits, and behind no earlier one of the same team in the same phase.
-NEXT = """state = 'received' AND id = coalesce(?, id)
-    AND NOT EXISTS (SELECT 1 FROM submissions AS earlier WHERE earlier.team = submissions.team
+NEXT = """state = 'received' AND NOT EXISTS (SELECT 1 FROM submissions AS earlier WHERE earlier.team = submissions.team
         AND earlier.phase = submissions.phase AND earlier.id < submissions.id
         AND earlier.state IN ('received', 'running')) ORDER BY id LIMIT 1"""
-COSTS_NOTHING = f"(coalesce(code, '') IN {UNREAD})"
 CHAINED = ("id", "team", "phase", "sha256", "size", "public", "received", "source")
 
 
@@ -181,22 +179,11 @@ class Journal:
         """Bring all into the one file, so that a copy of it lacks nothing."""
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
-    def __enter__(self) -> Journal:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._db
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # SQLite has ended it by itself if the disk is full
-                self._db.execute("ROLLBACK")
-            raise
+        with self._db as db:
+            db.execute("BEGIN IMMEDIATE")
+            yield db
 
     def enter(
         self,
@@ -217,8 +204,7 @@ class Journal:
         such as ``evalai:12``), is the same submission: it is given back, and counts once. ``now`` is the moment of
         receipt; it is the hosts' clock that counts.
         """
-        challenge.require(team=team)
-        rules = challenge.phase(phase)
+        challenge.require(phase=phase, team=team)
         with self._transaction() as db:
             moment = now or datetime.now(UTC)
             same = "(team = ? AND phase = ? AND sha256 = ?) OR source = ?"
@@ -226,17 +212,13 @@ class Journal:
                 return entered[0]
             if size > challenge.limits.bytes:
                 raise RefusedError("size")
-            if not rules.open_at(moment):
+            if not challenge.phase(phase).open_at(moment):
                 raise RefusedError("closed")
-            day = stamp(moment)[:10]
-            count = "SELECT count(*) FROM submissions WHERE team = ? AND phase = ? AND "
-            for more, most in (
-                (f"NOT {COSTS_NOTHING}", rules.in_all),
-                (f"NOT {COSTS_NOTHING} AND substr(received, 1, 10) = '{day}'", rules.per_day),
-                (f"{COSTS_NOTHING} AND substr(received, 1, 10) = '{day}'", challenge.limits.failed_per_day),
-            ):
-                if db.execute(count + more, (team, phase)).fetchone()[0] >= most:
-                    raise RefusedError("quota")
+            entries = self.submissions(phase, team)
+            unread = [entry for entry in entries if entry.code in UNREAD]
+            today, _ = left_by_quotas(challenge, phase, entries, unread, moment)
+            if not today:
+                raise RefusedError("quota")
             last = db.execute("SELECT id, chain FROM submissions ORDER BY id DESC LIMIT 1").fetchone() or (0, "")
             if keep is not None:  # not before: files of refused submissions would fill the disk
                 keep()
@@ -262,8 +244,8 @@ class Journal:
         rows = self._db.execute(f"SELECT {COLUMNS} FROM submissions WHERE {where}", values)  # noqa: S608
         return [_entry(row) for row in rows]
 
-    def lease(self, attempts: int, *, only: int | None = None) -> JournalEntry | None:
-        """The next submission to evaluate (or the one asked for), which is this worker's until it is done or killed.
+    def lease(self, attempts: int) -> JournalEntry | None:
+        """The next submission to evaluate, which is this worker's until it is done or killed.
 
         One that as many workers as ``attempts`` died of has failed.
         """
@@ -275,7 +257,7 @@ class Journal:
                 if not self._is_alive(worker):
                     back = "UPDATE submissions SET state = 'received', worker = NULL WHERE worker = ?"
                     db.execute(back, (worker,))
-            while waiting := self._select(NEXT, only):
+            while waiting := self._select(NEXT):
                 entry = waiting[0]
                 if entry.attempts < attempts:
                     take = "UPDATE submissions SET state = 'running', attempts = attempts + 1, worker = ? WHERE id = ?"
@@ -345,6 +327,17 @@ class Journal:
         if not changed.rowcount:
             what, got = f"submission {number} is not to be tried again", self.get(number).state
             raise UsageError(what, where=self.path, expected="one whose state is failed", got=got)
+
+
+def left_by_quotas(
+    challenge: Challenge, phase: str, entries: Sequence[JournalEntry], unread: Sequence[JournalEntry], now: datetime
+) -> tuple[int, int]:
+    """What a team may still send today (UTC) and in all, of its entries in a phase; the ``unread`` cost nothing."""
+    rules, day = challenge.phase(phase), stamp(now)[:10]
+    unread_today = sum(entry.received[:10] == day for entry in unread)
+    in_all = max(0, rules.in_all - len(entries) + len(unread))
+    today = max(0, rules.per_day - sum(entry.received[:10] == day for entry in entries) + unread_today)
+    return (min(today, in_all) if unread_today < challenge.limits.failed_per_day else 0), in_all
 
 
 def link(before: str, values: tuple[Any, ...]) -> str:

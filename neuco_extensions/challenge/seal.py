@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from neuco_core.errors import DataError, UsageError
-from neuco_core.files import read_limited, write_atomic
-from neuco_core.jsonio import canonical, dump, hashed
+from neuco_core.files import write_atomic
+from neuco_core.jsonio import canonical, dump, hashed, read_strictly
 from neuco_extensions.challenge.evaluate import hidden
 from neuco_extensions.challenge.rules import Challenge, Hash
 
@@ -98,15 +98,11 @@ def read_seal(challenge: Challenge) -> Seal:
 
 
 def _read(path: Path, kind: type[T]) -> T:
-    try:
-        data = read_limited(path, LARGEST)
-        value = msgspec.json.decode(data, type=kind)
-    except FileNotFoundError as error:
+    if not path.exists():
         hint = f"Run: neuco challenge seal {path.parents[1]}"
-        raise DataError("the challenge is not sealed yet", where=path, hint=hint) from error
-    except (OSError, ValueError, msgspec.MsgspecError) as error:
-        raise DataError(f"not a {kind.__name__.lower()} file: {error}", where=path) from error
-    if dump(msgspec.to_builtins(value)) != data:
+        raise DataError("the challenge is not sealed yet", where=path, hint=hint)
+    value = read_strictly(path, kind, f"a {kind.__name__.lower()} file", most=LARGEST)
+    if dump(msgspec.to_builtins(value)) != path.read_bytes():
         raise DataError("edited since it was written", where=path)
     return value
 

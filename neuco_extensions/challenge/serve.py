@@ -11,7 +11,7 @@ import resource
 import signal
 import socket
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from types import FrameType
 
@@ -54,40 +54,36 @@ def serve(
     ``proxy`` is the address of a proxy whose X-Forwarded-For and X-Forwarded-Proto are believed; none by default.
     """
     limits = limits or ServerLimits()
-    listening = _listen(host, port)
-    hosts = HostPool(folder)
-    with suppress(FileNotFoundError):  # an upload elsewhere may end meanwhile
-        sweep(hosts.challenge.private, LEFT_OVER)
     _, most_files = resource.getrlimit(resource.RLIMIT_NOFILE)
     with suppress(ValueError, OSError):  # each connection is a file: as many as the system lets us have
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # it warns of each request that is no HTTP
-    # The workers stop before the process does, also at SIGTERM, which uvicorn raises again when it has ended.
-    before = signal.signal(signal.SIGTERM, _end)
-    config = uvicorn.Config(
-        Guard(make_app(hosts, limits)),
-        http=timed_protocol(limits.headers),
-        limit_concurrency=limits.connections,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=bool(proxy),
-        forwarded_allow_ips=proxy or "",
-        backlog=BACKLOG,
-        h11_max_incomplete_event_size=LARGEST_HEADERS,
-        timeout_keep_alive=5,
-        timeout_graceful_shutdown=GOODBYE,
-    )
-    server = Announced(config, lambda: ready(_address(listening)))
-    try:
-        with EvaluationThread(folder, workers, engine), suppress(KeyboardInterrupt, SystemExit):
-            server.run(sockets=[listening])
-    finally:
-        signal.signal(signal.SIGTERM, before)
-        listening.close()
-        hosts.close()
+    with closing(_listen(host, port)) as listening, closing(HostPool(folder)) as hosts:
+        sweep(hosts.challenge.private, LEFT_OVER)
+        config = uvicorn.Config(
+            Guard(make_app(hosts, limits)),
+            http=timed_protocol(limits.headers),
+            limit_concurrency=limits.connections,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=bool(proxy),
+            forwarded_allow_ips=proxy,
+            backlog=BACKLOG,
+            h11_max_incomplete_event_size=LARGEST_HEADERS,
+            timeout_keep_alive=5,
+            timeout_graceful_shutdown=GOODBYE,
+        )
+        server = Announced(config, lambda: ready(_address(listening)))
+        # The workers stop before the process does, also at SIGTERM, which uvicorn raises again when it has ended.
+        before = signal.signal(signal.SIGTERM, _end)
+        try:
+            with EvaluationThread(folder, workers, engine), suppress(KeyboardInterrupt, SystemExit):
+                server.run(sockets=[listening])
+        finally:
+            signal.signal(signal.SIGTERM, before)
 
 
 class Announced(uvicorn.Server):

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from neuco_core.errors import NeucoError
-from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineLike, open_engine
 from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped, StepLimits
 from neuco_extensions.challenge.evaluate import Evaluation, PhaseError
@@ -67,11 +66,7 @@ def evaluate_call(context: CallContext, folder: str, phase: str, path: str, name
         evaluation = _host(folder).evaluate(phase, Path(path), name=name, threads=context.threads)
     except (NeucoError, OSError) as error:
         return {"hosts_fault": str(error)}
-    verdict = evaluation.verdict
-    return {
-        "verdict": {"code": verdict.code, "scores": dict(verdict.scores), "detail": verdict.detail},
-        "records": msgspec.to_builtins(evaluation.records),
-    }
+    return {"evaluation": msgspec.to_builtins(evaluation)}
 
 
 def _call(host: Host, entry: JournalEntry, threads: int) -> Group:
@@ -92,8 +87,7 @@ def _evaluation(result: Result) -> Evaluation:
         raise PhaseError(result.reason if isinstance(result, Skipped) else "no result of an evaluation")
     if "hosts_fault" in result.value:
         raise PhaseError(result.value["hosts_fault"])
-    verdict = msgspec.convert(result.value["verdict"], Verdict)
-    return Evaluation(verdict, msgspec.convert(result.value["records"], tuple[Record, ...]))
+    return msgspec.convert(result.value["evaluation"], Evaluation)
 
 
 def evaluate_waiting(
@@ -141,16 +135,9 @@ def evaluate_waiting(
 
 
 def evaluate_again(
-    host: Host, entries: Iterable[JournalEntry], engine: EngineLike | None, *, threads: int = 1
-) -> Iterator[tuple[JournalEntry, Evaluation | Exception]]:
-    """Score submissions and keep nothing, for an audit; without an engine in this process."""
-    if engine is None:
-        for entry in entries:
-            try:
-                yield entry, host.evaluate_entry(entry, threads=threads)
-            except (NeucoError, OSError) as error:
-                yield entry, error
-        return
+    host: Host, entries: Iterable[JournalEntry], engine: EngineLike, *, threads: int = 1
+) -> Iterator[tuple[JournalEntry, Evaluation | NeucoError]]:
+    """Score submissions and keep nothing, for an audit."""
     by_name = {entry.name: entry for entry in entries}
     calls = [_call(host, entry, threads) for entry in by_name.values()]
     for step, result in engine.run(calls, StepLimits(memory=memory_limit(host.challenge))):

@@ -10,27 +10,13 @@ import pytest
 from neuco_core.errors import DataError
 from neuco_extensions.bench.config import parse_config, read_config
 
-FLAT = {
-    "embedding_dim": 1024,
-    "batch_size": 32,
-    "epochs": 20,
-    "learning_rate": 0.001,
-    "k_folds": 40,
-    "standardize_embeddings": True,
-    "normalize_labels": True,
-    "enable_plots": False,
-    "update_leaderboard": False,
-    "task_filter": False,
-}
+SHARED = {"k_folds": 40, "embedding_dim": 1024, "enable_plots": False, "standardize_embeddings": True}
+TRAINING = {"batch_size": 32, "epochs": 20, "learning_rate": 0.001}
+FLAT: dict[str, Any] = {**SHARED, **TRAINING, "task_filter": False}
 NESTED: dict[str, Any] = {
-    "k_folds": 40,
+    **SHARED,
     "probe_type": "linear",
-    "probe_params": {"batch_size": 32, "epochs": 20, "learning_rate": 0.001, "device": "auto"},
-    "embedding_dim": 1024,
-    "standardize_embeddings": True,
-    "normalize_labels": True,
-    "enable_plots": False,
-    "update_leaderboard": False,
+    "probe_params": {**TRAINING, "device": "auto"},
     "store_probes": False,
     "task_filter": None,
 }
@@ -40,7 +26,7 @@ def test_old_and_new_configs_mean_the_same() -> None:
     old, new = parse_config(FLAT), parse_config(NESTED)
     assert old.protocol == new.protocol
     assert (old.protocol.batch_size, old.protocol.embedding_dim) == (32, 1024)
-    assert old.task_filter is new.task_filter is None
+    assert old.file.task_filter is new.file.task_filter is None
     assert old.notes == new.notes == ()
 
 
@@ -48,8 +34,8 @@ def test_what_is_left_out_is_what_neuco_bench_takes() -> None:
     config = parse_config({"k_folds": 7})
     p = config.protocol
     assert (p.k, p.epochs, p.batch_size, p.lr, p.standardize, p.normalize_labels) == (7, 10, 64, 0.001, True, True)
-    assert config.enable_plots
-    assert not any((config.update_leaderboard, config.store_probes, config.output_fold_results))
+    assert config.file.enable_plots
+    assert not any((config.file.update_leaderboard, config.store_probes, config.file.output_fold_results))
     assert config.hyperparameters == {"epochs": 10, "learning_rate": 0.001, "batch_size": 64}
 
 
@@ -66,17 +52,9 @@ def test_the_config_is_not_changed_by_reading_it() -> None:
     assert config.source == NESTED
 
 
-def test_store_models_is_the_older_word_for_store_probes() -> None:
-    assert parse_config({"k_folds": 2, "store_models": True}).store_probes
-
-
-@pytest.mark.parametrize("value", [None, False])
-def test_no_filter(value: object) -> None:
-    assert parse_config({"k_folds": 2, "task_filter": value}).task_filter is None
-
-
-def test_filter() -> None:
-    assert parse_config({"k_folds": 2, "task_filter": ["b", "a"]}).task_filter == ("b", "a")
+def test_switches_and_the_filter() -> None:
+    assert parse_config({"k_folds": 2, "store_models": True}).store_probes  # the older word
+    assert parse_config({"k_folds": 2, "task_filter": ["b", "a"]}).file.task_filter == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -86,10 +64,11 @@ def test_filter() -> None:
         ({"k_folds": 0}, "k_folds"),
         ({"k_folds": True}, "k_folds"),
         ({"k_folds": 2.5}, "k_folds"),
-        ({"epochs": "many"}, "epochs"),
+        ({"epochs": "many"}, "epochs.*got 'many'"),
         ({"learning_rate": -1}, "learning_rate"),
         ({"learning_rate": "fast"}, "learning_rate"),
         ({"learning_rate": True}, "learning_rate"),
+        ({"learning_rate": float("inf")}, "learning_rate"),
         ({"embedding_dim": "all"}, "embedding_dim"),
         ({"normalize_labels": "yes"}, "normalize_labels"),
         ({"task_filter": "biomass"}, "task_filter"),
@@ -97,6 +76,7 @@ def test_filter() -> None:
         ({"task_filter": [1]}, "task_filter"),
         ({"probe_type": "forest"}, "probe_type"),
         ({"probe_params": [1]}, "probe_params"),
+        ({"probe_params": {"epochs": 0}}, "epochs"),
         ({"epochs": 5, "probe_params": {"epochs": 6}}, "epochs is given twice"),
         ({"probe_type": "svm", "store_probes": True}, "store_probes"),
     ],
@@ -118,9 +98,9 @@ def test_unknown_keys_are_told_not_dropped_in_silence() -> None:
     assert "did you mean epochs?" in config.notes[1]
 
 
-def test_a_device_that_is_not_used_is_told() -> None:
-    assert "cuda" in parse_config({"k_folds": 3, "device": "cuda"}).notes[0]
-    assert "cuda" in parse_config({"k_folds": 3, "probe_params": {"device": "cuda:0"}}).notes[0]
+@pytest.mark.parametrize("change", [{"device": "cuda"}, {"probe_params": {"device": "cuda:0"}}])
+def test_a_device_that_is_not_used_is_told(change: dict[str, Any]) -> None:
+    assert "cuda" in parse_config({"k_folds": 3, **change}).notes[0]
 
 
 def test_an_svm_says_that_its_search_is_our_own() -> None:
@@ -129,19 +109,13 @@ def test_an_svm_says_that_its_search_is_our_own() -> None:
     assert "the numbers are not NeuCo-Bench's; not used: probe_params.C_start_end" in config.notes[0]
 
 
-@pytest.mark.parametrize("text", ["", "- a\n- b\n", "k_folds: [", "1: 2\n", "\tk_folds: 3\n"])
-def test_files_that_are_no_config(tmp_path: Path, text: str) -> None:
-    (tmp_path / "c.yaml").write_text(text)
-    with pytest.raises(DataError, match=r"c\.yaml"):
-        read_config(tmp_path / "c.yaml")
-
-
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="--config"):
-        read_config(tmp_path / "none.yaml")
-
-
-def test_objects_are_not_built_from_yaml(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text("k_folds: !!python/object/apply:os.getpid []\n")
-    with pytest.raises(DataError, match="YAML"):
+@pytest.mark.parametrize(
+    "text",
+    ["", "- a\n- b\n", "k_folds: [", "1: 2\n", "\tk_folds: 3\n", "k_folds: !!python/object/apply:os.getpid []\n", None],
+)
+def test_files_that_are_no_config(tmp_path: Path, text: str | None) -> None:
+    """Objects are not built from YAML; without a file the option is named."""
+    if text is not None:
+        (tmp_path / "c.yaml").write_text(text)
+    with pytest.raises(DataError, match=r"c\.yaml" if text is not None else "--config"):
         read_config(tmp_path / "c.yaml")

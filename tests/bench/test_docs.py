@@ -4,7 +4,6 @@ table of corners has its test, every key and option is named."""
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterator
 from itertools import zip_longest
 from pathlib import Path
@@ -12,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from neuco_extensions.bench.command import bench
-from neuco_extensions.bench.config import TOP
-from neuco_extensions.bench.svm import KEYS
+from neuco_extensions.bench.config import KEYS, ConfigFile
+from neuco_extensions.bench.svm import SearchSpace
 from tests import console
+from tests.registry import copy_registry
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -61,7 +61,7 @@ def test_a_number_that_is_off_is_noticed() -> None:
 def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words to the letter, and numbers to the last places."""
     monkeypatch.delenv("NEUCO_OFFLINE")
-    shutil.copytree(DOCS.parent / "registry", tmp_path / "registry")
+    copy_registry(tmp_path / "registry")
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path / "registry"))
     compared = 0
     for step in console.steps((DOCS / "scoring.md").read_text(encoding="utf-8")):
@@ -74,12 +74,16 @@ def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.
     assert compared > 150
 
 
-def test_every_key_and_option_of_bench_is_explained() -> None:
+def test_every_key_option_and_default_of_bench_is_explained() -> None:
     text = (DOCS / "bench.md").read_text(encoding="utf-8")
-    for key in (*TOP, *KEYS):
+    for key in (*KEYS, *SearchSpace.__struct_fields__):
         assert f"`{key}`" in text, key
     for option in bench.params:
         assert any(f"`{name}`" in text for name in option.opts), option.name
+    defaults = ConfigFile(k_folds=1)
+    assert f"{defaults.batch_size}, {defaults.epochs} and {defaults.learning_rate} if missing" in text
+    assert defaults.enable_plots
+    assert "true if missing, as in NeuCo-Bench" in text
 
 
 def test_every_corner_has_its_test() -> None:
@@ -104,16 +108,6 @@ def test_the_tolerances_are_those_of_the_tests() -> None:
     assert f"abs={rows[0][2]}, rel={float(rows[0][3]) / 100:.0e}".replace("e-0", "e-") in parity
     assert f"abs={rows[1][1]})" in shared
     assert f"rel={float(rows[1][2]) / 100})" in shared
-
-
-def test_defaults_in_the_table_are_those_of_the_config() -> None:
-    from neuco_extensions.bench.config import SWITCHES, TRAINING
-
-    text = (DOCS / "bench.md").read_text(encoding="utf-8")
-    values = list(TRAINING.values())
-    assert f"{values[0]}, {values[1]} and {values[2]:g} if missing" in text
-    assert SWITCHES["enable_plots"]
-    assert "true if missing, as in NeuCo-Bench" in text
 
 
 def test_links_between_the_pages() -> None:

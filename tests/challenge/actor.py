@@ -16,6 +16,7 @@ from pathlib import Path
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV
+from tests.challenge.parts import work as evaluate
 
 SYNC, RENAME = os.fsync, Path.replace
 
@@ -46,7 +47,7 @@ def work(folder: str, until: str) -> None:
     with Host(folder) as host:
         while True:
             last = Path(until).exists()
-            if host.work() is None:
+            if not evaluate(host):
                 if last and not any(own.open for own in host.journal.submissions()):
                     return
                 time.sleep(0.05)
@@ -105,8 +106,7 @@ def _once(folder: Path, file: Path, last: int) -> None:
         os.fsync = lambda handle: (count(), SYNC(handle))[1]
         Path.replace = lambda own, target: (count(), RENAME(own, target))[1]  # type: ignore[method-assign]
         host.submit("alpha", "dev", file, now=DEV)
-        while host.work() is not None:
-            pass
+        evaluate(host)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from unittest import mock
 
 import numpy as np
 
+from neuco_core.runs.messages import CallContext, Group, Result, Returned, Step, StepLimits
+from neuco_core.specs import resolve
 from neuco_core.tables.embeddings import make_embeddings, write_embeddings
+from neuco_extensions.challenge import workers
+from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, token_hash
 from neuco_extensions.challenge.seal import seal
 
@@ -94,3 +99,21 @@ def embed(path: Path, noise: float, seed: int = 0, ids: tuple[str, ...] = IDS) -
     values = truth() + noise * np.random.default_rng(seed).normal(size=(len(IDS), DIM))
     write_embeddings(make_embeddings(ids, values[: len(ids)]), path)
     return path
+
+
+class InProcess:
+    """An engine that has no workers: what a worker would do is done here, which costs no start of a process."""
+
+    name, progress = "in process", None
+
+    def run(self, groups: Iterable[Group | None], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
+        workers._host.cache_clear()  # a worker that starts reads rules and labels anew
+        for group in filter(None, groups):
+            for step in group.steps:
+                context = CallContext(None, None, step.threads, None)  # type: ignore[arg-type]
+                yield step, Returned(resolve(step.function)(context, **step.arguments))  # type: ignore[union-attr]
+
+
+def work(host: Host) -> int:
+    """Evaluate all that waits; how many that were."""
+    return len(list(workers.evaluate_waiting(host, InProcess(), 1)))

@@ -9,7 +9,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ class Server:
         return ("\r\n".join(lines) + "\r\n\r\n").encode()
 
     def journal(self) -> list[JournalEntry]:
-        with Journal(self.folder / "private" / JOURNAL) as journal:
+        with closing(Journal(self.folder / "private" / JOURNAL)) as journal:
             return journal.submissions()
 
     def incoming(self) -> list[str]:

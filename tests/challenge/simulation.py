@@ -1,4 +1,4 @@
-"""A simulated challenge: ``python -m tests.challenge.simulation --teams 20 --submissions 400``.
+"""A simulated challenge.
 
 Eight processes submit at once, two evaluate, and all of them are killed now and then. Among the submissions are
 duplicates, late ones, files that are no embeddings, and more than the quotas allow. At the end everything is recomputed
@@ -7,24 +7,21 @@ in a new folder by one process that nobody kills, and the boards are compared; t
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from neuco_extensions.challenge.audit import audit
 from neuco_extensions.challenge.close import close, public_files
 from neuco_extensions.challenge.files import file_path
 from neuco_extensions.challenge.host import Host
-from tests.challenge.parts import DEV, IDS, TEST, embed, make_challenge
+from tests.challenge.parts import DEV, IDS, TEST, embed, make_challenge, work
 
 CLIENTS, WORKERS = 8, 2
 BAD = ("zip", "text", "ids", "nan", "huge")
@@ -148,7 +145,7 @@ def recompute(folder: Path) -> bool:
         for own in host.journal.submissions():
             path = file_path(host.challenge.private, own.sha256)
             other.submit(own.team, own.phase, path, now=datetime.fromisoformat(own.received))
-            other.work()
+            work(other)
         boards = [{p.name: data for p, data in public_files(h).items() if p.name[:5] == "board"} for h in (host, other)]
     return boards[0] == boards[1]
 
@@ -167,24 +164,3 @@ def simulate(base: Path, teams: int, submissions: int, kills: int, seed: int = 0
     with Host(folder) as host:
         close(host)
     return folder, counts
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--teams", type=int, default=20)
-    parser.add_argument("--submissions", type=int, default=400)
-    parser.add_argument("--kills", type=int, default=40)
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory() as base:
-        begin = time.monotonic()
-        folder, counts = simulate(Path(base), chosen.teams, chosen.submissions, chosen.kills)
-        for what, count in sorted(counts.items()):
-            print(f"{what:<20} {count}")
-        checks = audit(folder)
-        print(f"audit: {', '.join(own.name for own in checks if own.ok)} ok")
-        assert all(own.ok for own in checks), checks
-        print(f"{chosen.kills} kills, {time.monotonic() - begin:.0f} s")
-
-
-if __name__ == "__main__":
-    main()

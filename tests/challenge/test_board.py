@@ -15,9 +15,8 @@ from neuco_extensions.challenge.audit import audit
 from neuco_extensions.challenge.board import final_board, history, live_board
 from neuco_extensions.challenge.feedback import mean_q, standard_error
 from neuco_extensions.challenge.host import Host
-from tests.challenge.parts import DEV, TEST, embed, make_challenge
+from tests.challenge.parts import DEV, TEST, InProcess, embed, make_challenge, work
 
-TEAMS = ("alpha", "beta", "gamma", "base")
 SENT = {
     "dev": (("alpha", 1.0), ("beta", 0.6), ("base", 3.0)),
     "test": (("alpha", 0.1), ("beta", 0.6), ("alpha", 2.0), ("gamma", 0.2), ("base", 0.05)),
@@ -25,23 +24,23 @@ SENT = {
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Host:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Host:
     base = tmp_path_factory.mktemp("board")
-    found = Host(make_challenge(base / "c", {"k = 6": "k = 20"}, teams=TEAMS))
+    host = Host(make_challenge(base / "c", {"k = 6": "k = 20"}, teams=("alpha", "beta", "gamma", "base")))
     for phase, start in (("dev", DEV), ("test", TEST)):
         for number, (team, noise) in enumerate(SENT[phase]):
             file = embed(base / f"{phase}-{number}.npz", noise, number)
-            found.submit(team, phase, file, now=start + timedelta(hours=number))
+            host.submit(team, phase, file, now=start + timedelta(hours=number))
     private = embed(base / "private.npz", 0.01, 77)
-    found.submit("beta", "test", private, now=TEST + timedelta(hours=9), public=False)
-    found.work_all()
-    return found
+    host.submit("beta", "test", private, now=TEST + timedelta(hours=9), public=False)
+    work(host)
+    return host
 
 
-def test_the_last_counts_for_the_rank_and_the_best_for_mean_q(host: Host) -> None:
-    board = final_board(host, "test")
-    rows = {row.method: row for row in board.rows}
-    best, _, last = (own for own in host.journal.submissions("test") if own.team in ("alpha", "beta") and own.public)
+def test_the_last_counts_for_the_rank_and_the_best_for_mean_q(played: Host) -> None:
+    rows = {row.method: row for row in final_board(played, "test").rows}
+    entries = [entry for entry in played.journal.submissions("test") if entry.public]
+    best, _, last = (entry for entry in entries if entry.team in ("alpha", "beta"))
     assert (best.mean_q or 0) > (last.mean_q or 0)
     assert rows["alpha"].values["mean_q"] == pytest.approx(best.mean_q)
     assert rows["alpha"].cells["height"].values["q"] == pytest.approx(last.scores["height"])
@@ -49,101 +48,81 @@ def test_the_last_counts_for_the_rank_and_the_best_for_mean_q(host: Host) -> Non
     assert rows["beta"].values["submissions"] == 1  # the private one counts for nothing here
     q = np.array([[r.cells[t].values["q"] for r in (rows["alpha"], rows["beta"])] for t in ("height", "water")])
     assert [rows["alpha"].rank, rows["beta"].rank] == rank(q.astype(float)).final.tolist()
+    # The open board shows what teams were told last.
+    shown = {row.method: row.values["mean_q"] for row in live_board(played, "test").rows}
+    assert shown == {entry.team: entry.feedback["mean_q"] for entry in entries}
 
 
-def test_baselines_and_those_who_were_not_there_are_shown_and_do_not_compete(host: Host) -> None:
-    rows = {row.method: row for row in final_board(host, "test").rows}
+def test_baselines_and_those_who_were_not_there_are_shown_and_do_not_compete(played: Host) -> None:
+    rows = {row.method: row for row in final_board(played, "test").rows}
     assert (rows["base"].rank, rows["base"].note) == (None, "of the hosts: shown, not competing")
     assert (rows["gamma"].rank, rows["gamma"].note) == (None, "did not take part in an earlier phase")
     assert sorted(row.rank for row in rows.values() if row.rank) == [1, 2]
     assert rows["gamma"].values["mean_q"] > rows["beta"].values["mean_q"]
 
 
-def test_two_teams_with_one_file_tie(tmp_path: Path) -> None:
-    with Host(make_challenge(tmp_path / "c")) as own:
-        for team in ("alpha", "beta"):
-            own.submit(team, "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
-        own.work_all()
-        for board in (final_board(own, "dev"), live_board(own, "dev")):
-            assert [(row.method, row.rank) for row in board.rows] == [("alpha", 1), ("beta", 1)]
-
-
-def test_the_open_board_shows_what_teams_were_told(host: Host) -> None:
-    shown = {row.method: row.values["mean_q"] for row in live_board(host, "test").rows}
-    told: dict[str, float] = {}
-    for own in host.journal.submissions("test"):
-        if own.public:
-            told[own.team] = own.feedback["mean_q"]
-    assert shown == told
+def test_two_teams_with_one_file_tie(host: Host, tmp_path: Path) -> None:
+    for team in ("alpha", "beta"):
+        host.submit(team, "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
+    work(host)
+    for board in (final_board(host, "dev"), live_board(host, "dev")):
+        assert [(row.method, row.rank) for row in board.rows] == [("alpha", 1), ("beta", 1)]
 
 
 def test_the_open_board_ranks_by_what_was_told_alone(tmp_path: Path) -> None:
     """Else two teams of one person could see which of two files is better, where both are told the same number."""
     rounded = {"k = 4": 'k = 4\nfeedback = "rounded"\ndigits = 0\nfloor = 1000.0'}
-    with Host(make_challenge(tmp_path / "c", rounded)) as own:
-        own.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.50), now=DEV)
-        own.submit("beta", "dev", embed(tmp_path / "b.npz", 0.45), now=DEV)
-        own.work_all()
-        exact = [one.mean_q for one in own.journal.submissions()]
+    with Host(make_challenge(tmp_path / "c", rounded)) as host:
+        host.submit("alpha", "dev", embed(tmp_path / "a.npz", 0.50), now=DEV)
+        host.submit("beta", "dev", embed(tmp_path / "b.npz", 0.45), now=DEV)
+        work(host)
+        exact = [entry.mean_q for entry in host.journal.submissions()]
         assert exact[0] != exact[1]
-        assert [(row.rank, row.values["mean_q"]) for row in live_board(own, "dev").rows] == [(1, 1000.0), (1, 1000.0)]
-        assert [version.ranks for version in history(own, "dev", final=False)][-1] == {"alpha": 1, "beta": 1}
-        assert {row.rank for row in final_board(own, "dev").rows} == {1, 2}
+        assert [(row.rank, row.values["mean_q"]) for row in live_board(host, "dev").rows] == [(1, 1000.0), (1, 1000.0)]
+        assert [version.ranks for version in history(host, "dev", final=False)][-1] == {"alpha": 1, "beta": 1}
+        assert {row.rank for row in final_board(host, "dev").rows} == {1, 2}
 
 
-def test_the_time_of_receipt_says_which_is_the_last(tmp_path: Path) -> None:
+def test_the_time_of_receipt_says_which_is_the_last(host: Host, tmp_path: Path) -> None:
     """What came by mail, or late from EvalAI's queue, is entered after what came later."""
-    with Host(make_challenge(tmp_path / "c")) as own:
-        own.submit("alpha", "dev", embed(tmp_path / "late.npz", 2.0), now=DEV + timedelta(hours=2))
-        own.submit("alpha", "dev", embed(tmp_path / "early.npz", 0.1), now=DEV)
-        own.work_all()
-        (row,) = final_board(own, "dev").rows
-        late, early = own.journal.submissions()
-        assert row.cells["height"].values["q"] == pytest.approx(late.scores["height"])
-        assert row.values["mean_q"] == pytest.approx(early.mean_q)
-        times = [version.at for version in history(own, "dev", final=True)]
-        assert times == sorted(times)
+    host.submit("alpha", "dev", embed(tmp_path / "late.npz", 2.0), now=DEV + timedelta(hours=2))
+    host.submit("alpha", "dev", embed(tmp_path / "early.npz", 0.1), now=DEV)
+    work(host)
+    (row,) = final_board(host, "dev").rows
+    late, early = host.journal.submissions()
+    assert row.cells["height"].values["q"] == pytest.approx(late.scores["height"])
+    assert row.values["mean_q"] == pytest.approx(early.mean_q)
+    times = [version.at for version in history(host, "dev", final=True)]
+    assert times == sorted(times)
 
 
-def test_a_team_that_was_removed_is_named(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
-    with Host(folder) as own:
-        own.submit("beta", "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
-        own.work_all()
+def test_a_team_that_was_removed_is_named(host: Host, folder: Path, tmp_path: Path) -> None:
+    host.submit("beta", "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
+    work(host)
     rules = folder / "challenge.toml"
     rules.write_text(rules.read_text().partition("\n[teams.beta]")[0])
-    with Host(folder) as own, pytest.raises(DataError, match="team 'beta' has submissions and is not in the rules"):
-        live_board(own, "dev")
-    assert [(one.name, "'beta'" in one.wrong) for one in audit(folder) if not one.ok] == [("quotas", True)]
+    with Host(folder) as without, pytest.raises(DataError, match="team 'beta' has submissions and is not in the rules"):
+        live_board(without, "dev")
+    wrong = [(check.name, "'beta'" in check.wrong) for check in audit(folder, InProcess()) if not check.ok]
+    assert wrong == [("quotas", True)]
 
 
-def test_a_board_without_feedback_has_no_history_before_the_end(tmp_path: Path) -> None:
-    hidden = {"k = 4": 'k = 4\nfeedback = "none"\nvisible = false'}
-    with Host(make_challenge(tmp_path / "c", hidden)) as own:
-        own.submit("alpha", "dev", embed(tmp_path / "x.npz", 0.5), now=DEV)
-        own.work_all()
-        with pytest.raises(DataError, match="not shown before its end"):
-            history(own, "dev", final=False)
-        assert history(own, "dev", final=True)[-1].ranks == {"alpha": 1}
-
-
-def test_a_standard_error_is_that_of_differences_over_seeds(host: Host) -> None:
+def test_a_standard_error_is_that_of_differences_over_seeds(played: Host) -> None:
     """Other splits of the same two files give other differences: their spread is what is estimated, roughly."""
-    first, second = (own for own in host.journal.submissions("dev") if own.team in ("alpha", "beta"))
-    one, two = host.records(first), host.records(second)
+    one, two = (played.records(e) for e in played.journal.submissions("dev") if e.team in ("alpha", "beta"))
     error = standard_error(one, two)
     assert standard_error(one, one) == 0.0
     assert standard_error(two, one) == pytest.approx(error)
     assert 0 < error < 10 * abs(mean_q(one) - mean_q(two)) + 10
 
 
-def test_history_names_who_moved_and_because_of_whom(host: Host) -> None:
-    said = [str(change) for version in history(host, "test", final=True) for change in version.changes]
-    assert said[0].startswith("alpha is new, at rank 1")
-    assert "alpha moves from rank 1 to 2: its own doing" in said
-    assert "beta moves from rank 2 to 1: caused by others: alpha" in said
-    ends = history(host, "test", final=True)[-1].ranks
-    assert ends == final_board(host, "test").ranks
+def test_history_names_who_moved_and_because_of_whom(played: Host) -> None:
+    versions = history(played, "test", final=True)
+    changes = [str(change) for version in versions for change in version.changes]
+    assert changes[0].startswith("alpha is new, at rank 1")
+    assert "alpha moves from rank 1 to 2: its own doing" in changes
+    assert "beta moves from rank 2 to 1: caused by others: alpha" in changes
+    assert versions[-1].ranks == final_board(played, "test").ranks
 
 
 def test_replay_blames_those_whose_numbers_changed() -> None:

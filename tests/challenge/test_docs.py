@@ -1,30 +1,48 @@
-"""docs/challenge.md and docs/challenge-teams.md do what they say: their commands are run, their defaults looked up."""
+"""The pages about challenges do what they say: their commands are run, their defaults and limits looked up."""
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
+from neuco_core.env import how_to_install
 from neuco_core.tables.embeddings import make_embeddings, read_embeddings, write_embeddings
 from neuco_extensions.challenge.audit import CHECKS
 from neuco_extensions.challenge.command import challenge
-from neuco_extensions.challenge.rules import ChallengeLimits, Phase, TaskRule
+from neuco_extensions.challenge.journal import MESSAGES
+from neuco_extensions.challenge.rules import ChallengeLimits, Phase, TaskRule, load_challenge
+from neuco_extensions.challenge.serve import GOODBYE, LEFT_OVER
+from neuco_extensions.challenge.web.guard import LARGEST_HEADERS
+from neuco_extensions.challenge.web.uploads import ServerLimits
 from tests import console
+from tests.challenge.evalai_server import TOKEN, EvalAI
 from tests.command import neuco_here
+from tests.parts import missing
 
-ELSEWHERE = {"serve", "worker", "export"}  # commands with pages and tests of their own
+DOCS = Path(__file__).parents[2] / "docs"
+ELSEWHERE = {"serve", "worker", "export"}  # commands with pages of their own
+ADDRESS = "http://127.0.0.1:8080/"
+
+
+def page(name: str) -> str:
+    return (DOCS / name).read_text(encoding="utf-8")
 
 
 @pytest.mark.slow
-def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PYTHONPATH", str(root))
+def test_every_command_prints_what_the_pages_show(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(DOCS.parent))
     settings = {"HOME": str(tmp_path / "home"), "COLUMNS": "200", "OMP_NUM_THREADS": "1"}
-    text = (root / "docs/challenge.md").read_text(encoding="utf-8")
+    text = page("challenge.md")
     failures = console.play(text, tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
     run = [step.command for step in console.steps(text)]
@@ -33,11 +51,11 @@ def test_every_command_prints_what_the_pages_show(root: Path, tmp_path: Path, mo
 
     shutil.copy(tmp_path / "first/ids.txt", tmp_path)
     shutil.copytree(tmp_path / "first/public", tmp_path / "public")
-    own = read_embeddings(tmp_path / "averaging.npz")
-    write_embeddings(make_embeddings(own.ids, own.values[:, :256]), tmp_path / "mine.npz")
-    write_embeddings(make_embeddings(own.ids[1:], own.values[1:]), tmp_path / "short.npz")
+    averaged = read_embeddings(tmp_path / "averaging.npz")
+    write_embeddings(make_embeddings(averaged.ids, averaged.values[:, :256]), tmp_path / "mine.npz")
+    write_embeddings(make_embeddings(averaged.ids[1:], averaged.values[1:]), tmp_path / "short.npz")
     monkeypatch.chdir(tmp_path)
-    failures = console.play((root / "docs/challenge-teams.md").read_text(encoding="utf-8"), tmp_path, settings, {})
+    failures = console.play(page("challenge-teams.md"), tmp_path, settings, {})
     assert not failures, "\n\n".join(failures)
 
 
@@ -66,21 +84,101 @@ def test_a_challenge_from_an_empty_folder_to_the_audit(tmp_path: Path) -> None:
     assert run("audit", folder).count(" ok ") == len(CHECKS)
 
 
-def test_the_ways_to_send_a_file_are_those_of_the_server(root: Path) -> None:
+def submit_two(server: EvalAI, folder: Path) -> None:
+    """One file with the ids of the challenge, and one with some of them."""
+    ids = load_challenge(folder / "ours").ids("dev")
+    values = np.random.default_rng(0).normal(size=(len(ids), 4))
+    for number, count in ((1, len(ids)), (2, 5)):
+        write_embeddings(make_embeddings(ids[:count], values[:count]), folder / "a.csv")
+        server.submit(number, (folder / "a.csv").read_bytes())
+        server.submissions[number]["submitted_at"] = "2025-01-10T12:00:00Z"
+
+
+@pytest.mark.slow
+def test_the_page_about_evalai_does_what_it_says(tmp_path: Path) -> None:
+    rules = tmp_path / "ours" / "challenge.toml"
+    with EvalAI(visibility=60.0) as server:
+        settings = {"EVALAI_TOKEN": TOKEN, "EVALAI_SERVER": server.url}
+        for step in console.steps(page("challenge-platforms.md")):
+            if " seal " in step.command:  # nobody wants to wait for a whole minute here
+                rules.write_text(rules.read_text().replace("tick = 60", "tick = 3"))
+            if " worker " in step.command:
+                submit_two(server, tmp_path)
+            done = console.run(step, tmp_path, settings)
+            assert done.returncode == 0, done.stdout
+            assert console.matches(step.expected, done.stdout), f"{step.command}\n{done.stdout}"
+        assert (server.status(1), server.status(2)) == ("finished", "failed")
+        assert server.submissions[2]["stderr"] == MESSAGES["ids"]
+
+
+@pytest.mark.slow
+def test_the_page_about_the_server_does_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if shutil.which("curl") is None:
+        missing("curl", "not installed")
+    monkeypatch.chdir(tmp_path)
+    token, address, server = "", "", None
+    try:
+        for step in console.steps(page("challenge-server.md")):
+            if step.python:
+                exec(compile(step.command, "page", "exec"), {})
+                continue
+            command = step.command.replace("$TOKEN", token).replace(ADDRESS, address)
+            if command.startswith("neuco challenge serve"):
+                words = shlex.split(command.replace("8080", "0"))[1:]
+                server = subprocess.Popen(
+                    [sys.executable, "-m", "neuco_core.cli", *words], stdout=subprocess.PIPE, text=True
+                )
+                assert server.stdout
+                said = server.stdout.readline()
+                address = said.split()[-1]
+                assert (said.replace(address, ADDRESS).strip(),) == step.expected
+                continue
+            if command.startswith("curl "):
+                said = subprocess.run(shlex.split(command), capture_output=True, text=True, check=True).stdout + "\n"
+                assert console.matches(step.expected, said), (command, said)
+                continue
+            done = console.run(replace(step, command=command), tmp_path, {"HOME": str(tmp_path)})
+            assert done.returncode == 0, done.stdout
+            assert console.matches(step.expected, done.stdout)
+            token = done.stdout.strip() if command.startswith("neuco challenge team") else token
+        assert server
+        server.terminate()
+        assert server.wait(30) == 0
+    finally:
+        if server and server.poll() is None:
+            os.kill(server.pid, 9)
+            server.wait()
+        if server and server.stdout:
+            server.stdout.close()
+
+
+def test_the_ways_to_send_a_file_are_those_of_the_server() -> None:
     """They are run on the server's page."""
-    text, server = ((root / f"docs/challenge-{name}.md").read_text(encoding="utf-8") for name in ("teams", "server"))
-    commands = [line for line in text.splitlines() if line.startswith("curl ")]
+    commands = [line for line in page("challenge-teams.md").splitlines() if line.startswith("curl ")]
     assert commands
-    assert all(f"$ {line}\n" in server for line in commands)
+    assert all(f"$ {line}\n" in page("challenge-server.md") for line in commands)
 
 
-def test_every_field_of_the_rules_is_explained(root: Path) -> None:
-    text = (root / "docs/challenge.md").read_text(encoding="utf-8")
+def test_every_field_of_the_rules_is_explained() -> None:
+    text = page("challenge.md")
     for name in (*Phase.__struct_fields__, *(f"limits.{field}" for field in ChallengeLimits.__struct_fields__)):
         assert f"`{name}`" in text, name
     assert all(f"`{name}`" in text for name in TaskRule.__struct_fields__)
-    plain = {
-        name: value for name, value in msgspec.to_builtins(ChallengeLimits()).items() if name not in ("bytes", "dim")
-    }
-    for name, value in plain.items():
-        assert re.search(rf"`limits.{name}` \|.*\| {value} \|", text), name
+    for name, value in msgspec.to_builtins(ChallengeLimits()).items():
+        assert name in ("bytes", "dim") or re.search(rf"`limits.{name}` \|.*\| {value} \|", text), name
+
+
+def test_the_limits_of_the_server_are_those_of_the_code() -> None:
+    limits = ServerLimits()
+    for words in (
+        how_to_install("challenge"),
+        f"{limits.uploads} in all (`--uploads`, else 503), {limits.uploads_of_team} of a team",
+        f"no pause over {limits.stall:.0f} s; after {limits.grace:.0f} s at least {limits.slowest:,.0f} bytes a second "
+        f"on average; {limits.deadline:,.0f} s in all",
+        f"{limits.connections} (else 503); one that brings no whole request within {limits.headers:.0f} to "
+        f"{2 * limits.headers:.0f} s",
+        f"{LARGEST_HEADERS:,} bytes",
+        f"uploads get {GOODBYE} s to end",
+    ):
+        assert words in re.sub(r"\s+", " ", page("challenge-server.md")), words
+    assert LEFT_OVER == 3600  # an hour

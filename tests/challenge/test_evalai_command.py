@@ -17,14 +17,14 @@ from tests.command import Said, neuco_here
 
 
 @pytest.fixture
-def server() -> Iterator[EvalAI]:
-    with EvalAI() as running:
-        yield running
+def folder(tmp_path: Path) -> Path:
+    return make_challenge(tmp_path / "toy", {"dim = 16": "dim = 16\ntick = 1"})
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return make_challenge(tmp_path / "toy", {"dim = 16": "dim = 16\ntick = 1"})
+def server() -> Iterator[EvalAI]:
+    with EvalAI() as running:
+        yield running
 
 
 def work(server: EvalAI, folder: Path, monkeypatch: pytest.MonkeyPatch, token: str = TOKEN) -> Said:
@@ -76,9 +76,3 @@ def test_without_a_token_nothing_begins(server: EvalAI, folder: Path, monkeypatc
     assert server.requests == []
     assert work(server, folder, monkeypatch, token="secret-but-wrong").code == 7
     assert "secret-but-wrong" not in said.text
-
-
-def test_the_export_command(folder: Path, tmp_path: Path) -> None:
-    said = neuco_here("challenge", "export", folder, "--format", "evalai", "--out", tmp_path / "out")
-    assert said.code == 0, said.text
-    assert (tmp_path / "out" / "challenge_config.yaml").is_file()

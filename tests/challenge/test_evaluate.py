@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from neuco_core.fetch.cache import hash_file
 from neuco_core.plugins.catalog import load_dataset, load_task
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.cell import CellOutcome, score_cell
 from neuco_core.scoring.scorer import score
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_extensions.challenge import evaluate as module
+from neuco_extensions.challenge.audit import CHECKS, audit
+from neuco_extensions.challenge.close import close
 from neuco_extensions.challenge.evaluate import PhaseError, hidden
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge
 from neuco_extensions.challenge.seal import contents
-from tests.challenge.parts import IDS, SAMPLES, embed, make_challenge
+from tests.challenge.parts import DEV, IDS, SAMPLES, TEST, InProcess, embed, make_challenge, work
 from tests.challenge.simulation import BAD, bad_file
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Host:
-    return Host(make_challenge(tmp_path / "c"))
 
 
 def in_order(path: Path, ids: tuple[str, ...]) -> Embeddings:
@@ -99,3 +98,31 @@ def test_a_task_may_come_from_an_installed_package(tmp_path: Path) -> None:
     assert len(hidden(challenge, "dev", 1).used) == 100
     sha256 = load_task("olinda_elevation_mean").source.sha256
     assert any(sha256 in content for content in contents(challenge, {}).values())  # type: ignore[operator]
+
+
+def test_labels_at_an_address_lie_nowhere_in_the_folder(folder: Path, tmp_path: Path) -> None:
+    """An address of any kind, such as a private bucket's; tests/fetch has the kinds."""
+    store, changes = tmp_path / "store", {}
+    shutil.copytree(folder / "private/labels", store)
+    for path in store.iterdir():
+        pinned = f'labels = "{path.as_uri()}"\nsha256 = "{hash_file(path)}"'
+        changes[f'labels = "private/labels/{path.name}"'] = pinned
+    there, file = make_challenge(tmp_path / "there", changes), embed(tmp_path / "a.npz", 0.5)
+    shutil.rmtree(there / "private/labels")
+    assert "store" not in "".join(path.read_text() for path in (there / "public").iterdir())
+    with Host(folder) as host, Host(there) as remote:
+        for one in (host, remote):
+            one.submit("alpha", "dev", file, now=DEV)
+            one.submit("alpha", "test", file, now=TEST)
+        store.rename(tmp_path / "away")  # as without the right to read it: a submission waits, and fails not
+        with pytest.raises(PhaseError, match=r"the labels of phase dev cannot be had: .*store/height"):
+            work(remote)
+        assert [(e.state, e.attempts) for e in remote.journal.submissions()] == [("received", 0)] * 2
+        (tmp_path / "away").rename(store)
+        assert work(host) == work(remote) == 2
+        assert [e.scores for e in host.journal.submissions()] == [e.scores for e in remote.journal.submissions()]
+        close(remote)
+    assert [(check.name, check.wrong) for check in audit(there, InProcess())] == [(name, "") for name in CHECKS]
+    (store / "water.csv").write_text((store / "water.csv").read_text().replace(",1\n", ",0\n", 1))
+    with Host(there) as host, pytest.raises(PhaseError, match="not the declared file"):
+        host.hidden("test")

@@ -7,15 +7,15 @@ import struct
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
 
 from neuco_core.errors import UsageError
-from neuco_extensions.challenge.export import export
+from neuco_extensions.challenge.evalai.export import export
 from neuco_extensions.challenge.rules import Challenge, load_challenge
 from tests.challenge.parts import make_challenge
+from tests.command import neuco_here
 
 # What EvalAI's own check of a configuration asks for (challenge_config_utils.py), and its documentation.
 EVALAI = """title short_description description evaluation_details terms_and_conditions image submission_guidelines
@@ -28,13 +28,8 @@ EVALAI_SPLIT = """challenge_phase_id leaderboard_id dataset_split_id visibility 
 
 
 @pytest.fixture
-def challenge(tmp_path: Path) -> Challenge:
-    return load_challenge(make_challenge(tmp_path / "toy"))
-
-
-def read(folder: Path, name: str) -> dict[str, Any]:
-    content: dict[str, Any] = yaml.safe_load((folder / name).read_text())
-    return content
+def challenge(folder: Path) -> Challenge:
+    return load_challenge(folder)
 
 
 def moment(value: object) -> datetime:
@@ -44,8 +39,9 @@ def moment(value: object) -> datetime:
 
 def test_evalai_gets_all_that_it_asks_for(challenge: Challenge, tmp_path: Path) -> None:
     out = tmp_path / "out"
-    export(challenge, out)
-    config = read(out, "challenge_config.yaml")
+    said = neuco_here("challenge", "export", challenge.folder, "--format", "evalai", "--out", out)
+    assert said.code == 0, said.text
+    config = yaml.safe_load((out / "challenge_config.yaml").read_text())
     assert set(EVALAI.split()) <= set(config)
     assert config["remote_evaluation"] is True
     for key in ("description", "evaluation_details", "terms_and_conditions", "submission_guidelines"):
@@ -84,7 +80,9 @@ def test_nothing_hidden_is_exported(challenge: Challenge, tmp_path: Path) -> Non
         export(challenge, tmp_path / "out")
 
 
-def test_titles_are_no_markup(tmp_path: Path) -> None:
-    own = load_challenge(make_challenge(tmp_path / "toy", {"A toy challenge": "<script>alert(1)</script> & more"}))
-    for path in export(own, tmp_path / "out"):
+def test_titles_are_neither_markup_nor_yaml(tmp_path: Path) -> None:
+    title = "<script>alert(1)</script> & more: ü 🌍 {{ x }} # \\"
+    challenge = load_challenge(make_challenge(tmp_path / "toy", {'"A toy challenge"': f"'{title}'"}))
+    for path in export(challenge, tmp_path / "out"):
         assert path.suffix != ".html" or "<script" not in path.read_text()
+    assert yaml.safe_load((tmp_path / "out/challenge_config.yaml").read_text())["title"] == title

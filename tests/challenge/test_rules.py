@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,12 +16,12 @@ from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, read_ids, token_hash
 from neuco_extensions.challenge.seal import read_secrets, seal
 from neuco_extensions.challenge.teams import add_team, renew_token
-from tests.challenge.parts import DEV, embed, make_challenge
+from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
 from tests.command import neuco_here
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "message"),
     [
         ("k = 4", "k = 1", "phases.dev.k"),
         ("k = 4", 'k = "4"', "Expected `int`, got `str`"),
@@ -27,28 +30,15 @@ from tests.command import neuco_here
         ("[limits]", "[limit]", "unknown field `limit`. Did you mean 'limits'?"),
         ("bytes = 100_000", "byte = 1", "limits: Object contains unknown field `byte`. Did you mean 'bytes'?"),
         ("k = 4", 'k = 4\nfeedback = "laddr"', "phases.dev.feedback: Invalid enum value 'laddr'; expected 'ladder' or"),
-        (
-            'kind = "classification"',
-            'kind = "classes"',
-            "tasks.water.kind: Invalid enum value 'classes'; expec",
-        ),
-        (
-            "start = 2026-01-01T00:00:00Z",
-            "start = 2026-01-01",
-            "phases.dev.start: Expected `datetime`, got `date`",
-        ),
+        ('kind = "classification"', 'kind = "classes"', "tasks.water.kind: Invalid enum value 'classes'; expec"),
+        ("start = 2026-01-01T00:00:00Z", "start = 2026-01-01", "phases.dev.start: Expected `datetime`, got `date`"),
         ("per_day = 3\nin_all = 6", "per_day = 7\nin_all = 6", "per_day is 7, more than in_all, 6"),
         ("end = 2026-02-01T00:00:00Z", "end = 2025-02-01T00:00:00Z", "phase dev ends before it starts"),
-        (
-            "start = 2026-01-01T00:00:00Z",
-            "start = 2026-01-01T00:00:00",
-            "a time with its zone, such as 2025-",
-        ),
+        ("start = 2026-01-01T00:00:00Z", "start = 2026-01-01T00:00:00", "a time with its zone, such as 2025-"),
         ('after = ["dev"]', 'after = ["final"]', "is no phase that ends before it starts"),
         ('protocol = "ridge"', 'protocol = "rigde"', "Did you mean 'ridge'"),
         ('protocol = "ridge"', 'protocol = "ridge+seed=1"', "the seed is secret"),
         ('tasks = ["height"]', 'tasks = ["height", "height"]', "height twice"),
-        ('feedback = "none"', "", ""),
         ("k = 4", 'k = 4\nfeedback = "none"', "the board would tell"),
         ('labels = "private/labels/water.csv"', 'labels = "s3://bucket/water.csv"', "need their sha256"),
         ('id = "toy"', 'id = "Toy!"', "Expected `str` matching regex"),
@@ -56,16 +46,12 @@ from tests.command import neuco_here
         ('id = "toy"', "id = ", "not TOML"),
     ],
 )
-def test_a_fault_says_where_it_is(tmp_path: Path, old: str, new: str, said: str) -> None:
-    folder = make_challenge(tmp_path / "c")
+def test_a_fault_says_where_it_is(folder: Path, old: str, new: str, message: str) -> None:
     path = folder / "challenge.toml"
     path.write_text(path.read_text().replace(old, new, 1))
-    if not said:
-        load_challenge(folder)
-        return
     with pytest.raises(SpecError) as error:
         load_challenge(folder)
-    assert said in str(error.value)
+    assert message in str(error.value)
     assert "challenge.toml" in str(error.value)
 
 
@@ -82,30 +68,20 @@ def test_what_teams_may_read_tells_nothing_hidden(tmp_path: Path) -> None:
     assert challenge.public()["phases"]["test"]["tasks"] == 2
     assert "height" not in (challenge.published / "rules.json").read_text()
     sealed = (challenge.published / "seal.json").read_text()
-    assert not any(secret in sealed for secret in ("height", "water"))
-    assert str(read_secrets(challenge).seeds["test"]) not in sealed
+    assert not any(secret in sealed for secret in ("height", "water", str(read_secrets(challenge).seeds["test"])))
 
 
-def test_tokens_are_shown_once_and_stored_hashed(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
-    token = add_team(folder, "gamma", 'The "third" team\\')
+def test_tokens_are_shown_once_stored_hashed_and_replaced_when_lost(folder: Path) -> None:
+    first = add_team(folder, "gamma", 'The "third" team\\')
     challenge = load_challenge(folder)
-    assert challenge.team_of(token) == "gamma"
+    assert [challenge.team_of(token) for token in (first, "gamma", "")] == ["gamma", None, None]
     assert challenge.teams["gamma"].title == 'The "third" team\\'
-    assert challenge.team_of("gamma") is None
-    assert challenge.team_of("") is None
-    assert token not in "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
-
-
-def test_a_lost_token_is_replaced(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
-    first = add_team(folder, "gamma", "Gamma")
+    assert first not in "".join(path.read_text() for path in folder.rglob("*") if path.is_file())
     with pytest.raises(UsageError, match=r"challenge team .* gamma --new-token"):
         add_team(folder, "gamma", "Gamma")
     token = renew_token(folder, "gamma")
     challenge = load_challenge(folder)
-    assert (challenge.team_of(first), challenge.team_of(token)) == (None, "gamma")
-    assert challenge.team_of("alpha") == "alpha"
+    assert [challenge.team_of(token) for token in (first, token, "alpha")] == [None, "gamma", "alpha"]
     with pytest.raises(UnknownIdError, match="Did you mean 'gamma'"):
         renew_token(folder, "gama")
     for words in (["gamma"], ["gamma", "--new-token", "--title", "x"], ["delta", "--new-token", "--host"]):
@@ -115,14 +91,35 @@ def test_a_lost_token_is_replaced(tmp_path: Path) -> None:
 
 def test_teams_that_are_added_at_once_are_all_there(tmp_path: Path) -> None:
     folder = make_challenge(tmp_path / "c", teams=())
+    (folder / "challenge.toml").chmod(0o600)
     with ThreadPoolExecutor(8) as pool:
         tokens = list(pool.map(lambda number: add_team(folder, f"t{number}", "x"), range(40)))
     challenge = load_challenge(folder)
     assert [challenge.team_of(token) for token in tokens] == [f"t{number}" for number in range(40)]
+    assert stat.S_IMODE((folder / "challenge.toml").stat().st_mode) == 0o600  # it names the hidden tasks
 
 
-def test_a_hidden_task_without_labels_is_named(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
+@pytest.mark.slow
+def test_processes_that_add_teams_at_once_lose_none(folder: Path) -> None:
+    code = "import sys; from neuco_extensions.challenge.teams import add_team\n"
+    code += "for number in range(15): add_team(sys.argv[1], f'{sys.argv[2]}-{number}', 'T')"
+    started = [subprocess.Popen([sys.executable, "-c", code, str(folder), f"t{n}"]) for n in range(4)]
+    assert [process.wait() for process in started] == [0] * 4
+    assert len(load_challenge(folder).teams) == len(TEAMS) + 60
+
+
+@pytest.mark.parametrize(
+    ("name", "title"),
+    [("a b", "T"), ("x]\n[limits", "T"), ("x.title", "T"), ("", "T"), ("x", ""), ("x", "\x7f"), ("x", "\udcff")],
+)
+def test_what_is_no_team_changes_nothing(folder: Path, name: str, title: str) -> None:
+    before = (folder / "challenge.toml").read_bytes()
+    with pytest.raises((SpecError, UsageError)):
+        add_team(folder, name, title)
+    assert (folder / "challenge.toml").read_bytes() == before
+
+
+def test_a_hidden_task_without_labels_is_named(folder: Path) -> None:
     path = folder / "challenge.toml"
     path.write_text(path.read_text().replace('tasks = ["height"]', 'tasks = ["hight"]'))
     with pytest.raises(UnknownIdError, match=r"no hidden task 'hight'. Did you mean 'height'.* of challenge.toml"):
@@ -130,7 +127,7 @@ def test_a_hidden_task_without_labels_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "said"),
+    ("data", "message"),
     [
         (b"id\na\nb\n", "ids.txt: a header; expected one id a line, each once, got a first line .id."),
         (b"a\nb\nc\nb\n", "ids.txt: bad ids; expected one id a line, each once, got b more than once"),
@@ -139,30 +136,28 @@ def test_a_hidden_task_without_labels_is_named(tmp_path: Path) -> None:
         (None, "No such file"),
     ],
 )
-def test_bad_lists_of_ids_are_explained(tmp_path: Path, data: bytes | None, said: str) -> None:
+def test_bad_lists_of_ids_are_explained(tmp_path: Path, data: bytes | None, message: str) -> None:
     path = tmp_path / "ids.txt"
     if data is not None:
         path.write_bytes(data)
-    with pytest.raises(DataError, match=said):
+    with pytest.raises(DataError, match=message):
         read_ids(path)
 
 
-def test_lists_of_ids_may_come_from_any_system(tmp_path: Path) -> None:
-    path = tmp_path / "ids.txt"
-    for data in (b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb", b"\na \n\nb\n\n"):
-        path.write_bytes(data)
-        assert read_ids(path) == ("a", "b")
+@pytest.mark.parametrize("data", [b"a\nb\n", b"a\r\nb\r\n", b"\xef\xbb\xbfa\nb", b"\na \n\nb\n\n"])
+def test_lists_of_ids_may_come_from_any_system(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "ids.txt").write_bytes(data)
+    assert read_ids(tmp_path / "ids.txt") == ("a", "b")
 
 
-def test_a_file_is_checked_with_the_limits_of_the_challenge(tmp_path: Path) -> None:
-    ids, file = make_challenge(tmp_path / "c") / "ids.txt", embed(tmp_path / "a.npz", 0.5)
-    assert neuco_here("challenge", "check", file, "--ids", ids).code == 0
-    assert "at most 100 bytes" in neuco_here("challenge", "check", file, "--ids", ids, "--bytes", "100").err
-    assert neuco_here("challenge", "check", file, "--ids", ids, "--dim", "5").code == 4
+def test_a_file_is_checked_with_the_limits_of_the_challenge(folder: Path, tmp_path: Path) -> None:
+    words = ("challenge", "check", embed(tmp_path / "a.npz", 0.5), "--ids", folder / "ids.txt")
+    assert neuco_here(*words).code == 0
+    assert "at most 100 bytes" in neuco_here(*words, "--bytes", "100").err
+    assert neuco_here(*words, "--dim", "5").code == 4
 
 
-def test_names_that_nothing_has_are_errors(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
+def test_names_that_nothing_has_are_errors(folder: Path, tmp_path: Path) -> None:
     assert "Did you mean 'test'" in neuco_here("challenge", "status", folder, "--phase", "tset").err
     assert "Did you mean 'alpha'" in neuco_here("challenge", "status", folder, "--team", "alpah").err
     assert neuco_here("challenge", "evaluate", folder, "--retry", "7").code == 3
@@ -172,8 +167,18 @@ def test_names_that_nothing_has_are_errors(tmp_path: Path) -> None:
     assert (said.code, "expected one whose state is failed, got received" in said.err) == (2, True)
 
 
-def test_a_challenge_is_sealed_once_and_after_its_labels_were_read(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
+def test_a_host_at_the_terminal_is_told_when_a_phase_is_open(folder: Path, tmp_path: Path) -> None:
+    file = embed(tmp_path / "x.npz", 1)
+    words = ("challenge", "submit", folder, file, "--team", "alpha", "--phase", "dev")
+    for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31")):
+        said = neuco_here(*words, *more)
+        assert said.code == 4
+        assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in said.err
+        assert "say when with --at" in said.err
+    assert neuco_here(*words, "--at", "2026-02-01T05:29:59+05:30").code == 0
+
+
+def test_a_challenge_is_sealed_once_and_after_its_labels_were_read(folder: Path) -> None:
     with pytest.raises(UsageError, match="sealed already"):
         seal(load_challenge(folder))
     assert (folder / "private/secrets.json").stat().st_mode & 0o077 == 0

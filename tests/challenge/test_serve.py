@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from urllib.parse import quote
@@ -16,9 +15,9 @@ from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.teams import add_team
 from neuco_extensions.challenge.web.app import FORM
 from neuco_extensions.challenge.web.guard import SENTENCES
-from tests.challenge.parts import DEV, TEST, embed, make_challenge
+from tests.challenge.parts import DEV, TEST, embed, make_challenge, work
 from tests.challenge.server import Server, open_challenge, read_all, serving
-from tests.command import neuco, python
+from tests.command import neuco_here, python
 
 
 def test_an_upload_is_on_disk_and_counts_once(server: Server, good: bytes) -> None:
@@ -100,21 +99,8 @@ def test_a_phase_that_is_not_open_takes_nothing(server: Server, good: bytes) -> 
     assert server.ask("PUT", "/api/phases/dev/submissions?public=maybe", token="alpha", body=b"x").status == 400
 
 
-def test_an_upload_is_told_that_the_server_stops(tmp_path: Path) -> None:
+def test_a_team_sees_what_it_has_left_and_an_upload_that_the_server_stops(tmp_path: Path, good: bytes) -> None:
     with serving(open_challenge(tmp_path / "c")) as server, server.connect() as upload:
-        upload.sendall(server.head("alpha", "Content-Length: 1000") + b"x" * 10)
-        server.ask("GET", "/api/challenge")  # by now the upload has begun
-        server.process.terminate()
-        answer = read_all(upload)
-        assert server.process.wait(30) == 0
-    assert answer.startswith(b"HTTP/1.1 503 ")
-    assert json.dumps({"error": SENTENCES[503]}).encode() in answer
-    assert "Traceback" not in server.log
-    assert server.incoming() == []
-
-
-def test_a_team_sees_what_it_has_left(tmp_path: Path, good: bytes) -> None:
-    with serving(open_challenge(tmp_path / "c")) as server:
         server.put(good)
 
         def left(team: str) -> object:
@@ -123,19 +109,25 @@ def test_a_team_sees_what_it_has_left(tmp_path: Path, good: bytes) -> None:
         assert (left("alpha"), left("beta")) == ({"today": 2, "in_all": 5}, {"today": 3, "in_all": 6})
         assert b"left" not in server.ask("GET", "/api/challenge").body  # nobody else sees it
         assert b"left" not in server.ask("GET", "/api/submissions").body
+        upload.sendall(server.head("alpha", "Content-Length: 1000") + b"x" * 10)
+        server.ask("GET", "/api/challenge")  # by now the upload has begun
+        server.process.terminate()
+        answer = read_all(upload)
+        assert server.process.wait(30) == 0
+    assert answer.startswith(b"HTTP/1.1 503 ")
+    assert SENTENCES[503].encode() in answer
+    assert "Traceback" not in server.log
+    assert server.incoming() == []
 
 
 def test_what_cannot_be_served_is_said(server: Server, tmp_path: Path) -> None:
     write_example(tmp_path / "box")
-    said = neuco("challenge", "serve", tmp_path / "box", "--port", "0")
+    said = neuco_here("challenge", "serve", tmp_path / "box", "--port", "0")
     assert (said.code, said.out) == (4, "")
     assert "the challenge is not sealed yet" in said.err
-    said = neuco("challenge", "serve", server.folder, "--port", server.port)
+    said = neuco_here("challenge", "serve", server.folder, "--port", server.port)
     assert (said.code, said.out) == (2, "")
     assert "cannot listen: Address already in use" in said.err
-
-
-def test_without_its_packages_the_command_says_what_to_install(server: Server) -> None:
     code = "import sys; sys.modules['starlette'] = None; from neuco_core.cli import main; main()"
     said = python("-c", code, "challenge", "serve", server.folder)
     assert said.code == 6
@@ -148,7 +140,7 @@ def test_a_challenge_that_is_over_shows_all_and_takes_nothing(tmp_path: Path) ->
     with Host(folder) as host:
         for phase, now in {"dev": DEV, "test": TEST}.items():
             host.submit("alpha", phase, file, now=now)
-        host.work_all()
+        work(host)
         with serving(folder) as server:
             told = server.ask("GET", "/api/phases/dev/board").json
             assert (told["final"], [row["team"] for row in told["teams"]]) == (False, ["alpha"])

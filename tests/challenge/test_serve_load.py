@@ -103,16 +103,12 @@ def ask_from(server: Server, address: str, token: str, **headers: str) -> Answer
     return found
 
 
-def test_a_proxy_is_believed_if_the_hosts_say_so(tmp_path: Path) -> None:
-    with serving(open_challenge(tmp_path), proxy="127.0.0.1") as server:
+def test_a_proxy_is_believed_if_the_hosts_say_so_and_too_many_connections_are_told_so(tmp_path: Path) -> None:
+    with serving(open_challenge(tmp_path), proxy="127.0.0.1", connections=4) as server:
         for address in ("127.0.0.1", "127.0.0.2"):
             assert ask_from(server, address, "wrong", **{"X-Forwarded-For": f"10.0.0.{address[-1]}"}).status == 401
         assert "a wrong token from 10.0.0.1" in server.log
         assert "a wrong token from 127.0.0.2" in server.log  # another one's word is worth nothing
-
-
-def test_more_connections_than_allowed_are_told_so(tmp_path: Path) -> None:
-    with serving(open_challenge(tmp_path), connections=4) as server:
         idle = [server.connect() for _ in range(5)]
         wait_until(lambda: server.ask("GET", "/").status == 503)
         for connection in idle:

@@ -10,7 +10,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -41,7 +41,7 @@ class Account:
     server: str
     queue: str
     challenge: int
-    token: str
+    token: str = field(repr=False)  # it is in no traceback
     files: tuple[str, ...] = (FILES,)
     max_bytes: int = 1 << 30
     deadline: float = 600.0
@@ -57,9 +57,6 @@ class Account:
             origin(address)
         if not self.token:
             raise UsageError("no token for EvalAI", hint="Put it into the variable EVALAI_TOKEN")
-
-    def __repr__(self) -> str:
-        return f"Account({self.server!r}, {self.queue!r}, {self.challenge})"  # the token is in no traceback
 
     @property
     def origins(self) -> frozenset[tuple[str, str, int]]:
@@ -86,9 +83,9 @@ class EvalAIRefusedError(FetchError):
         super().__init__(what, **parts)
         self.status = status
 
-    @property
-    def unauthorised(self) -> bool:
-        return self.status in (401, 403)
+
+class TokenRefusedError(FetchError):
+    """EvalAI refused the token, so no request will do any more."""
 
 
 class Api:
@@ -152,18 +149,18 @@ class Api:
         return f"/api/jobs/challenge/{self.account.challenge}/update_submission/"
 
     def _ask(self, method: str, path: str, data: Mapping[str, Any] | None = None, tries: int = 0) -> Any:
-        tries = tries or self.account.tries
-        for number in range(1, tries + 1):
+        number = 0
+        while True:
+            number += 1
             if len(self._sent) == self.account.per_minute:
                 self._pause(max(0.0, self._sent[0] + MINUTE - time.monotonic()))
             self._sent.append(time.monotonic())
             try:
                 return self._once(method, path, data)
             except TransientError as error:
-                if number == tries:
+                if number >= (tries or self.account.tries):
                     raise
                 self._pause(self.after(number, error))
-        raise AssertionError("the last try returns or raises")
 
     def after(self, tries: int, error: TransientError) -> float:
         """Seconds to wait after so many failed tries. Workers that fail together must not come back together."""
@@ -180,7 +177,7 @@ class Api:
         except requests.exceptions.RequestException as error:
             # Not "from error": its text has the address and may have more.
             raise TransientError(f"EvalAI does not answer ({type(error).__name__})", where=where) from None
-        return _read(answer, where)
+        return _content(answer, where)
 
     def _sign(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
         """As an ``auth``, so that a line in the host's .netrc does not take its place."""
@@ -188,7 +185,7 @@ class Api:
         return request
 
 
-def _read(answer: requests.Response, where: str) -> Any:
+def _content(answer: requests.Response, where: str) -> Any:
     status = answer.status_code
     if status in TRANSIENT:
         header = answer.headers.get("Retry-After", "")  # Django's REST framework gives whole seconds
@@ -196,7 +193,7 @@ def _read(answer: requests.Response, where: str) -> Any:
         raise TransientError(f"EvalAI is busy or failed (HTTP {status})", where=where, wait=wait)
     if status in (401, 403):
         hint = "The token may have expired, or its owner is not a host of the challenge"
-        raise EvalAIRefusedError(f"EvalAI refused the token (HTTP {status})", where=where, status=status, hint=hint)
+        raise TokenRefusedError(f"EvalAI refused the token (HTTP {status})", where=where, hint=hint)
     if 300 <= status < 400:
         raise EvalAIRefusedError(f"EvalAI redirects elsewhere (HTTP {status})", where=where, status=status)
     try:

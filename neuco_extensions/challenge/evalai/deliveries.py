@@ -10,9 +10,9 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import msgspec
 from filelock import FileLock, Timeout
@@ -34,8 +34,7 @@ CREATE TABLE IF NOT EXISTS evalai_deliveries (
 """
 
 
-@dataclass(frozen=True)
-class Delivery:
+class Delivery(NamedTuple):
     """A submission that the queue handed out. ``began`` and ``ended`` say when its evaluation did, in Unix time."""
 
     submission: int
@@ -45,7 +44,7 @@ class Delivery:
     began: float | None
     ended: float | None
     sha256: str | None
-    verdict: Verdict | None
+    verdict: Any  # None, or a Verdict
 
 
 class Deliveries:
@@ -59,9 +58,6 @@ class Deliveries:
         self._base.execute("PRAGMA synchronous = FULL")  # a step that was written is not lost with the power
         self._base.executescript(SCHEMA)
 
-    def close(self) -> None:
-        self._base.close()
-
     def receive(self, submission: int, phase: int, receipt: str) -> None:
         """Note a message. One that comes again has a new receipt, and the old one may no longer do."""
         self._base.execute(
@@ -71,50 +67,41 @@ class Deliveries:
         )
 
     def running(self, submission: int) -> None:
-        """Set to run, now; an verdict that there was is forgotten."""
-        self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'running', began = ?, ended = NULL, sha256 = NULL, verdict = NULL "
-            "WHERE submission = ?",
-            (time.time(), submission),
-        )
+        """Set to run, now; a verdict that there was is forgotten."""
+        self._set(submission, step="running", began=time.time(), ended=None, sha256=None, verdict=None)
 
     def evaluated(self, submission: int, sha256: str, verdict: Verdict) -> None:
         kept = msgspec.json.encode(verdict).decode()
-        self._base.execute(
-            "UPDATE evalai_deliveries SET step = 'evaluated', ended = ?, sha256 = ?, verdict = ? WHERE submission = ?",
-            (time.time(), sha256, kept, submission),
-        )
+        self._set(submission, step="evaluated", ended=time.time(), sha256=sha256, verdict=kept)
 
     def step(self, submission: int, step: str) -> None:
-        self._base.execute("UPDATE evalai_deliveries SET step = ? WHERE submission = ?", (step, submission))
+        self._set(submission, step=step)
+
+    def _set(self, submission: int, **values: float | str | None) -> None:
+        columns = ", ".join(f"{name} = ?" for name in values)
+        update = f"UPDATE evalai_deliveries SET {columns} WHERE submission = ?"  # noqa: S608 - our own names
+        self._base.execute(update, (*values.values(), submission))
 
     def get(self, submission: int) -> Delivery | None:
-        return next(self._read("WHERE submission = ?", submission), None)
+        return next(iter(self._select("submission = ?", submission)), None)
 
     def open(self) -> list[Delivery]:
         """All that are not acknowledged."""
-        return list(self._read("WHERE step != 'acknowledged' ORDER BY submission"))
+        return self._select("step != 'acknowledged' ORDER BY submission")
 
-    def all(self) -> list[Delivery]:
-        return list(self._read("ORDER BY submission"))
-
-    def _read(self, where: str, *values: object) -> Iterator[Delivery]:
-        columns = "submission, phase, receipt, step, began, ended, sha256, verdict"
-        rows = self._base.execute(f"SELECT {columns} FROM evalai_deliveries {where}", values)  # noqa: S608 - our words
-        for submission, phase, receipt, step, began, ended, sha256, kept in rows.fetchall():
-            verdict = msgspec.json.decode(kept, type=Verdict) if kept else None
-            yield Delivery(submission, phase, receipt, step, began, ended, sha256, verdict)
+    def _select(self, where: str, *values: int) -> list[Delivery]:
+        columns = ", ".join(Delivery._fields)
+        rows = self._base.execute(f"SELECT {columns} FROM evalai_deliveries WHERE {where}", values)  # noqa: S608
+        deliveries = map(Delivery._make, rows.fetchall())
+        return [d._replace(verdict=d.verdict and msgspec.json.decode(d.verdict, type=Verdict)) for d in deliveries]
 
     @contextmanager
     def exclusive(self, submission: int) -> Iterator[bool]:
         """Whether this worker has the submission to itself for the block. The lock of a killed process is gone."""
         lock = FileLock(self.folder / f"{submission}.lock", thread_local=False)
-        try:
+        with suppress(Timeout):
             lock.acquire(blocking=False)
-        except Timeout:
-            yield False
-            return
         try:
-            yield True
+            yield lock.is_locked
         finally:
             lock.release()

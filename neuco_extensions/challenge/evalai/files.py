@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ipaddress
 import socket
-from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 import requests
@@ -67,46 +67,32 @@ def allowed(url: str, account: Account) -> None:
 
 def _transport(account: Account) -> Transport:
     """How a file is read: each redirect is looked at before it is followed."""
+    options: dict[str, Any] = {
+        "stream": True,
+        "allow_redirects": False,
+        "headers": {"Accept-Encoding": "identity", "User-Agent": "neuco"},
+        "auth": lambda request: request,  # it adds nothing: no line of the host's .netrc goes to a store of files
+    }
 
     def read(url: str, sink: Sink, settings: Settings) -> None:
-        with closing(requests.Session()) as session:
-            for _ in range(REDIRECTS + 1):
-                allowed(url, account)
-                target = _get(session, url, sink, settings)
-                if target is None:
-                    return
-                url = target
-        raise RefusedPlaceError("too many redirects", where=_place(url))
+        for _ in range(REDIRECTS + 1):
+            allowed(url, account)
+            where = urlsplit(shown(url))._replace(query="", fragment="").geturl()
+            try:
+                with requests.get(url, **options, timeout=settings.timeout) as answer:
+                    if answer.is_redirect:
+                        url = urljoin(url, answer.headers["Location"])
+                        continue
+                    accept(answer, url, sink)
+                    # As it is stored: a small file that unpacks to a large one stays small, and is no table.
+                    while chunk := answer.raw.read(CHUNK, decode_content=False):
+                        sink.write(chunk)
+                    length = answer.headers.get("Content-Length", "")
+            except (RequestException, HTTPError) as error:
+                raise TransientError(f"the file cannot be read ({type(error).__name__})", where=where) from None
+            if length.isdecimal() and sink.received != int(length):
+                raise TransientError("the connection was lost in the middle of the file", where=where)
+            return
+        raise RefusedPlaceError("too many redirects", where=where)
 
     return read
-
-
-def _get(session: requests.Session, url: str, sink: Sink, settings: Settings) -> str | None:
-    """Fill the sink, or say where the server sends us."""
-    headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
-    try:
-        answer = session.get(
-            url, stream=True, allow_redirects=False, timeout=settings.timeout, headers=headers, auth=_unsigned
-        )
-        with closing(answer):
-            if answer.is_redirect:
-                return urljoin(url, answer.headers["Location"])
-            accept(answer, url, sink)
-            # As it is stored: a small file that unpacks to a large one stays small, and is no table.
-            while chunk := answer.raw.read(CHUNK, decode_content=False):
-                sink.write(chunk)
-            length = answer.headers.get("Content-Length", "")
-    except (RequestException, HTTPError) as error:
-        raise TransientError(f"the file cannot be read ({type(error).__name__})", where=_place(url)) from None
-    if length.isdecimal() and sink.received != int(length):
-        raise TransientError("the connection was lost in the middle of the file", where=_place(url))
-    return None
-
-
-def _unsigned(request: requests.PreparedRequest) -> requests.PreparedRequest:
-    """As an ``auth``, so that no line of the host's .netrc goes to a store of files."""
-    return request
-
-
-def _place(url: str) -> str:
-    return urlsplit(shown(url))._replace(query="", fragment="").geturl()

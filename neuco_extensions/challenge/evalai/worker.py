@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from neuco_core import __version__
-from neuco_core.errors import NeucoError, SpecError, UsageError
+from neuco_core.errors import NeucoError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.transfer import TooLargeError, TransientError
 from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError
@@ -131,8 +131,6 @@ class EvalAIWorker:
         except TransientError as error:
             self.tell(f"submission {submission} has to wait: {error}")
         except (EvalAIRefusedError, RefusedPlaceError) as error:
-            if isinstance(error, EvalAIRefusedError) and error.unauthorised:
-                raise
             self._kept.add(submission)
             self.tell(f"submission {submission} is kept back: {error}")
 
@@ -142,16 +140,28 @@ class EvalAIWorker:
         if state is None or _status(state) in ENDED:
             self._end(delivery, "deleted" if state is None else _status(state))
             return
-        if delivery.step == "received" and _status(state) == "running" and not self._stale(state):
-            return  # another machine's; it comes again if that one fails
-        if delivery.verdict is None or self._wanted_again(delivery, state):
+        if delivery.step == "received" and _status(state) == "running":
+            seconds = (datetime.now(UTC) - _when(state.get("started_at"))).total_seconds()
+            if seconds <= self.account.stale:
+                return  # another machine's; it comes again if that one fails
+        answered = delivery.step in ("put", "acknowledged")
+        # After an answer a host may let a failed submission run again: under the same number, with another status.
+        if delivery.verdict is None or (answered and _status(state) in ("resuming", "submitted", "queued")):
             self._run(delivery, state)
         self._put(number)
 
     def _run(self, delivery: Delivery, state: Mapping[str, Any]) -> None:
         number, url = delivery.submission, str(state.get("input_file") or "")
         allowed(url, self.account)  # a place that the host forgot to name must not cost a team its submission
-        job = _job(state, self.api.codename(delivery.phase))
+        job = Job(
+            submission=number,
+            phase=self.api.codename(delivery.phase),
+            team=int(state.get("participant_team") or 0),
+            team_name=str(state.get("participant_team_name") or ""),
+            public=bool(state.get("is_public")),
+            submitted=_when(state.get("submitted_at")),
+            again=_status(state) == "resuming",
+        )
         if delivery.step != "running" or delivery.began is None:
             self.deliveries.running(number)
         if _status(state) != "running":
@@ -204,9 +214,7 @@ class EvalAIWorker:
         receipt = (self.deliveries.get(number) or delivery).receipt
         try:
             self.api.acknowledge(receipt)
-        except EvalAIRefusedError as error:
-            if error.unauthorised:
-                raise
+        except EvalAIRefusedError:
             # A receipt of an earlier delivery. The queue hands it out again, and then there is a new one.
             self.tell(f"submission {number} is {how}; its message could not be taken from the queue")
         else:
@@ -227,13 +235,6 @@ class EvalAIWorker:
         ticks = math.ceil((delivery.ended - delivery.began) / self.account.hold)
         return delivery.began + max(ticks, 1) * self.account.hold
 
-    def _stale(self, state: Mapping[str, Any]) -> bool:
-        return (datetime.now(UTC) - _when(state.get("started_at"))).total_seconds() > self.account.stale
-
-    def _wanted_again(self, delivery: Delivery, state: Mapping[str, Any]) -> bool:
-        """A host let a failed submission run again on EvalAI: under the same number, with another status."""
-        return _status(state) in ("resuming", "submitted", "queued") and delivery.step in ("put", "acknowledged")
-
 
 def _status(state: Mapping[str, Any]) -> str:
     return str(state.get("status", "")).lower()
@@ -246,18 +247,6 @@ def _when(text: object) -> datetime:
     except ValueError:
         return datetime.now(UTC)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _job(state: Mapping[str, Any], codename: str) -> Job:
-    return Job(
-        submission=int(state["id"]),
-        phase=codename,
-        team=int(state.get("participant_team") or 0),
-        team_name=str(state.get("participant_team_name") or ""),
-        public=bool(state.get("is_public")),
-        submitted=_when(state.get("submitted_at")),
-        again=_status(state) == "resuming",
-    )
 
 
 class Bridge:
@@ -304,15 +293,9 @@ class Bridge:
     def _team(self, job: Job) -> str:
         name = f"evalai-{job.team}"
         if name not in self.host.challenge.teams:
+            title = "".join(char if char.isprintable() else "?" for char in job.team_name)[:200]
             with suppress(UsageError):  # another worker was first
-                self._add(name, job.team_name)
+                add_team(self.folder, name, title or name)
             with closing(self.host):
                 self.host = Host(self.folder)
         return name
-
-    def _add(self, name: str, title: str) -> None:
-        shown = "".join(char if char.isprintable() else "?" for char in title)[:200]
-        try:
-            add_team(self.folder, name, shown or name)
-        except SpecError:  # a name that the rules cannot hold
-            add_team(self.folder, name, name)

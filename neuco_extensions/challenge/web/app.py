@@ -12,7 +12,7 @@ import re
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib import resources
@@ -30,8 +30,8 @@ from neuco_extensions.challenge.board import live_board
 from neuco_extensions.challenge.host import Host, quota_left
 from neuco_extensions.challenge.journal import RefusedError
 from neuco_extensions.challenge.rules import Challenge
-from neuco_extensions.challenge.web.guard import SENTENCES
-from neuco_extensions.challenge.web.uploads import CutError, HostPool, IncomingUpload, ServerLimits, SlowError
+from neuco_extensions.challenge.web.guard import SENTENCES, Problem
+from neuco_extensions.challenge.web.uploads import HostPool, IncomingUpload, ServerLimits
 
 LONGEST_TOKEN = 200
 NUMBER = re.compile(r"[0-9]{1,15}")
@@ -52,14 +52,6 @@ PAGE = {
 log = logging.getLogger("neuco.challenge")
 
 
-class Problem(Exception):
-    """An answer that is an error."""
-
-    def __init__(self, status: int, sentence: str = "", headers: dict[str, str] | None = None) -> None:
-        super().__init__(sentence or SENTENCES[status])
-        self.status, self.headers = status, headers
-
-
 class Service:
     """The routes' state: the challenge, the uploads that run now, and the boards of this tick."""
 
@@ -70,18 +62,15 @@ class Service:
         self._board_lock = asyncio.Lock()  # many readers at a tick must not make it many times
 
     def routes(self) -> list[Route]:
-        def get(path: str, answer: Callable[[Request], Awaitable[Response]]) -> Route:
-            return Route(path, answer, methods=["GET"])
-
-        return [
-            *(get(path, page_file) for path in PAGE),
-            get("/files/{name}", self.file),
-            get("/api/challenge", self.facts),
-            get("/api/phases/{phase}/ids", self.ids),
-            get("/api/phases/{phase}/board", self.board),
+        return [  # GET and HEAD, where nothing else is said
+            *(Route(path, page_file) for path in PAGE),
+            Route("/files/{name}", self.file),
+            Route("/api/challenge", self.facts),
+            Route("/api/phases/{phase}/ids", self.ids),
+            Route("/api/phases/{phase}/board", self.board),
             Route("/api/phases/{phase}/submissions", self.upload, methods=["POST", "PUT"]),
-            get("/api/submissions", self.submissions),
-            get("/api/submissions/{number}", self.submission),
+            Route("/api/submissions", self.submissions),
+            Route("/api/submissions/{number}", self.submission),
         ]
 
     async def facts(self, request: Request) -> Response:
@@ -241,10 +230,6 @@ async def _error(_: Request, error: Exception) -> Response:
         status, sentence, headers = error.status, str(error), error.headers
     elif isinstance(error, RefusedError):
         status, sentence = REFUSED.get(error.code, 403), str(error)
-    elif isinstance(error, SlowError):
-        status = 408
-    elif isinstance(error, CutError):
-        status = 400  # nobody is there to read it
     elif isinstance(error, HTTPException):
         status = error.status_code if error.status_code in SENTENCES else 400
     elif isinstance(error, OSError | sqlite3.OperationalError):
@@ -255,7 +240,7 @@ async def _error(_: Request, error: Exception) -> Response:
 
 
 def make_app(hosts: HostPool, limits: ServerLimits) -> Starlette:
-    kinds = (Problem, RefusedError, SlowError, CutError, HTTPException, OSError, sqlite3.OperationalError, Exception)
+    kinds = (Problem, RefusedError, HTTPException, OSError, sqlite3.OperationalError, Exception)
     app = Starlette(routes=Service(hosts, limits).routes(), exception_handlers=dict.fromkeys(kinds, _error))
     app.router.redirect_slashes = False
     return app

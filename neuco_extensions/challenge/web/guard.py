@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import h11
+from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -46,8 +47,12 @@ UNREAD_LOOKS = 60  # at which one and the same answer may be under way
 RawHeaders = list[tuple[bytes, bytes]]
 
 
-def error_body(status: int) -> bytes:
-    return json.dumps({"error": SENTENCES[status]}).encode()
+class Problem(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, sentence: str = "", headers: dict[str, str] | None = None) -> None:
+        super().__init__(sentence or SENTENCES[status])
+        self.status, self.headers = status, headers
 
 
 def raw(headers: dict[str, str]) -> RawHeaders:
@@ -83,7 +88,7 @@ class Exchange:
     """A request and its answer. An answer to a body that was not read ends the connection, after a while."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._receive, self._send = receive, send
+        self._scope, self._receive, self._send = scope, receive, send
         headers = dict(scope["headers"])
         self._unread = headers.get(b"content-length", b"0") != b"0" or b"transfer-encoding" in headers
         # Who asks before sending a body sends none after an answer.
@@ -111,10 +116,7 @@ class Exchange:
             await self._send(message)
 
     async def error(self, status: int, headers: dict[str, str] | None = None) -> None:
-        body = error_body(status)
-        plain = {"content-type": "application/json", "content-length": str(len(body)), **(headers or {})}
-        await self.send({"type": "http.response.start", "status": status, "headers": raw(plain)})
-        await self.send({"type": "http.response.body", "body": body})
+        await JSONResponse({"error": SENTENCES[status]}, status, headers)(self._scope, self.receive, self.send)
 
     async def stop(self) -> None:
         """Say that the request was not dealt with, unless an answer is on its way, and wait for nothing."""
@@ -160,7 +162,7 @@ def timed_protocol(seconds: float) -> type[H11Protocol]:
             self._timer = self.loop.call_later(seconds, self._look)
 
         def send_400_response(self, msg: str) -> None:
-            body = error_body(400)
+            body = json.dumps({"error": SENTENCES[400]}).encode()
             plain = {"content-type": "application/json", "content-length": str(len(body)), "connection": "close"}
             start = h11.Response(status_code=400, headers=raw({**HEADERS, **plain}), reason=b"Bad Request")
             with suppress(h11.LocalProtocolError):  # an answer is on its way already

@@ -22,6 +22,7 @@ from neuco_extensions.challenge.files import Upload
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError, stamp
 from neuco_extensions.challenge.rules import RULES, Challenge
+from neuco_extensions.challenge.web.guard import Problem
 
 T = TypeVar("T")
 THREADS = 6
@@ -45,14 +46,6 @@ class ServerLimits:
     slowest: float = 50_000.0
     deadline: float = 10_800.0
     headers: float = 10.0
-
-
-class CutError(Exception):
-    """The client went away before the end of its file."""
-
-
-class SlowError(Exception):
-    """The client is slower than allowed."""
 
 
 class HostPool:
@@ -83,14 +76,10 @@ class HostPool:
         if changed != self._changed:
             self._changed = changed
             try:
-                self.challenge = await self.run(lambda _: self._load())
+                self.challenge = await self.run(lambda _: Host(self._folder).challenge)
             except (NeucoError, OSError) as error:
                 log.warning("the new rules are not used: %s", error)
         return self.challenge
-
-    def _load(self) -> Challenge:
-        with Host(self._folder) as host:
-            return host.challenge
 
     def begin(self, work: Callable[[Host], T]) -> asyncio.Future[T]:
         """Have a thread do something with a host that nobody else uses meanwhile."""
@@ -122,14 +111,13 @@ class IncomingUpload:
     def __init__(self, hosts: HostPool, limits: ServerLimits) -> None:
         self._hosts, self._limits = hosts, limits
         self._most = hosts.challenge.limits.bytes
-        self._parts: list[bytes] = []
-        self._held = 0
+        self._part = bytearray()
         self._upload: Upload | None = None
         self._work: asyncio.Future[Any] | None = None
         self.size = 0
 
     async def read(self, receive: Receive) -> None:
-        """Take the whole body, or raise ``RefusedError``, ``CutError`` or ``SlowError``."""
+        """Take the whole body, or raise ``RefusedError`` or ``Problem``."""
         limits, begun, more = self._limits, time.monotonic(), True
         while more:
             passed = time.monotonic() - begun
@@ -139,17 +127,16 @@ class IncomingUpload:
                 async with asyncio.timeout(patience):
                     message = await receive()
             except TimeoutError as error:
-                raise SlowError from error
+                raise Problem(408) from error
             if message["type"] == "http.disconnect":
-                raise CutError
+                raise Problem(400)  # nobody is there to read it
             more = message.get("more_body", False)
             data = message.get("body", b"")
             self.size += len(data)
             if self.size > self._most:
                 raise RefusedError("size")
-            self._parts.append(data)
-            self._held += len(data)
-            if self._held >= PART:
+            self._part += data
+            if len(self._part) >= PART:
                 await self._do(self._write)
 
     async def enter(self, team: str, phase: str, *, public: bool) -> tuple[JournalEntry, bool]:
@@ -161,9 +148,8 @@ class IncomingUpload:
     def _write(self, host: Host) -> Upload:
         if self._upload is None:
             self._upload = Upload(host.challenge.private, self._most)
-        for part in self._parts:
-            self._upload.write(part)
-        self._parts, self._held = [], 0
+        self._upload.write(bytes(self._part))
+        self._part.clear()
         return self._upload
 
     async def _do(self, work: Callable[[Host], T]) -> T:

@@ -1,40 +1,36 @@
-"""What is the hosts' fault, or a killed worker's, costs no team its submission and keeps nobody waiting."""
+"""Evaluation by workers, and faults: what is the hosts' or a killed worker's costs no team its submission."""
 
 from __future__ import annotations
 
 import resource
 import sqlite3
-import stat
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from neuco_core.errors import DataError, NeucoError, SpecError, UsageError
+from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
+from neuco_extensions.challenge import workers
+from neuco_extensions.challenge.audit import audit
+from neuco_extensions.challenge.close import close
 from neuco_extensions.challenge.evalai.worker import Bridge, Job
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.rules import load_challenge
-from neuco_extensions.challenge.teams import add_team
-from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
-from tests.command import neuco_here
+from neuco_extensions.challenge.journal import MESSAGES
+from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
+from tests.challenge.parts import DEV, IDS, embed, make_challenge, work
 
 LEASE = """
-import os, sys
+import sys
 from neuco_extensions.challenge.host import Host
 host = Host(sys.argv[1])
 print(host.journal.lease(9).id, flush=True)
 sys.stdin.read()
 """
-
-
-@pytest.fixture
-def host(tmp_path: Path) -> Iterator[Host]:
-    with Host(make_challenge(tmp_path / "c")) as made:
-        yield made
 
 
 @contextmanager
@@ -48,8 +44,32 @@ def no_file_above(size: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def job(number: int = 1, team: int = 7) -> Job:
-    return Job(number, "dev", team, "Team seven", True, DEV)
+@pytest.mark.slow
+def test_workers_on_dask_give_the_same(host: Host, tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    for number, team in enumerate(("alpha", "alpha", "beta")):
+        host.submit(team, "dev", embed(tmp_path / f"{number}.npz", 1 + number, number), now=DEV)
+    done = {entry.id: entry.scores for entry in evaluate_waiting(host, start_engine("dask", 2), 2)}
+    entries = host.journal.submissions()
+    assert done == {entry.id: host.evaluate("dev", host.file_path(entry)).verdict.scores for entry in entries}
+    assert [entry.state for entry in entries] == ["scored"] * 3
+
+
+def test_a_file_that_unpacks_to_more_fails_in_fixed_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same file gives the same answer in the audit, and the worker goes on with the next one."""
+    monkeypatch.setattr(workers, "LIBRARIES", 120 << 20)
+    bomb = tmp_path / "bomb.npz"  # 240 MB as float32: what its reader allows, and more than the rules do
+    np.savez_compressed(bomb, ids=np.array(IDS), values=np.zeros((15_000_000, 4), dtype=np.uint8))
+    with Host(make_challenge(tmp_path / "c", {"bytes = 100_000": "bytes = 2_000_000"})) as host:
+        host.submit("alpha", "dev", bomb, now=DEV)
+        good = host.submit("alpha", "dev", embed(tmp_path / "good.npz", 0.5), now=DEV)
+        assert len(list(evaluate_waiting(host, start_engine("local", 1), 1))) == 2
+        bad, good = host.journal.submissions()
+        assert (bad.state, bad.code, bad.attempts) == ("failed", "failed", 1)
+        assert "memory" in bad.detail
+        assert host.answer(bad.id, "alpha")["message"] == MESSAGES["failed"]
+        assert good.scores == host.evaluate("dev", host.file_path(good)).verdict.scores
+    assert all(check.ok for check in audit(tmp_path / "c", start_engine("local", 1)))
 
 
 def test_a_killed_worker_keeps_nobody_waiting(host: Host, tmp_path: Path) -> None:
@@ -59,12 +79,12 @@ def test_a_killed_worker_keeps_nobody_waiting(host: Host, tmp_path: Path) -> Non
     try:
         assert worker.stdout
         assert worker.stdout.readline() == b"1\n"
-        assert host.work() is None  # it lives
+        assert work(host) == 0  # it lives
     finally:
         worker.kill()
         worker.communicate()
-    done = host.work()
-    assert done is not None
+    assert work(host) == 1
+    done = host.journal.get(1)
     assert (done.state, done.attempts) == ("scored", 2)
     assert len(list((host.challenge.private / "workers").iterdir())) == 1  # its own
 
@@ -95,109 +115,68 @@ def test_an_outcome_that_cannot_be_kept_costs_no_attempt(
         patch.setattr(Host, "keep_records", fail)
         for _ in range(5):
             with pytest.raises(type(fault)):
-                host.work()
+                work(host)
     assert (host.journal.get(1).state, host.journal.get(1).attempts) == ("received", 0)
-    assert host.work().state == "scored"  # type: ignore[union-attr]
+    work(host)
+    assert host.journal.get(1).state == "scored"
 
 
-def test_a_lost_record_of_an_earlier_submission_makes_the_next_wait(host: Host, tmp_path: Path) -> None:
-    for number in range(2):
-        host.submit("alpha", "dev", embed(tmp_path / f"{number}.npz", 1, number), now=DEV)
-    host.work()
-    record = host.records_path(host.journal.get(1))
-    data = record.read_bytes()
-    record.unlink()
-    for _ in range(4):
-        with pytest.raises((NeucoError, OSError)):
-            host.work()
-    assert host.journal.get(2).state == "received"
-    record.write_bytes(data)
-    assert host.work().state == "scored"  # type: ignore[union-attr]
+@pytest.mark.parametrize("lost", ["labels/height.csv", "records/s000001.jsonl"])
+def test_a_file_of_the_hosts_that_is_lost_makes_submissions_wait(host: Host, tmp_path: Path, lost: str) -> None:
+    host.submit("alpha", "dev", embed(tmp_path / "0.npz", 1), now=DEV)
+    work(host)
+    host.submit("alpha", "dev", embed(tmp_path / "1.npz", 1, 1), now=DEV)
+    path = host.challenge.private / lost
+    path.rename(tmp_path / "away")
+    for _ in range(5):
+        with pytest.raises(NeucoError, match=path.stem):
+            work(host)
+    assert (host.journal.get(2).state, host.journal.get(2).attempts) == ("received", 0)
+    (tmp_path / "away").rename(path)
+    work(host)
+    assert host.journal.get(2).state == "scored"
 
 
 @pytest.mark.parametrize("fault", ["rules", "labels", "locked"])
 def test_on_evalai_the_hosts_faults_make_submissions_wait(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: str
 ) -> None:
-    folder, file = make_challenge(tmp_path / "c"), embed(tmp_path / "x.npz", 1)
+    job, file, labels = Job(1, "dev", 7, "Seven", True, DEV), embed(tmp_path / "x.npz", 1), folder / "private/labels"
     bridge, rules = Bridge(folder), (folder / "challenge.toml").read_text()
     if fault == "rules":  # being edited
         (folder / "challenge.toml").write_text(rules.replace("k = 4", "k = 5"))
     if fault == "labels":
-        (folder / "private/labels/height.csv").rename(tmp_path / "away.csv")
+        (labels / "height.csv").rename(tmp_path / "away.csv")
     monkeypatch.setattr("neuco_extensions.challenge.journal.WAIT", 0.01)
     with sqlite3.connect(folder / "private/journal.sqlite3", isolation_level=None) as other:
         if fault == "locked":
             assert bridge.host.journal.submissions() == []
             other.execute("BEGIN IMMEDIATE")
         with pytest.raises(TransientError):
-            bridge(job(), file)
+            bridge(job, file)
     other.close()
     (folder / "challenge.toml").write_text(rules)
     if fault == "labels":
-        (tmp_path / "away.csv").rename(folder / "private/labels/height.csv")
-    assert bridge(job(), file).code == "scored"
+        (tmp_path / "away.csv").rename(labels / "height.csv")
+    assert bridge(job, file).code == "scored"
     bridge.close()
 
 
-def test_who_only_evaluates_opens_no_journal(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
+def test_who_only_evaluates_opens_no_journal(folder: Path, tmp_path: Path) -> None:
     with Host(folder) as host:
         assert host.evaluate("dev", embed(tmp_path / "x.npz", 1)).verdict.scored
     assert not list((folder / "private").glob("journal*"))
-
-
-def test_a_journal_that_cannot_be_opened_is_said(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
     (folder / "private/journal.sqlite3").write_bytes(b"no database" * 1000)
     with Host(folder) as host, pytest.raises(DataError, match="the journal cannot be opened"):
         host.journal.submissions()
 
 
 def test_a_copy_of_the_journal_alone_lacks_nothing_after_the_end(host: Host, tmp_path: Path) -> None:
-    from neuco_extensions.challenge.close import close
-
     with Host(host.challenge.folder) as other:  # as a server that runs on
         other.submit("alpha", "dev", embed(tmp_path / "x.npz", 1), now=DEV)
-        host.work_all()
+        work(host)
         close(host)
         (tmp_path / "copy.sqlite3").write_bytes(host.journal.path.read_bytes())
     with sqlite3.connect(tmp_path / "copy.sqlite3") as db:
         assert db.execute("SELECT state FROM submissions").fetchall() == [("scored",)]
     db.close()
-
-
-@pytest.mark.slow
-def test_processes_that_add_teams_at_once_lose_none(tmp_path: Path) -> None:
-    folder = make_challenge(tmp_path / "c")
-    rules = folder / "challenge.toml"
-    rules.chmod(0o600)
-    code = "import sys; from neuco_extensions.challenge.teams import add_team\n"
-    code += "for number in range(15): add_team(sys.argv[1], f'{sys.argv[2]}-{number}', 'T')"
-    started = [subprocess.Popen([sys.executable, "-c", code, str(folder), f"t{n}"]) for n in range(4)]
-    assert [process.wait() for process in started] == [0] * 4
-    assert len(load_challenge(folder).teams) == len(TEAMS) + 60
-    assert stat.S_IMODE(rules.stat().st_mode) == 0o600  # it names the hidden tasks
-
-
-@pytest.mark.parametrize(
-    ("name", "title"),
-    [("a b", "T"), ("x]\n[limits", "T"), ("x.title", "T"), ("", "T"), ("x", ""), ("x", "\x7f"), ("x", "\udcff")],
-)
-def test_what_is_no_team_changes_nothing(tmp_path: Path, name: str, title: str) -> None:
-    folder = make_challenge(tmp_path / "c")
-    before = (folder / "challenge.toml").read_bytes()
-    with pytest.raises((SpecError, UsageError)):
-        add_team(folder, name, title)
-    assert (folder / "challenge.toml").read_bytes() == before
-
-
-def test_a_host_at_the_terminal_is_told_when_a_phase_is_open(tmp_path: Path) -> None:
-    folder, file = make_challenge(tmp_path / "c"), embed(tmp_path / "x.npz", 1)
-    words = ("challenge", "submit", folder, file, "--team", "alpha", "--phase", "dev")
-    for more in ((), ("--at", "2026-02-01T00:00:00Z"), ("--at", "2025-12-31")):
-        said = neuco_here(*words, *more)
-        assert said.code == 4
-        assert "phase dev is not open; expected a time from 2026-01-01 00:00:00+00:00 to before 2026-02-01" in said.err
-        assert "say when with --at" in said.err
-    assert neuco_here(*words, "--at", "2026-02-01T05:29:59+05:30").code == 0
