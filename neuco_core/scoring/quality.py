@@ -62,14 +62,10 @@ def ruled(per_split: Sequence[float | None]) -> str:
     low = mean < center
     side = [value for value in wild if (value < center) == low]
     edge = max(side) if low else min(side)
-    where = f"{'below' if low else 'above'} {_rounded(edge, center):g}"
-    return f"{len(side)} of {len(values)} splits {where}; median {center:.2f}"
-
-
-def _rounded(edge: float, center: float) -> float:
-    """A number of one digit between the two, close to the first."""
+    # A number of one digit between the edge and the center, close to the edge.
     size = 10.0 ** math.floor(math.log10(max(abs(edge), 1e-12)))
-    return (math.ceil(edge / size) if edge < center else math.floor(edge / size)) * size
+    bound = (math.ceil(edge / size) if low else math.floor(edge / size)) * size
+    return f"{len(side)} of {len(values)} splits {'below' if low else 'above'} {bound:g}; median {center:.2f}"
 
 
 # What the counts of odd splits mean for the mean, by their name in ``Score.splits``.

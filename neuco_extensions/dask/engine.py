@@ -45,10 +45,6 @@ def _where(address: str) -> str:
     return f"dask://{address}" if address else "dask"
 
 
-def _start_scheduler(address: str) -> str:
-    return f"`dask scheduler --port {address.rpartition(':')[2]}`"
-
-
 @dataclass(frozen=True)
 class _Sent:
     """A step that is under way on a dask worker; ``deaths`` counts the workers that died of it, or beside it."""
@@ -85,7 +81,8 @@ class DaskEngine:
         try:
             client = distributed.Client(f"tcp://{self.address}", timeout=CONNECT_SECONDS)
         except OSError as error:
-            hint = f"Start it there with {_start_scheduler(self.address)}, or stay on this machine with --engine local"
+            port = self.address.rpartition(":")[2]
+            hint = f"Start it there with `dask scheduler --port {port}`, or stay on this machine with --engine local"
             raise EngineError(f"no dask scheduler: {error}", where=_where(self.address), hint=hint) from error
         with client:
             yield client
@@ -129,7 +126,7 @@ def _gone(address: str) -> Iterator[None]:
     try:
         yield
     except (OSError, CancelledError) as error:
-        hint = f"Start it again with {_start_scheduler(address)}" if address else ""
+        hint = f"Start it again with `dask scheduler --port {address.rpartition(':')[2]}`" if address else ""
         raise EngineError("the scheduler is gone", where=_where(address), hint=hint) from error
 
 
