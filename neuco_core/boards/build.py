@@ -55,14 +55,14 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
     """
     spec = load_board(kind)
     chosen = _options(spec, options or {})
-    found = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
+    states = sorted([m, t, c.fingerprint, c.status, number(c.q)] for (m, t), c in cells.cells.items())
     distinct, copies = fold(cells)
     try:
         with contextlib.redirect_stdout(sys.stderr):  # what a kind prints must not end up in our JSON
             values = rounded(_plain(resolve(spec.rank)(distinct, **chosen)))
         values["rows"] = [*values["rows"], *_folded(cells, copies, values["rows"])]
         values["tasks"] = values["tasks"] or msgspec.to_builtins(cells.tasks)
-        more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(found), **about})
+        more = msgspec.to_builtins({"kind": kind, "options": chosen, "cells": digest(states), **about})
         return msgspec.convert(values | more, Board)
     except NeucoError:
         raise
@@ -73,13 +73,13 @@ def rank_cells(cells: Cells, kind: str, options: Mapping[str, Any] | None = None
 
 def _folded(cells: Cells, copies: Mapping[str, str], rows: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """The rows of copies: what stands in the cells of the method that they are copies of, with their own records."""
-    known = {row["method"]: row["cells"] for row in rows}
+    cells_by_method = {row["method"]: row["cells"] for row in rows}
     for method in cells.methods:
         if method.id in copies:
             row = msgspec.to_builtins(method.row(None, {}, same_as=copies[method.id]))
-            own = known.get(copies[method.id], {})
-            marks = {task: cells.cell(method.id, task).fingerprint[:16] for task in own}
-            yield row | {"cells": {task: cell | {"fingerprint": marks[task]} for task, cell in own.items()}}
+            shown = cells_by_method.get(copies[method.id], {})
+            marks = {task: cells.cell(method.id, task).fingerprint[:16] for task in shown}
+            yield row | {"cells": {task: cell | {"fingerprint": marks[task]} for task, cell in shown.items()}}
 
 
 def _plain(ranked: object) -> Any:
@@ -89,13 +89,13 @@ def _plain(ranked: object) -> Any:
     return msgspec.to_builtins(ranked, enc_hook=lambda value: value.item())
 
 
-def _options(kind: BoardKind, given: Mapping[str, Any]) -> dict[str, Any]:
+def _options(kind: BoardKind, values: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a kind, as far as none is given its defaults; a text, as of a command line, may be a number."""
     options = dict(kind.options)
-    for name, value in given.items():
+    for name, value in values.items():
         if name not in options:
-            known = ", ".join(options) or "none"
-            raise UsageError(f"board kind {kind.id!r} has no option {name!r}", expected=known)
+            names = ", ".join(options) or "none"
+            raise UsageError(f"board kind {kind.id!r} has no option {name!r}", expected=names)
         wanted = type(options[name])
         try:
             read = json.loads(value) if isinstance(value, str) and wanted is not str else value

@@ -119,11 +119,11 @@ class Cells:
     def ranked_by(self, label: str, values: Mapping[str, float], *, key: str = "value", higher: bool = True) -> Ranked:
         """The plainest ranking: by one number for each method; methods without one are shown and not ranked."""
         sign = -1 if higher else 1
-        found = sorted((sign * value, method) for method, value in values.items())
-        places = {method: 1 + sum(other < value for other, _ in found) for value, method in found}
-        own = {method: {key: value} for method, value in values.items()}
+        ordered_values = sorted((sign * value, method) for method, value in values.items())
+        places = {method: 1 + sum(other < value for other, _ in ordered_values) for value, method in ordered_values}
+        of_method = {method: {key: value} for method, value in values.items()}
         ordered = sorted(self.methods, key=lambda m: (places.get(m.id, len(places) + 1), m.id))
-        rows = tuple(m.row(places.get(m.id), self.shown(m), values=own.get(m.id, {})) for m in ordered)
+        rows = tuple(m.row(places.get(m.id), self.shown(m), values=of_method.get(m.id, {})) for m in ordered)
         direction: Literal["higher", "lower"] = "higher" if higher else "lower"
         return Ranked(columns=(Column(key, label, "", direction),), rows=rows, rule=f"{label}, {direction} is better")
 
@@ -210,16 +210,16 @@ def _old(record: Record, task_version: int, method_version: int) -> str | None:
 
 def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
     """Described by the records of the right version, which must agree; a task without records stays bare."""
-    told: dict[str, tuple[str, BoardTask]] = {}
+    descriptions: dict[str, tuple[str, BoardTask]] = {}
     for record in records:
         if record.task_version == version:
-            own = BoardTask(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
-            told.setdefault(own.describe(), (record.method, own))
-    if len(told) > 1:
-        said = "; ".join(f"{method}'s: {words}" for words, (method, _) in told.items())
+            described = BoardTask(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
+            descriptions.setdefault(described.describe(), (record.method, described))
+    if len(descriptions) > 1:
+        differing = "; ".join(f"{method}'s: {words}" for words, (method, _) in descriptions.items())
         hint = f"Remove the wrong one and run `neuco score --all --task {task}`"
-        raise DataError(f"records of task {task!r} describe it differently", got=said, hint=hint)
-    return next((own for _, own in told.values()), BoardTask(task, version))
+        raise DataError(f"records of task {task!r} describe it differently", got=differing, hint=hint)
+    return next((described for _, described in descriptions.values()), BoardTask(task, version))
 
 
 def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str]]) -> BoardMethod:

@@ -50,12 +50,12 @@ def changes(old: Board, new: Board) -> list[Change]:
     if (old.kind, old.options, old.rule) != (new.kind, new.options, new.rule):
         causes.append(Change("rule", "ranking", why=f"{old.rule} → {new.rule}"))
     columns = ({c.label: 1 for c in with_values(board.columns, board.rows)} for board in (old, new))
-    found = [*causes, *_listed("column", *columns), *_moves(old.ranks, new, causes, _rescored(old, new))]
-    if not found and old != new:
+    listed = [*causes, *_listed("column", *columns), *_moves(old.ranks, new, causes, _rescored(old, new))]
+    if not listed and old != new:
         # ``cells`` is a digest of all records, which names nothing; it counts only where nothing else differs.
         before_it, after_it = (plain(replace(board, cells="")) for board in (old, new))
-        found.append(Change("details", first_difference(before_it, after_it) or "cells"))
-    return found
+        listed.append(Change("details", first_difference(before_it, after_it) or "cells"))
+    return listed
 
 
 def first_difference(old: Any, new: Any, place: str = "") -> str:
@@ -84,27 +84,27 @@ def _moves(
 ) -> list[Change]:
     """What is different in the ranks."""
     after, rows = board.ranks, {row.method: row for row in board.rows}
-    found = []
+    moves = []
     for name in (m for m in after if m not in before):
         values = [f"{c.label} {in_row(c, rows[name])}" for c in with_values(board.columns, (rows[name],))]
-        found.append(Change("new-method", name, after=after[name], why=", ".join(values)))
+        moves.append(Change("new-method", name, after=after[name], why=", ".join(values)))
     gone = {m: why_unranked(rows[m]) if m in rows else "it has no records" for m in before if m not in after}
-    found += [Change("gone-method", name, before[name], why=why) for name, why in gone.items()]
-    found += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
+    moves += [Change("gone-method", name, before[name], why=why) for name, why in gone.items()]
+    moves += [Change("rescored", m, before[m], after[m], why) for m, why in rescored.items()]
     # With other tasks or another rule every rank is computed anew; who passed whom explains nothing.
-    anew = "; ".join([*map(str, causes[:3]), "…"] if len(causes) > 3 else map(str, causes))
+    cause = "; ".join([*map(str, causes[:3]), "…"] if len(causes) > 3 else map(str, causes))
     for name in after:
         if name in before and before[name] != after[name]:
-            why = anew or _reason(name, before, after, rescored)
-            found.append(Change("moved", name, before[name], after[name], why))
-    return found
+            why = cause or _reason(name, before, after, rescored)
+            moves.append(Change("moved", name, before[name], after[name], why))
+    return moves
 
 
 def _rescored(old: Board, new: Board) -> dict[str, str]:
     """By method, what is new about its cells, and about its row for that reason."""
     rows = {row.method: row for row in old.ranked}
     score = new.cell_columns[0]
-    found = {}
+    rescored = {}
     for after in new.ranked:
         before = rows.get(after.method)
         if before is None:
@@ -119,8 +119,8 @@ def _rescored(old: Board, new: Board) -> dict[str, str]:
             continue
         shown = [(c.label, in_row(c, before), in_row(c, after)) for c in new.columns]
         parts += [f"{label} {old_text} → {text}" for label, old_text, text in shown if old_text != text]
-        found[after.method] = "; ".join(parts)
-    return found
+        rescored[after.method] = "; ".join(parts)
+    return rescored
 
 
 def _reason(name: str, before: Mapping[str, int], after: Mapping[str, int], rescored: Mapping[str, str]) -> str:

@@ -63,11 +63,11 @@ class Current:
 
 def current(registry: Path) -> Current:
     """Read a registry. A record of a task that is not registered is refused, as is any other bad record."""
-    known = Catalog(registry=registry)
-    suites, bad = known.survey_suites()
-    for problem in known.suite_problems().values():  # its board shows old scores or none: say why
+    catalog = Catalog(registry=registry)
+    suites, bad = catalog.survey_suites()
+    for problem in catalog.suite_problems().values():  # its board shows old scores or none: say why
         log.warning("%s", problem)
-    tasks = {*known.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
+    tasks = {*catalog.all(Task), *(task for suite in suites.values() for task in suite.tasks)}
     records = list(read_all(registry))
     for record in records:
         if record.task not in tasks:
@@ -75,9 +75,9 @@ def current(registry: Path) -> Current:
             raise DataError(f"a record of the unknown task {record.task!r}", where=where, hint="See `neuco tasks`")
     present = Present()
     stale = stale_records(records, present)
-    lacking = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
-    lacking = [reason for reason in lacking if reason]
-    if lacking:  # they rank as they are recorded
-        reasons = join_names(sorted(set(lacking)), 1)
-        log.warning("%s could not be compared here: %s", counted(len(lacking), "record"), reasons)
+    not_compared = [present.why_not_compared(record) for record in records if record.ok and record.key not in stale]
+    not_compared = [reason for reason in not_compared if reason]
+    if not_compared:  # they rank as they are recorded
+        reasons = join_names(sorted(set(not_compared)), 1)
+        log.warning("%s could not be compared here: %s", counted(len(not_compared), "record"), reasons)
     return Current(suites, records, stale, bad)

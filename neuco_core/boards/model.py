@@ -257,10 +257,10 @@ class Board(Ranked, frozen=True, kw_only=True):
 
     @property
     def about(self) -> BoardSuite | Publication:
-        found = self.suite or self.published
-        if found is None:
+        subject = self.suite or self.published
+        if subject is None:
             raise DataError("a board of neither a suite nor a publication")
-        return found
+        return subject
 
 
 def unique(noun: str, names: list[str]) -> None:

@@ -156,19 +156,19 @@ def copies(board: Board) -> Iterable[str]:
         if row.same_as:
             alike.setdefault(row.same_as, []).append(row.method)
     if alike:
-        told = "; ".join(" = ".join([first, *others]) for first, others in alike.items())
+        names = "; ".join(" = ".join([first, *others]) for first, others in alike.items())
         count = counted(sum(map(len, alike.values())), "method")
-        yield f"{count} with the same embeddings as another, not ranked: {told}."
+        yield f"{count} with the same embeddings as another, not ranked: {names}."
 
 
 def overlaps(board: Board) -> Iterable[str]:
     """What is said of overlaps, each once, with the methods and the datasets of which it is said."""
-    found: dict[str, dict[str, list[str]]] = {}
+    methods_by_words: dict[str, dict[str, list[str]]] = {}
     for row in board.shown:
         for dataset, words in row.overlaps.items():
-            found.setdefault(words, {}).setdefault(row.method, []).append(dataset)
-    for words, own in found.items():
-        rows = "; ".join(f"{name} ({', '.join(sets)})" for name, sets in own.items())
+            methods_by_words.setdefault(words, {}).setdefault(row.method, []).append(dataset)
+    for words, datasets in methods_by_words.items():
+        rows = "; ".join(f"{name} ({', '.join(sets)})" for name, sets in datasets.items())
         yield f"{OVERLAP.capitalize()} of training data and samples: {rows}: {words}."
 
 
@@ -186,8 +186,8 @@ def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
         for key, wide in columns:
             cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
         if facts:
-            said = [f"{dataset}: {words}" for dataset, words in row.overlaps.items()]
-            cells += [*(row.facts.get(key) for key in facts), "; ".join(said)]
+            overlaps_told = [f"{dataset}: {words}" for dataset, words in row.overlaps.items()]
+            cells += [*(row.facts.get(key) for key in facts), "; ".join(overlaps_told)]
         cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
         scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
         cells += [values.get(under.key) if under else None for values in scores]

@@ -65,39 +65,39 @@ def rank_on(
     options: Mapping[str, Any] | None = None,
     only: Sequence[str] = (),
     registry: Path | None = None,
-    told: Callable[[Record], None] | None = None,
+    on_record: Callable[[Record], None] | None = None,
 ) -> Standing:
     """Score files of embeddings on a suite's tasks, by its protocol, and rank them in the pool of its board.
 
     ``options`` are those of the board's kind; with ``only``, the pool is the files and the methods that match one of
-    the patterns. ``told`` is called with each score. The registry is read and never written.
+    the patterns. ``on_record`` is called with each score. The registry is read and never written.
     """
     registry = registry or registry_dir()
-    known = Catalog(registry=registry)
-    chosen = _suite(known.survey_suites()[0], suite)
+    catalog = Catalog(registry=registry)
+    chosen = _suite(catalog.survey_suites()[0], suite)
     if not files:
         raise UsageError("no file to rank", expected="a CSV, Parquet, NPZ or NPY file of embeddings")
     paths = list(dict.fromkeys(map(Path, files)))
-    tasks = known.suite_tasks(chosen)
+    tasks = catalog.suite_tasks(chosen)
     names = free_names(paths, taken={record.method for record in read_all(registry)})
     with shared_folder() as shared:
         opened = [_open(path, tasks, names[path], chosen.id, shared) for path in paths]
         now = current(registry)  # takes longer than to see that a file will not do
-        records = list(_score(opened, tasks, chosen.protocol, shared, told))
+        records = list(_score(opened, tasks, chosen.protocol, shared, on_record))
         missing = [_missing(file, tasks, shared) for file in opened]
     titles = {file.method.id: file.path.name + YOURS for file in opened}
     pool = replace(now, records=[*now.records, *records])
     board = pool.board(chosen, options, (*only, *titles) if only else ())
     rows = {row.method: row for row in board.rows}
-    places: list[FileRank] = []
+    file_ranks: list[FileRank] = []
     notes: list[str] = []
     for file, lacking in zip(opened, missing, strict=True):
         row = rows[file.method.id]
-        place = FileRank(file.path, row, _sentence(board, titles[row.method], row), lacking)
-        places.append(place)
-        notes += _notes(place, file, records)
+        file_rank = FileRank(file.path, row, _sentence(board, titles[row.method], row), lacking)
+        file_ranks.append(file_rank)
+        notes += _notes(file_rank, file, records)
     marked = tuple(replace_fields(row, title=titles.get(row.method, row.title)) for row in board.rows)
-    return Standing(replace_fields(board, rows=marked), tuple(places), tuple(notes))
+    return Standing(replace_fields(board, rows=marked), tuple(file_ranks), tuple(notes))
 
 
 def rank_of(
@@ -142,7 +142,7 @@ def _score(
     tasks: Sequence[Task],
     protocol: str,
     shared: str,
-    told: Callable[[Record], None] | None,
+    on_record: Callable[[Record], None] | None,
 ) -> Iterator[Record]:
     """A record for every file and task; where there is no score, it says why."""
     planner = Planner(load_protocol(protocol), {})
@@ -153,10 +153,10 @@ def _score(
     threads = jobs if len(plan.work) < 4 * jobs else 1
     # Nothing is kept of a file that is not saved, so the registry is only named here.
     options: dict[str, Any] = {"threads": threads, "shared": shared}
-    with closing(run_plan(plan, registry_dir(), engine, default_limits(jobs), **options)) as made:
-        for record in made:
-            if told:
-                told(record)
+    with closing(run_plan(plan, registry_dir(), engine, default_limits(jobs), **options)) as records:
+        for record in records:
+            if on_record:
+                on_record(record)
             yield record
     for cell in plan.cells:
         if not cell.to_run:
@@ -189,14 +189,16 @@ def _sentence(board: Board, name: str, row: BoardRow, verb: str = "would have") 
     return f"{name} {verb} rank {row.rank} of {len(board.ranked)}{sure}{tied}."
 
 
-def _notes(place: FileRank, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
-    yield place.sentence
-    name = place.file.name
+def _notes(file_rank: FileRank, file: EmbeddingsFile, records: Sequence[Record]) -> Iterator[str]:
+    yield file_rank.sentence
+    name = file_rank.file.name
     yield from (f"warning: {name}: {sentence}." for sentence in file.warnings)
-    for dataset, ids in place.missing.items():
+    for dataset, ids in file_rank.missing.items():
         lacks = f"{name} lacks {counted(len(ids), 'labelled sample')} of {dataset}: {join_names(ids, NAMED)}"
-        ranked = place.row.rank is not None
+        ranked = file_rank.row.rank is not None
         yield f"{lacks}." + (" Its scores are of other samples than those of the other methods." if ranked else "")
-    replaced = max((r.samples.get("replaced_values", 0) for r in records if r.method == place.row.method), default=0)
+    replaced = max(
+        (r.samples.get("replaced_values", 0) for r in records if r.method == file_rank.row.method), default=0
+    )
     if replaced:
         yield f"{name}: {counted(replaced, 'value')} missing or not a number, counted as 0."

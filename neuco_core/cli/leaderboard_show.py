@@ -121,13 +121,13 @@ def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), k
 
 
 def _with(suite: str, options: Mapping[str, str], only: Sequence[str], files: Sequence[Path]) -> Standing:
-    """The board of a suite with files among its methods; each score is told when it is there."""
+    """The board of a suite with files among its methods; each score is on_record when it is there."""
     if suite in {item.id for item in list_published(registry_dir())}:
         hint = "Name the board of a suite; see `neuco leaderboard list`"
         raise UsageError("a published board has no labels to score a file with", where=suite, hint=hint)
 
     return rank_on(
-        suite, *files, options=options, only=only, told=lambda record: click.echo(describe(record), err=True)
+        suite, *files, options=options, only=only, on_record=lambda record: click.echo(describe(record), err=True)
     )
 
 
