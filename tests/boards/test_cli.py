@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -21,6 +23,7 @@ from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import fingerprint
 from neuco_core.records.store import records_file, write_records
 from neuco_core.runs.plan import stale_records
+from neuco_core.specs import Method
 from tests.boards.helpers import make_record, real_record
 from tests.command import neuco_here
 
@@ -228,8 +231,12 @@ def test_a_record_that_could_not_be_compared_here_ranks_and_is_told(
     """It is not stale, and it is not said to be as it was either."""
     before = run("show", "trial").output
     assert caplog.messages == []
-    packages = identity._packages
-    monkeypatch.setattr(identity, "_packages", lambda m: {"weights": ""} if m.id == "pca" else packages(m))
+    encoded_from = identity.encoded_from
+
+    def needs_weights(method: Method, *others: Any) -> str:
+        return encoded_from(replace(method, requires=["weights"]) if method.id == "pca" else method, *others)
+
+    monkeypatch.setattr(identity, "encoded_from", needs_weights)
     assert run("show", "trial").output == before
     assert caplog.messages == [
         "2 records could not be compared here: method 'pca' needs weights, which is not installed"
