@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import io
 import shutil
+import time
 import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ from neuco_core.cubes.folder import ImageFolder
 from neuco_core.cubes.images import Place, read_image, without_suffix
 from neuco_core.errors import DataError, UsageError
 from neuco_core.specs import Dataset, Remote
+from neuco_core.tables.limits import load_array
 from tests.cubes.pictures import BANDS, write_pngs, write_tiffs
 
 
@@ -214,3 +218,21 @@ def test_an_archive_that_is_not_what_it_says_is_refused_and_never_unpickled(tiff
 )
 def test_the_suffix_of_an_image_is_taken_off_an_id_and_no_other(name: str, plain: str) -> None:
     assert without_suffix(name) == plain
+
+
+def give_way(*_: object) -> None:
+    time.sleep(0)
+
+
+def test_arrays_are_read_by_many_threads() -> None:
+    """Python 3.11 fails if another thread parses a header while this one does; here they change places at will."""
+    buffer, thresholds = io.BytesIO(), gc.get_threshold()
+    np.save(buffer, np.arange(6).reshape(2, 3))
+    gc.callbacks.append(give_way)
+    gc.set_threshold(5)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(array.sum() for array in pool.map(load_array, [buffer.getvalue()] * 200, "x" * 200)) == 15 * 200
+    finally:
+        gc.set_threshold(*thresholds)
+        gc.callbacks.remove(give_way)
