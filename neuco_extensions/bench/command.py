@@ -120,7 +120,7 @@ def _show(result: BenchResult, as_json: bool) -> None:
 
 def _board(board: Leaderboard) -> str:
     rows = [
-        [str(row.aggregated_rank), row.run.experiment, f"{row.mean_score:.3f}", f"{row.weighted_score:.3f}"]
+        [str(row["aggregated_rank"]), row["experiment"], f"{row['mean_score']:.3f}", f"{row['weighted_score']:.3f}"]
         for row in board.rows
     ]
     text = table(("rank", "experiment", "mean Q", "weighted rank"), rows, right=(0, 2, 3))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -30,22 +31,15 @@ class BenchRun:
 
 
 @dataclass(frozen=True)
-class RankedRun:
-    """A ranked run; ``mean_score`` is its mean Q, as in NeuCo-Bench."""
-
-    run: BenchRun
-    mean_score: float
-    weighted_score: float
-    aggregated_rank: int
-
-
-@dataclass(frozen=True)
 class Leaderboard:
-    """Ranked runs, best first, the tasks' weights, and the runs that lack a task, with the tasks they lack."""
+    """Ranked runs, best first, the tasks' weights, and the runs that lack a task, with the tasks they lack.
+
+    A row has NeuCo-Bench's columns; ``mean_score`` is the mean Q, as there.
+    """
 
     tasks: tuple[str, ...]
     weights: Mapping[str, float]
-    rows: tuple[RankedRun, ...]
+    rows: tuple[dict[str, Any], ...]
     incomplete: Mapping[str, tuple[str, ...]]
 
 
@@ -67,29 +61,25 @@ def rank(runs: Sequence[BenchRun]) -> Leaderboard:
     if not pool:
         return Leaderboard(tasks, {}, (), missing)
     ranked = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
-    rows = [
-        RankedRun(run, math.fsum(run.q.values()) / len(run.q), float(score), int(place))
-        for run, score, place in zip(pool, ranked.weighted, ranked.final, strict=True)
-    ]
-    rows.sort(key=lambda row: (row.weighted_score, row.run.experiment))
+    measured = sorted({task for run in pool for task in run.acc})
+    rows = []
+    for run, weighted, place in zip(pool, ranked.weighted, ranked.final, strict=True):
+        mean_q, means = fmean(run.q.values()), [run.acc.get(task, math.nan) for task in measured]
+        row = {"experiment": run.experiment, "mean_score": mean_q, "weighted_score": float(weighted)}
+        row |= {"aggregated_rank": int(place), **{f"q::{task}": run.q[task] for task in tasks}}
+        row |= {f"acc::{task}": mean for task, mean in zip(measured, means, strict=True)}
+        rows.append(row | {"overall_q_score": mean_q, "overall_acc_score": fmean(means) if means else math.nan})
+    rows.sort(key=lambda row: (row["weighted_score"], row["experiment"]))
     weights = dict(zip(tasks, map(float, ranked.weights), strict=True))
     return Leaderboard(tasks, weights, tuple(rows), missing)
 
 
 def write_leaderboard(board: Leaderboard, output_dir: Path, phase: str, now: datetime) -> Path:
-    """Write ``leaderboards/<phase>/leaderboard_<timestamp>.csv`` with NeuCo-Bench's columns."""
-    acc = sorted({task for row in board.rows for task in row.run.acc})
+    """Write ``leaderboards/<phase>/leaderboard_<timestamp>.csv`` with NeuCo-Bench's columns; a NaN is left empty."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    head = ["experiment", "mean_score", "weighted_score", "aggregated_rank"]
-    head += [f"q::{task}" for task in board.tasks] + [f"acc::{task}" for task in acc]
-    writer.writerow([*head, "overall_q_score", "overall_acc_score"])
-    for row in board.rows:
-        means = [row.run.acc.get(task, math.nan) for task in acc]
-        overall = math.fsum(means) / len(means) if means else math.nan
-        values = [row.mean_score, row.weighted_score, row.aggregated_rank, *(row.run.q[task] for task in board.tasks)]
-        cells = [_cell(value) for value in (*values, *means, row.mean_score, overall)]
-        writer.writerow([row.run.experiment, *cells])
+    writer = csv.DictWriter(text, list(board.rows[0]) if board.rows else ["experiment"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({key: "" if value != value else value for key, value in row.items()} for row in board.rows)
     path = output_dir / "leaderboards" / phase / f"leaderboard_{now:%Y%m%d_%H%M%S}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomic(path, text.getvalue().encode())
@@ -107,7 +97,3 @@ def _read_run(path: Path) -> BenchRun:
 
 def _numbers(scores: Mapping[str, Any]) -> dict[str, float]:
     return {task: math.nan if value is None else float(value) for task, value in scores.items()}
-
-
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else repr(value)

@@ -58,6 +58,7 @@ def test_a_number_that_is_off_is_noticed() -> None:
     assert list(differences(("a  0.50",), "a 0.55\n"))
 
 
+@pytest.mark.slow
 def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words to the letter, and numbers to the last places."""
     monkeypatch.delenv("NEUCO_OFFLINE")

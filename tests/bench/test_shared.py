@@ -40,5 +40,5 @@ def test_the_papers_ranking(first: int) -> None:
     methods = list(zip(expected["methods"], expected["q"], strict=True))[first:]
     board = rank([BenchRun(method, dict(zip(tasks, q, strict=True))) for method, q in methods])
     assert [board.weights[task] for task in tasks] == pytest.approx(expected["weights" + suffix], rel=1e-9)
-    places = {row.run.experiment: row.aggregated_rank for row in board.rows}
+    places = {row["experiment"]: row["aggregated_rank"] for row in board.rows}
     assert [places[method] for method, _ in methods] == expected["final_rank" + suffix]

@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -62,8 +63,8 @@ def die(folder: str, file: str, stride: str) -> None:
         step += int(stride)
         copy = Path(f"{folder}-{step}")
         shutil.copytree(folder, copy)
-        killed = _child(partial(_once, copy, Path(file), step))
-        _child(partial(_once, copy, Path(file), 0))
+        killed = in_child(partial(_once, copy, Path(file), step))
+        in_child(partial(_once, copy, Path(file), 0))
         with Host(copy) as host:
             rows = [(own.id, own.state, own.scores, own.feedback) for own in host.journal.submissions()]
             kept = sorted(path.name for path in (copy / "private/files").rglob("*") if path.is_file())
@@ -73,17 +74,16 @@ def die(folder: str, file: str, stride: str) -> None:
             return
 
 
-def _child(do: Callable[[], None]) -> bool:
+def in_child(do: Callable[[], None]) -> bool:
     """Whether a process that does this is killed."""
     child = os.fork()
     if child == 0:
         try:
             do()
         except BaseException:
-            import traceback
-
             traceback.print_exc()
             os._exit(1)
+        sys.stdout.flush()
         os._exit(0)
     status = os.waitpid(child, 0)[1]
     if os.WIFEXITED(status) and os.WEXITSTATUS(status):

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from neuco_extensions.challenge.evalai.api import Account, Api
 from neuco_extensions.challenge.evalai.deliveries import Deliveries
 from neuco_extensions.challenge.evalai.worker import EvalAIWorker, Job
 from neuco_extensions.challenge.journal import Verdict
+from tests.challenge.actor import in_child
+from tests.challenge.evalai_server import CHALLENGE, TOKEN
 
 SECRET = "label-of-sample-42-is-3.14159"
 STEPS = [
@@ -51,8 +54,6 @@ def evaluate_in(folder: Path, seconds: float = 0.0) -> Callable[[Job, Path], Ver
 
 
 def account(server: str, queue: str, **more: Any) -> Account:
-    from tests.challenge.evalai_server import CHALLENGE, TOKEN
-
     quick: dict[str, Any] = {"backoff": 0.01, "poll": 0.02, "hold": 0.0, "per_minute": 10_000, "files": ()}
     return Account(server, queue, CHALLENGE, **{"token": TOKEN, **quick, **more})
 
@@ -80,37 +81,27 @@ def _die_at(number: int) -> None:
         setattr(owner, name, counting(getattr(owner, name)))
 
 
-def _in_child(work: Callable[[], None]) -> int:
-    child = os.fork()
-    if child == 0:
-        work()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-
-
 def main(settings: dict[str, Any]) -> None:
-    folder = Path(settings["folder"])
+    folder, server = Path(settings["folder"]), settings["server"]
     if not settings.get("kill"):
-        folder.mkdir(parents=True, exist_ok=True)
-        own = account(settings["server"], settings["queue"], **settings.get("more", {}))
-        evaluate = evaluate_in(folder, settings.get("seconds", 0.0))
-        EvalAIWorker(own, folder, evaluate, tell=print).run(once=True)
+        evaluate = evaluate_in(folder, settings["seconds"])
+        EvalAIWorker(account(server, settings["queue"]), folder, evaluate, tell=print).run(once=True)
         return
+
+    def life(number: int, last: int) -> None:
+        if last:
+            _die_at(last)
+        else:
+            time.sleep(0.1)  # until the queue hands it out again
+        own = folder / str(number)
+        EvalAIWorker(account(server, f"queue{number}"), own, evaluate_in(own), tell=print).run(once=True)
+
     for number in range(1, 100, settings["kill"]):
-        own, place = account(settings["server"], f"queue{number}"), folder / str(number)
-        place.mkdir(parents=True)
-
-        def work(number: int, own: Account = own, place: Path = place) -> None:
-            if number:
-                _die_at(number)
-            else:
-                time.sleep(0.1)  # until the queue hands it out again
-            EvalAIWorker(own, place, evaluate_in(place), tell=print).run(once=True)
-
-        code = _in_child(lambda work=work, number=number: work(number))  # type: ignore[misc]
-        again = _in_child(lambda work=work: work(0))  # type: ignore[misc]
-        print(number, code, again, flush=True)
-        if code == 0:
+        (folder / str(number)).mkdir(parents=True)
+        killed = in_child(partial(life, number, number))
+        in_child(partial(life, number, 0))
+        print(number, int(killed), flush=True)
+        if not killed:
             return
 
 
