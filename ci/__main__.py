@@ -10,10 +10,9 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -172,78 +171,73 @@ def _failed(head: Path, kind: Kind, error: Exception) -> Report:
     return Report(NO_COMMIT, commit, kind, (), (finding,), (), (), 0.0, 1)
 
 
-@contextmanager
-def sandboxes(
-    repo: Path, seconds: float, memory: int, minutes: float, *, trust: bool = False
-) -> Iterator[PluginSandbox]:
-    """Sandboxes for the plugins of a checkout of main."""
-    from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`: they have a right, and run nothing
-    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
+def on_main(seconds: float, minutes: float) -> Callable[[Callable[..., None]], Any]:
+    """A command that is given sandboxes for the plugins of a checkout of main."""
 
-    kind = engine(trusted=trust)
-    sandbox_warnings(kind)
-    limits, deadline = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * minutes
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-        yield PluginSandbox(repo.resolve(), Path(scratch), limits, kind, deadline, partial(say, err=True))
+    def decorate(command: Callable[..., None]) -> Any:
+        @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
+        @time_limit(seconds)
+        @MEMORY
+        @click.option("--deadline", type=float, default=minutes, show_default=True, help="No longer, in minutes.")
+        @wraps(command)
+        def run(repo: Path, seconds: float, memory: int, deadline: float, **options: Any) -> None:
+            from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`, which run nothing
+            from ci.sandbox import Limits, engine  # not for `comment` and `post`, which run nothing
+
+            kind = engine()
+            sandbox_warnings(kind)
+            limits, end = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * deadline
+            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+                command(
+                    PluginSandbox(repo.resolve(), Path(scratch), limits, kind, end, partial(say, err=True)), **options
+                )
+
+        return run
+
+    return decorate
 
 
 @cli.command()
-@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main; its registry is brought up to date.")
+@on_main(seconds=600, minutes=150)
 @click.option("--push", is_flag=True, help="Also commit it to main, or propose it where main takes no push.")
 @click.option("--most", type=click.IntRange(min=0), default=2000, show_default=True, help="Cells of one run.")
 @click.option("--retry", is_flag=True, help="Also score what failed for a reason of the machine or of a download.")
 @click.option("--withdraw", default="", help="A maintainer's word: ids that may leave the boards that compare them.")
 @click.option("--site", type=PATH, help="Also write the website to this folder.")
-@time_limit(600)
-@MEMORY
-@click.option("--deadline", type=float, default=150, show_default=True, help="Score no longer than this, in minutes.")
-def reconcile(
-    repo: Path,
-    push: bool,
-    most: int,
-    retry: bool,
-    withdraw: str,
-    site: Path | None,
-    seconds: float,
-    memory: int,
-    deadline: float,
-) -> None:
+def reconcile(boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw: str, site: Path | None) -> None:
     """On main: score what has no record that holds, make boards and site, write it to the registry.
 
     It may be ended and run again at any time; a second run finds nothing to do. Exits with 1 if somebody must look
     after something; the rest is written all the same.
     """
-    from ci.git import deliver, on_main  # one command, one import
+    from ci.git import deliver, require_main  # one command, one import
     from ci.github import GitHub  # one command, one import
     from ci.reconcile import MESSAGE, Reconciling  # one command, one import
 
     if push:
-        on_main(repo)
-    with sandboxes(repo, seconds, memory, deadline) as boxes:
-        update = Reconciling(boxes, withdraw.split()).run(most, retry=retry, site=site)
+        require_main(boxes.base)
+    update = Reconciling(boxes, withdraw.split()).run(most, retry=retry, site=site)
     say("\n".join(update.lines))
     if push:
         in_workflow = {"GITHUB_TOKEN", "GITHUB_REPOSITORY"} <= os.environ.keys()
-        say(deliver(repo, MESSAGE, update.write, GitHub.from_environment().propose if in_workflow else None))
+        propose = GitHub.from_environment().propose if in_workflow else None
+        say(deliver(boxes.base, MESSAGE, update.write, propose))
     if update.loud:
         say("\n".join(f"ci: {line}" for line in update.loud), err=True)
         sys.exit(1)
 
 
 @cli.command()
-@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
+@on_main(seconds=600, minutes=150)
 @click.option("--sample", type=click.IntRange(min=1), default=20, show_default=True, help="How many records.")
-@time_limit(600)
-@MEMORY
-def verify(repo: Path, sample: int, seconds: float, memory: int) -> None:
+def verify(boxes: PluginSandbox, sample: int) -> None:
     """On main: score a sample of records again and compare.
 
     Nothing is written. Exits with 1 if a score does not come again.
     """
     from ci.reconcile import verify as run  # one command, one import
 
-    with sandboxes(repo, seconds, memory, 150) as boxes:
-        findings = run(boxes, sample)
+    findings = run(boxes, sample)
     for finding in findings:
         say(f"{finding.status} {finding.check} {finding.subject}: {finding.detail}")
     sys.exit(1 if any(finding.status == "failed" for finding in findings) else 0)
@@ -252,9 +246,8 @@ def verify(repo: Path, sample: int, seconds: float, memory: int) -> None:
 @cli.command()
 @click.option("--report", "path", type=FILE, required=True, help="The report that score-pr wrote.")
 @REGISTRY
-@click.option("--format", "form", type=click.Choice(["text", "markdown"]), help="[default: text on a terminal]")
-def comment(path: Path, registry: Path, form: str | None) -> None:
-    """Print a report: for you on a terminal, else as Markdown for the pull request. The report is not trusted."""
+def comment(path: Path, registry: Path) -> None:
+    """Print a report: as text on a terminal, else as Markdown for the pull request. The report is not trusted."""
     from rich.console import Console  # one command, one import
 
     from ci.comment import plain, render  # one command, one import
@@ -265,7 +258,7 @@ def comment(path: Path, registry: Path, form: str | None) -> None:
     except OSError as error:
         raise DataError(f"cannot read the report: {error.strerror}", where=path) from error
     markdown = render(report, records, registry)
-    if form == "text" or (form is None and sys.stdout.isatty()):
+    if sys.stdout.isatty():
         Console().print(plain(markdown))
     else:
         click.echo(markdown, nl=False)
@@ -283,24 +276,12 @@ def post(registry: Path) -> None:
 
 
 @cli.command()
-@click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main; its index is written.")
+@on_main(seconds=3600, minutes=YEAR)
 @click.option("--upload", "target", metavar="s3://BUCKET/PREFIX/", help="Upload the files there.")
 @click.option("--out", type=PATH, help="Put the files into this folder instead, for you to upload to --url.")
 @click.option("--url", help="The address of the files of --out, e.g. that of a release.")
 @click.option("--push", is_flag=True, help="Commit the index to main, as `reconcile` does.")
-@time_limit(3600)
-@MEMORY
-@click.option("--trust", is_flag=True, help=TRUST)
-def embeddings(
-    repo: Path,
-    target: str | None,
-    out: Path | None,
-    url: str | None,
-    push: bool,
-    seconds: float,
-    memory: int,
-    trust: bool,
-) -> None:
+def embeddings(boxes: PluginSandbox, target: str | None, out: Path | None, url: str | None, push: bool) -> None:
     """On main: publish the embeddings that its encoders make, for pull requests that bring tasks.
 
     Makes only what registry/embeddings.json does not have yet, in the sandbox, and adds it there.
@@ -310,11 +291,10 @@ def embeddings(
     if bool(target) == bool(out) or bool(out) != bool(url):
         raise click.UsageError("give either --upload, or --out and --url")
     publish = to_s3(target) if target else to_folder(out or Path(), url or "")
-    with sandboxes(repo, seconds, memory, YEAR, trust=trust) as boxes:
-        for line in fill(boxes, repo / "registry", publish):
-            say(line)
+    for line in fill(boxes, boxes.base / "registry", publish):
+        say(line)
     if push:
-        say(push_index(repo))
+        say(push_index(boxes.base))
 
 
 @cli.command()

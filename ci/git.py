@@ -88,7 +88,7 @@ def check_out(repo: Path, commit: str, target: Path, *below: str) -> Path:
     return target
 
 
-def on_main(repo: Path) -> None:
+def require_main(repo: Path) -> None:
     """Refuse a checkout whose code is not main's: what it would push is not what main's code makes."""
     start, head = _main(repo), git(repo, "rev-parse", "HEAD").strip()
     if git(repo, "merge-base", start, head).strip() != head:

@@ -121,20 +121,10 @@ def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes
 
 
 def warm(out: Path) -> None:
-    """Score something small of each kind, and keep what was compiled for it. No plugin is here."""
-    import numpy as np
-
-    from neuco_core.scoring.scorer import score
+    """Compile the kernels, and keep what was compiled. No plugin is here."""
     from neuco_core.scoring.warm import compile_all
-    from neuco_core.tables.embeddings import make_embeddings
-    from neuco_core.tables.labels import labels_from_table
 
     compile_all()
-    ids = [f"s{number}" for number in range(60)]
-    values = np.random.default_rng(0).standard_normal((len(ids), 4)).astype(np.float32)
-    for kind, column in (("regression", values[:, 0].tolist()), ("classification", [i % 2 for i in range(len(ids))])):
-        table = labels_from_table({"id": ids, "label": column}, kind)
-        score(make_embeddings(ids, values), table, "neuco-2025+epochs=1,k=2")
     compiled = Path(os.environ["NUMBA_CACHE_DIR"])
     if compiled.is_dir():
         shutil.copytree(compiled, out, dirs_exist_ok=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ci.git import BRANCH, commit_of, deliver, on_main
+from ci.git import BRANCH, commit_of, deliver, require_main
 from ci.github import GitHub
 from neuco_core.errors import DataError
 from tests.ci.fake_github import REPOSITORY, fake_github
@@ -100,16 +100,16 @@ def test_where_main_takes_no_push_a_pull_request_carries_it(repo: Path) -> None:
 
 
 def test_only_a_clean_checkout_of_main_may_push(repo: Path) -> None:
-    on_main(repo)
+    require_main(repo)
     write(repo / "registry", "start", "its registry may differ")
-    on_main(repo)
+    require_main(repo)
     (repo / "code.py").write_text("1")
     git(repo, "add", "code.py")
     with pytest.raises(DataError, match=r"files of the checkout were edited.*code\.py"):
-        on_main(repo)
+        require_main(repo)
     git(repo, "commit", "--quiet", "-m", "Mine")
     with pytest.raises(DataError, match="not a checkout of main"):
-        on_main(repo)
+        require_main(repo)
 
 
 def test_a_tag_does_not_pass_for_the_branch(repo: Path) -> None:
