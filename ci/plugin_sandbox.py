@@ -8,6 +8,7 @@ import os
 import platform
 import shutil
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -104,6 +105,7 @@ class PluginSandbox:
     ) -> None:
         self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
         self.tell = tell
+        scratch.mkdir(parents=True, exist_ok=True)
         self._copies: dict[tuple[Path, bool], Path] = {}
         self.folders: dict[str, dict[str, Path]] = {tree: plugin_folders(base / tree) for tree in TREES}
 
@@ -115,7 +117,7 @@ class PluginSandbox:
         """What a plugin's sandbox sees: main's core, the plugin, and for a task the code (not the data) of the others.
 
         A method sees no task and no other method, so no labels and nobody else's results. The sources of mounts can be
-        read inside: they are copies with numbers for names, which say neither what is run nor why.
+        read inside: they are copies in folders with random names, which say neither what is run nor why.
         """
         own = plugin.touched
         parts = (*CODE, "registry", *(f"{tree}/__init__.py" for tree in TREES))
@@ -134,7 +136,7 @@ class PluginSandbox:
             return ["__pycache__", *(data if code_only else ())]
 
         if (folder, code_only) not in self._copies:
-            copy = self.scratch / "copies" / str(len(self._copies))
+            copy = Path(tempfile.mkdtemp(dir=self.scratch)) / "plugin"
             self._copies[folder, code_only] = copy
             shutil.copytree(folder, copy, symlinks=True, ignore=ignored)
         return self._copies[folder, code_only]

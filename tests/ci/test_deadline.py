@@ -33,7 +33,7 @@ def test_a_signal_leaves_a_red_report_and_no_scratch_folder(
     command = [sys.executable, "-m", "ci", "score-pr", "--head", str(fork), "--out", str(path)]
     with subprocess.Popen(command, cwd=upstream.base, env=environment, stderr=subprocess.PIPE, text=True) as process:
         until = time.monotonic() + 120
-        while not list(scratch.glob("*/copies/0")) and process.poll() is None and time.monotonic() < until:
+        while not list(scratch.glob("*/*/plugin")) and process.poll() is None and time.monotonic() < until:
             time.sleep(0.05)
         assert not parse(path.read_bytes())[0].green  # there from the beginning
         process.send_signal(getattr(signal, name))

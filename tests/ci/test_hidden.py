@@ -75,7 +75,7 @@ if found:
 
 
 def test_a_method_that_searches_everywhere_finds_no_labels(upstream: Upstream, tmp_path: Path) -> None:
-    """Nor a word about why it runs: the sources of mounts, which it can read, are numbers."""
+    """Nor a word about why it runs: the sources of mounts, which it can read, have random names."""
     need_bubblewrap()
     boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(memory=2500 << 20), "bubblewrap")
     (tmp_path / "cubes").mkdir()
