@@ -35,6 +35,7 @@ IN_EARNEST = ("encode", "tests")  # a description needs no packages: whoever lis
 OVER = "the time for the whole pull request is over (--deadline)"
 PINS = "registry/pins.json"
 KEPT = "kept"  # a plugin that the pull request does not touch
+COMPILING = Limits(seconds=300)
 KERNELS = ("neuco_core/scoring/kernel.py", "neuco_core/tables/csv_kernel.py")
 COMPILED = (*KERNELS, "neuco_core/plugins/compiled.py")  # with what says how
 
@@ -156,7 +157,9 @@ class PluginSandbox:
 
     def warm(self) -> dict[str, Path]:
         """The compiled kernels, for a step that may need them. They fit the sandbox's paths, so only that has them."""
-        return {WARM: warm_folder(self._core(), self.tell)} if self.kind == "bubblewrap" else {}
+        if self.kind != "bubblewrap":
+            return {}
+        return {WARM: warm_folder(self._core(), self.within(COMPILING), self.tell)}
 
     def warm_for(self, tree: Path) -> dict[str, Path]:
         """The same for another checkout, if all that is compiled is as it is on main: main's own code compiled it."""
@@ -246,7 +249,7 @@ def forget_times(tree: Path) -> None:
             os.utime(tree / name, (0, 0))
 
 
-def warm_folder(core: Path, tell: Callable[[str], None]) -> Path:
+def warm_folder(core: Path, limits: Limits, tell: Callable[[str], None]) -> Path:
     """The compiled kernels of scorer and reader, made once: in each sandbox it would take ten seconds again.
 
     They are compiled in a sandbox that holds main's core and nothing else: no contributed code has a hand in it.
@@ -258,7 +261,7 @@ def warm_folder(core: Path, tell: Callable[[str], None]) -> Path:
     if not folder.is_dir():
         tell("compiling main's code")
         out = folder.with_name(f"{key}-{os.getpid()}")
-        arguments, limits = ("-m", "ci.inside", OUT, "warm"), Limits(seconds=300)
+        arguments = ("-m", "ci.inside", OUT, "warm")
         ran = sandbox.run(arguments, read={TREE: core}, out=out, limits=limits, kind="bubblewrap")
         if not ran.ok:
             raise DataError(f"the kernel cannot be compiled: {ran.status}: {ran.output[-300:]}")
