@@ -27,8 +27,7 @@ from neuco_extensions.challenge.evalai.export import export as export_files
 from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
 from neuco_extensions.challenge.evaluate import check as check_file
 from neuco_extensions.challenge.example import write_example
-from neuco_extensions.challenge.files import sweep
-from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.host import Host, sweep
 from neuco_extensions.challenge.journal import RefusedError
 from neuco_extensions.challenge.rules import ChallengeLimits, load_challenge, read_ids
 from neuco_extensions.challenge.seal import SEAL

@@ -17,7 +17,7 @@ from types import FrameType
 
 from neuco_core.env import how_to_install
 from neuco_core.errors import DependencyError, UsageError
-from neuco_extensions.challenge.files import sweep
+from neuco_extensions.challenge.host import sweep
 from neuco_extensions.challenge.workers import EvaluationThread
 
 try:

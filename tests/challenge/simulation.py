@@ -19,8 +19,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from neuco_extensions.challenge.close import close, public_files
-from neuco_extensions.challenge.files import file_path
-from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.host import Host, file_path
 from tests.challenge.parts import DEV, IDS, TEST, embed, make_challenge, work
 
 CLIENTS, WORKERS = 8, 2

@@ -18,8 +18,7 @@ from typing import Any, TypeVar
 from starlette.types import Receive
 
 from neuco_core.errors import NeucoError
-from neuco_extensions.challenge.files import Upload
-from neuco_extensions.challenge.host import Host
+from neuco_extensions.challenge.host import Host, Upload
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError, stamp
 from neuco_extensions.challenge.rules import RULES, Challenge
 from neuco_extensions.challenge.web.guard import Problem
