@@ -307,4 +307,4 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
         say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
         unnamed = drawing.labels.count(None)
-        say(f"{out}, in which {unnamed} names found no room" if unnamed else str(out))
+        say(f"{out}, in which {counted(unnamed, 'name')} found no room" if unnamed else str(out))
