@@ -54,7 +54,7 @@ def test_every_kind_of_task(rules: Protocol) -> None:
 @pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
 @pytest.mark.parametrize("kind", ["regression", "classification"])
 def test_the_same_bytes_again_and_for_any_number_of_threads(rules: Protocol, kind: str) -> None:
-    embeddings, signal = problem(150, dim=20)
+    embeddings, signal = problem(80, dim=8)
     labels = label(signal[:, 0] if kind == "regression" else signal[:, 0] > 0, kind)
     first = text(score(embeddings, labels, rules, threads=1))
     assert text(score(embeddings, labels, rules, threads=2)) == first
