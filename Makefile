@@ -11,7 +11,7 @@ MODELS ?= .venv-models
 PANDAS2 := .venv-pandas2
 
 .DEFAULT_GOAL := help
-.PHONY: help score test test-all test-models test-pandas2 test-axe lint format docs clean
+.PHONY: help score test test-all test-core test-models test-pandas2 test-axe lint format docs clean
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test: $(COMPILED) .venv/parts  ## run the quick and sufficient tests (ARGS="-k s
 
 test-all: $(COMPILED) .venv/parts  ## run all tests, the slow ones as well
 	@$(PYTEST) $(ARGS)
+
+test-core: $(COMPILED) .venv/parts  ## run the quick tests of the core in a copy of the tree without neuco_extensions
+	@$(BIN)/python -m tests.without_extensions -n 3 --dist loadfile $(ARGS)
 
 test-models: $(MODELS)/ready  ## run the tests that need TorchGeo, TerraTorch, timm and Hugging Face (2 GB, an environment of its own)
 	@$(MODELS)/bin/python -m pytest -q tests/models $(ARGS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import importlib.metadata
+import importlib.util
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -150,6 +151,8 @@ def _seen(there: Callable[[], bool]) -> bool:
 
 def find_in_tree(packages: Iterable[str]) -> Iterator[Candidate | BrokenPlugin]:
     for package in packages:
+        if importlib.util.find_spec(package) is None:  # the core does without any of them
+            continue
         first: dict[str, Path] = {}
         for folder in importlib.import_module(package).__path__:
             try:

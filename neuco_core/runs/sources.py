@@ -223,7 +223,7 @@ def shared_labels(task: Task, folder: str) -> Labels:
     ``folder`` is shared by the workers of a run, or "" where they share none.
     """
     shared = Path(folder)
-    if not folder or not shared.is_dir():  # e.g. a dask worker on another machine
+    if not folder or not shared.is_dir():  # e.g. a worker on another machine
         return task.labels()
     path = shared / f"{task.label}.labels"
     with exclusive(shared / task.label):

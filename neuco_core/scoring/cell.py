@@ -1,6 +1,6 @@
 """A cell: embeddings and labels joined and scored under a protocol, and what every error means for it.
 
-Runs, studies, ``rank_on``, the bench and challenges score by ``score_cell``, so that one fault has one status and one
+Runs, studies, ``rank_on`` and extensions score by ``score_cell``, so that one fault has one status and one
 reason wherever it is met.
 """
 

@@ -68,6 +68,7 @@ def test_an_overlap_is_named_however_the_dataset_is_spelled(pretraining: Any, wo
     assert overlap(method, load_dataset("ssl4eo_s12_downstream")) == words
 
 
+@pytest.mark.extensions
 def test_what_ships_says_what_is_known() -> None:
     """The networks trained on SSL4EO-S12 are marked on SSL4EO-S12-downstream; who learns from the samples says so."""
     downstream = load_dataset("ssl4eo_s12_downstream")

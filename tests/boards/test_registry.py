@@ -17,6 +17,7 @@ def now(committed_registry: Path) -> Current:
     return current(committed_registry)
 
 
+@pytest.mark.extensions
 def test_every_board_is_what_the_records_give(now: Current, committed_registry: Path) -> None:
     """A suite with records has a board; a board without records would be invented."""
     for suite in now.choose():

@@ -93,6 +93,7 @@ def test_wrong_uses_are_one_line(args: tuple[str, ...], code: int, words: str) -
     assert not list(Path().rglob("*.npz"))
 
 
+@pytest.mark.extensions  # which makes the method
 def test_a_method_for_thirteen_bands_says_so_before_it_asks_for_a_package() -> None:
     args = ("embed", "--method", "torchgeo_resnet18_moco", "--dataset", "olinda", "--out", "a.csv")
     code, line = failing(*args)

@@ -38,7 +38,7 @@ MISTAKES = {
     METHOD + "--protocol rigde": (3, "no protocol 'rigde'. Did you mean 'ridge'?"),
     METHOD + "--protocol ridge+k": (2, "expected field=value, each field once, got 'k'"),
     METHOD + "--k 0": (2, "'--k': 0 is not in the range x>=1"),
-    METHOD + "--engine dusk": (3, "no engine 'dusk'. Did you mean 'dask'?"),
+    METHOD + "--engine lokal": (3, "no engine 'lokal'. Did you mean 'local'?"),
     METHOD + "--memory-limit lots": (2, "'lots' is not a size; write 4GB or 500MB"),
     METHOD + "--time-limit 0": (2, "0 is not a number of seconds above 0"),
     # Files.
@@ -79,13 +79,6 @@ MISTAKES = {
     "compare averaging": (2, "Missing argument 'B'"),
     "compare averaging pcaa": (3, "no method 'pcaa'. Did you mean 'pca'?"),
     "compare averaging mine.cvs": (4, "mine.cvs: no such file"),
-    "rate ablate --task olinda_sea_level": (2, "give either --method ID or --embeddings FILE"),
-    "rate ablate --method averaging --task olinda_sea_level --dims 4,many": (2, "is not a list of whole numbers"),
-    "rate ablate --method averaging --task olinda_sea_level --rates float33": (
-        2,
-        "no such rate; expected float32, float16",
-    ),
-    "rate ablate --method averaging --task olinda_sea_level --plot x.bmp": (2, "expected .png, .svg, .pdf, got .bmp"),
     "embed --method averaging --dataset olinda": (2, "no file to write; expected --out FILE"),
     "embed --method averaging --dataset olinda --out x.pkl": (2, "a name that ends in .csv, .parquet, .npz"),
     "embed --method averaging --dataset olinda --out x.npz --param size=7.5": (2, "expected a whole number, got 7.5"),
@@ -105,6 +98,16 @@ MISTAKES = {
     "check olinda_see": (3, "no task or method 'olinda_see'. Did you mean 'olinda_sea_level'"),
     "explain averagin olinda_sea_level": (3, "no method 'averagin'. Did you mean 'averaging'"),
     "new tusk x": (2, "No such command 'tusk'. Did you mean 'task'?"),
+}
+
+OF_EXTENSIONS = {
+    "rate ablate --task olinda_sea_level": (2, "give either --method ID or --embeddings FILE"),
+    "rate ablate --method averaging --task olinda_sea_level --dims 4,many": (2, "is not a list of whole numbers"),
+    "rate ablate --method averaging --task olinda_sea_level --rates float33": (
+        2,
+        "no such rate; expected float32, float16",
+    ),
+    "rate ablate --method averaging --task olinda_sea_level --plot x.bmp": (2, "expected .png, .svg, .pdf, got .bmp"),
 }
 
 
@@ -143,9 +146,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.mark.parametrize("line", MISTAKES)
+@pytest.mark.parametrize(
+    "line", [*MISTAKES, *(pytest.param(line, marks=pytest.mark.extensions) for line in OF_EXTENSIONS)]
+)
 def test_a_mistake_is_told_with_the_way_out(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    code, words = MISTAKES[line]
+    code, words = (MISTAKES | OF_EXTENSIONS)[line]
     monkeypatch.chdir(folder)
     said = neuco_here(*shlex.split(line))
     assert (said.code, "Traceback" in said.err) == (code, False), said.err
@@ -157,7 +162,7 @@ def test_a_mistake_is_told_with_the_way_out(line: str, folder: Path, monkeypatch
 
 
 def test_there_are_sixty_of_them() -> None:
-    assert len(MISTAKES) >= 60
+    assert len(MISTAKES | OF_EXTENSIONS) >= 60
 
 
 def test_a_column_of_labels_is_told_before_it_is_scored(

@@ -1,8 +1,12 @@
-"""Imports go one way: a folder imports only from folders to its left. Lazy imports inside functions count too."""
+"""Imports go one way: a folder imports only from folders to its left. Lazy imports inside functions count too.
+
+The core does not even name an extension, outside the documentation of the hooks.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -76,3 +80,24 @@ def test_an_import_against_the_direction_is_seen(tmp_path: Path, file: str, line
     (tmp_path / file).write_text(line + "\n")
     (found,) = violations(tmp_path)
     assert found.startswith(file.replace(".py", ".py:"))
+
+
+def mentions(root: Path) -> list[str]:
+    """Lines of the core that name an extension: its package, its command, or a name that means nothing else."""
+    names = "|".join(path.name for path in (root / "neuco_extensions").iterdir() if (path / "__init__.py").is_file())
+    pattern = re.compile(rf"neuco_extensions[./]({names})|\bneuco ({names})\b|\bgeo-?bench|\bdask\b|\bevalai\b", re.I)
+    texts = [
+        path for path in (root / "neuco_core").rglob("*") if path.suffix in (".py", ".html", ".js", ".css", ".txt")
+    ]
+    return [
+        f"{path}:{number}: {line.strip()}"
+        for path in sorted(texts)
+        if path.name != "hookspecs.py"
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+def test_the_core_names_no_extension(root: Path) -> None:
+    assert len(list((root / "neuco_extensions").glob("*/__init__.py"))) > 5
+    assert mentions(root) == []

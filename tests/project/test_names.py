@@ -1,12 +1,71 @@
-"""``import neuco`` gives the public names, and imports what is behind them when it is used."""
+"""``import neuco`` gives the public names, and imports what is behind them when it is used; names mean one thing."""
 
 from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 import neuco
 import neuco_core
 from tests.command import python
+
+# Modules that import others of neuco where they are used, and why.
+LAZY = {
+    "neuco_core/__init__.py": "public names are imported when they are used",
+    "neuco_core/specs/content.py": "specs are listed without numpy; their conveniences lead up",
+    "neuco_core/pytest_plugin.py": "pytest loads it wherever neuco is installed",
+    "neuco_core/testing.py": "an encoder can be tried without pytest and the contract",
+    "neuco_core/tables/embeddings.py": "Parquet, and files of others, are rarely read",
+    "neuco_core/tables/csv_quick.py": "numba takes longer to import than most files to read",
+    "neuco_core/cubes/pictures.py": "the site draws without reading cubes",
+    "neuco_core/cubes/published.py": "an archive imports it, too",
+    "neuco_core/cubes/archive.py": "the network is for archives at an address",
+    "neuco_core/records/fingerprint.py": "records are read without the network's libraries",
+    "neuco_core/studies/evaluate.py": "matplotlib is for plots",
+    "neuco_core/studies/coerce.py": "a table in memory needs no reader",
+    "neuco_core/fetch/pins.py": "pins are read to list tasks, which the catalogue then imports",
+    "neuco_core/fetch/usage.py": "the catalogue is not below the cache",
+    "neuco_core/fetch/transfer.py": "each transport imports its library",
+    "neuco_core/encode/validate.py": "most datasets have cubes and need no catalogue",
+    "neuco_core/scoring/warm.py": "compiles what it imports",
+    "neuco_core/scoring/probes/linear.py": "numba compiles what it imports",
+    "neuco_core/cli/leaderboard.py": "only the site and plots need templates and figures",
+    "neuco_core/cli/data.py": "most of its commands read no table and no cube",
+    "neuco_core/cli/show.py": "pictures",
+    "neuco_extensions/challenge/command.py": "a web server",
+    "neuco_extensions/dask/engine.py": "dask is optional",
+    "neuco_extensions/models/libraries.py": "torch",
+    "neuco_extensions/models/torchgeo.py": "torch",
+}
+
+
+def modules(root: Path, *packages: str) -> Iterator[tuple[str, ast.Module]]:
+    for package in packages:
+        for path in sorted((root / package).rglob("*.py")):
+            yield path.relative_to(root).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_one_class_name_is_used_for_one_class(root: Path) -> None:
+    homes: dict[str, list[str]] = {}
+    for path, tree in modules(root, "neuco_core", "neuco_extensions", "ci"):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, []).append(path)
+    assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
+
+
+def test_what_is_imported_inside_a_function_has_its_reason(root: Path) -> None:
+    lazy = set()
+    for path, tree in modules(root, "neuco_core", "neuco_extensions"):
+        for function in ast.walk(tree):
+            if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+                names = [node.module for node in ast.walk(function) if isinstance(node, ast.ImportFrom)]
+                lazy |= {path for name in names if name and name.startswith("neuco")}
+    assert lazy <= set(LAZY)
 
 
 def test_neuco_has_the_public_names_of_the_core() -> None:
@@ -24,3 +83,14 @@ def test_neuco_has_no_other_name() -> None:
 def test_importing_neuco_imports_nothing_heavy() -> None:
     done = python("-c", "import neuco, sys; print([m for m in ('numpy', 'click', 'pluggy') if m in sys.modules])")
     assert done.out == "[]\n"
+
+
+def test_tasks_are_listed_in_five_times_what_their_two_libraries_take_to_import() -> None:
+    def seconds(*args: str) -> float:
+        """Of processor time, so that whoever else uses the machine counts little; the least of five."""
+        usage = "u = resource.getrusage(resource.RUSAGE_CHILDREN); print(u.ru_utime + u.ru_stime)"
+        code = f"import resource, subprocess; subprocess.run({[sys.executable, *args]!r}, stdout=-3); {usage}"
+        return min(float(python("-c", code).out) for _ in range(5))
+
+    least = seconds("-c", "import click, pluggy")
+    assert seconds("-m", "neuco_core.cli", "tasks") <= 5 * least
