@@ -22,8 +22,7 @@ from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
 from ci.read_outputs import array_header, read_array, read_table
 from ci.stub_tree import LARGEST_IDS, own_sources, read_json
-from neuco_core.contract.perturb import some_rows, with_noise
-from neuco_core.contract.repeatability import agree, allowed, in_words
+from neuco_core.contract.repeatability import agree, allowed, in_words, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch
@@ -102,7 +101,7 @@ def check_cubes(folder: Path) -> None:
 
 
 @dataclass(frozen=True)
-class Encoding:
+class EncodingJob:
     """An encoder and the cubes that it is run on."""
 
     owner: PluginData
@@ -116,7 +115,7 @@ class Encoding:
         np.save(path, values, allow_pickle=False)
 
 
-def make_embeddings(boxes: PluginSandbox, job: Encoding) -> None:
+def make_embeddings(boxes: PluginSandbox, job: EncodingJob) -> None:
     """Run an encoder on one dataset; a contributed one twice, in batches of two sizes, and both must agree."""
     check_bands(job.method, job.dataset.id, job.dataset.bands)
     for name, remote in job.method.weights.items():
@@ -137,7 +136,7 @@ def make_embeddings(boxes: PluginSandbox, job: Encoding) -> None:
     job.keep("disturbed", np.stack([calm, noisy if len(noisy) else calm]))
 
 
-def _encode(boxes: PluginSandbox, job: Encoding, batch: int) -> tuple[np.ndarray, np.ndarray]:
+def _encode(boxes: PluginSandbox, job: EncodingJob, batch: int) -> tuple[np.ndarray, np.ndarray]:
     """One run: embeddings of all samples in their order, and of some with a little noise."""
     about = read_json(job.cubes / "cubes.json", LARGEST_IDS)
     ids, uses_ids = about["ids"], job.method.uses_ids

@@ -22,7 +22,7 @@ Heat = Callable[[float], int]
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """Where the columns of a board stand: one drawn as bars before the tasks, those with rankings of their own beside
     it, a few after the tasks, the rest on demand. Where there are columns with rankings, the tasks are on demand, too.
     """
@@ -37,7 +37,7 @@ class Layout:
         return (*self.drawn, *self.beside, *self.after, *self.more)
 
 
-def layout(page: PageData) -> Layout:
+def layout(page: PageData) -> TableLayout:
     """The columns that are drawn against each other are always shown; a board without tasks has room for all."""
     board, rows = page.board, page.table_rows
     known = with_values(board.columns, rows)
@@ -48,7 +48,7 @@ def layout(page: PageData) -> Layout:
     rest = [column for column in known if column not in (*bars, *beside)]
     after = [column for column in rest if column in pair or not board.tasks or len(known) <= 3]
     more = [column for column in rest if column not in after]
-    return Layout(tuple(bars), tuple(beside), tuple(after), (*more, *board.fact_columns))
+    return TableLayout(tuple(bars), tuple(beside), tuple(after), (*more, *board.fact_columns))
 
 
 def split_title(title: str) -> tuple[str, str]:
