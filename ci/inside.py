@@ -75,7 +75,7 @@ def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> N
     """Write the cubes of one dataset as one array and a description, part by part; ``root`` is its local copy."""
     import numpy as np
 
-    from neuco_core.contract.perturb import plain_statistics
+    from neuco_core.contract.repeatability import plain_statistics
     from neuco_core.fetch.links import variable
 
     if root:

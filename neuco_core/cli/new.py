@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from neuco_core.cli.options import ids_of, split_commas, together
+from neuco_core.cli.options import column_options, ids_of, split_commas, together
 from neuco_core.contract.metric_scale import NO_HEADROOM
 from neuco_core.contract.new_dataset import DatasetRequest, new_dataset
 from neuco_core.contract.new_method import MethodRequest, lock_command, new_method
@@ -81,24 +81,21 @@ def dataset(**options: Any) -> None:
 @new.command()
 @click.argument("name")
 @click.option("--labels", required=True, metavar="FILE|URL", help="A CSV with the columns id and label.")
-@click.option("--column", "columns", multiple=True, metavar="NAME", help="A label column; repeatable.  [label]")
-@click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids.")
-@click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split.")
-@click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test.")
+@column_options
 @plugin_options
 @click.option("--citation", required=True, help="A DOI, an arXiv number (arXiv:2510.17914) or a BibTeX entry.")
 @click.option("--unit", default="", help="The unit of the labels; 1 for a share.")
 @click.option("--kind", type=click.Choice(KINDS), help="[default: from the labels, if they leave no doubt]")
 @click.option("--metric", default="", shell_complete=ids_of("metric"), help="For example mae.  [default: the kind's]")
 @click.option("--dataset", shell_complete=ids_of("dataset"), help="[default: the one that has all the ids]")
-def task(columns: tuple[str, ...], **options: Any) -> None:
+def task(**options: Any) -> None:
     """Make a task from labels: packaged, hashed, with a measured baseline, a card and a test.
 
     Kinds: regression (several columns are several outputs), classification (one column of names, or of the numbers 0,
     1, … or 1, 2, …), multilabel (several columns of 0 and 1, or one of lists such as "forest; water"). Labels must be
     of a dataset that is registered: `neuco new dataset` makes one of your images.
     """
-    request = TaskRequest(columns=columns or ("label",), **options)
+    request = TaskRequest(**options)
     made = new_task(request)
     package, baseline = made.package, made.baseline
     click.echo(f"{made.path}: {package.rows} labels")
@@ -138,10 +135,10 @@ def method(embeddings: str | None, encoder: bool, **options: Any) -> None:
     if (embeddings is None) != encoder:
         raise UsageError("Give either --embeddings FILE|URL or --encoder")
     request = MethodRequest(embeddings=embeddings, **options)
-    made = new_method(request)
-    click.echo("\n".join([str(made.path), *(f"  {note}" for note in made.notes)]))
-    steps = [f"{lock_command(request.requires, made.path)}  # needs uv"] if request.requires else []
-    _show_next(request, made.path, *steps)
+    path, note = new_method(request)
+    click.echo(f"{path}\n  {note}" if note else path)
+    steps = [f"{lock_command(request.requires, path)}  # needs uv"] if request.requires else []
+    _show_next(request, path, *steps)
 
 
 def _show_next(request: PluginRequest, path: Path, *steps: str) -> None:

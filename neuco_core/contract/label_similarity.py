@@ -7,7 +7,6 @@ labels are 53 MB. So checking all tasks reads each file once more, and not once 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -22,81 +21,29 @@ MOST = 20_000  # labels of one task that are kept; of more, the same ones of eve
 FEWEST = 10  # samples that two tasks must share
 
 
-class SampleBlock:
-    """Tasks with labels of the very same samples: ``rows`` are the samples' numbers, ascending."""
-
-    def __init__(self, rows: np.ndarray) -> None:
-        self.rows = rows
-        self.tasks: list[str] = []
-        self._columns: list[np.ndarray] = []
-
-    def add(self, name: str, values: np.ndarray) -> None:
-        self.tasks += [name] * values.shape[1]
-        self._columns += [np.asarray(column, np.float32) for column in _standard(values).T]
-
-    @cached_property
-    def matrix(self) -> np.ndarray:
-        """One row for each label column, of mean 0 and length 1."""
-        matrix, self._columns = np.stack(self._columns), []
-        return matrix
-
-    @cached_property
-    def names(self) -> np.ndarray:
-        return np.array(self.tasks)
-
-    def correlations(self, rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-        """The largest absolute correlation of each column here with any of the given ones, over common samples."""
-        if np.array_equal(rows, self.rows):
-            return _products(self.matrix, _standard(values).astype(np.float32))
-        _, theirs, own = np.intersect1d(rows, self.rows, assume_unique=True, return_indices=True)
-        if len(own) < FEWEST:
-            return np.zeros(len(self.tasks))
-        return _products(_standard(self.matrix[:, own].T).T, _standard(values[theirs]))
-
-
-def _products(rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-    """The largest absolute product of each row with any column."""
-    # Not by BLAS: its threads wait for each other longer than the sum takes, 7 ms instead of 0.3 for 1,000 × 500.
-    return np.asarray(np.abs(np.einsum("ij,jk->ik", rows, columns)).max(axis=1))
-
-
-def _standard(values: np.ndarray) -> np.ndarray:
-    """Columns of mean 0 and length 1; a constant one correlates with nothing, so it becomes 0."""
-    centred = values - values.mean(axis=0)
-    length = np.linalg.norm(centred, axis=0)
-    constant = np.ptp(values, axis=0) == 0
-    return np.asarray(centred / np.where(constant, np.inf, length))
-
-
 class LabelPool:
     """All tasks of a dataset whose labels can be read; ``unread`` are the others, with the reasons."""
 
     def __init__(self, catalog: Catalog, dataset: str) -> None:
         self.unread: dict[str, str] = {}
-        self.tasks: set[str] = set()
-        self._columns = 1  # the most of any task
-        self._numbers: dict[str, int] = {}
-        self._blocks: dict[bytes, SampleBlock] = {}
-        for task, labels in read_labels(catalog, dataset, self.unread):
-            rows, values = self._place(labels)
-            self._columns = max(self._columns, values.shape[1])
-            self._blocks.setdefault(rows.tobytes(), SampleBlock(rows)).add(task.id, values)
-            self.tasks.add(task.id)
+        self._numbers: dict[str, int] = {}  # of the samples
+        self._tasks = {task.id: self._columns(labels) for task, labels in read_labels(catalog, dataset, self.unread)}
 
-    def nearest(self, labels: Labels, but: str, most: int = 5) -> list[tuple[float, str]]:
-        """The tasks with the largest absolute correlations with these labels, the nearest first; without one task."""
-        rows, values = self._place(labels)
-        largest: dict[str, float] = {}
-        for block in self._blocks.values():
-            # A task is there once for each column, and only the first few are looked at one by one.
-            correlations = np.where(block.names == but, -1, block.correlations(rows, values))
-            for place in np.argsort(-correlations)[: most * self._columns]:
-                name = block.tasks[place]
-                largest[name] = max(largest.get(name, -1.0), float(correlations[place]))
-        largest.pop(but, None)  # versions of a task may share labels
-        return sorted(((value, name) for name, value in largest.items()), reverse=True)[:most]
+    def nearest(self, labels: Labels, but: str) -> list[tuple[float, str]]:
+        """All tasks but one, by the largest absolute correlation of their labels with these, the nearest first."""
+        rows, values = self._columns(labels)
+        alike = []
+        for name, (others, their_values) in self._tasks.items():
+            if name == but:  # versions of a task may share labels
+                continue
+            if np.array_equal(rows, others):
+                alike.append((_correlation(values, their_values), name))
+            else:
+                _, ours, theirs = np.intersect1d(rows, others, assume_unique=True, return_indices=True)
+                alike.append((_correlation(values[ours], their_values[theirs]), name))
+        return sorted(alike, reverse=True)
 
-    def _place(self, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
+    def _columns(self, labels: Labels) -> tuple[np.ndarray, np.ndarray]:
         """The numbers of the samples, ascending, and their labels as columns."""
         numbers = self._numbers
         rows = np.array([numbers.setdefault(sample, len(numbers)) for sample in labels.ids], dtype=np.int64)
@@ -104,8 +51,23 @@ class LabelPool:
         if len(order) > MOST:  # by a hash of the number: whatever samples a task has, it keeps those that others keep
             order = np.sort(np.argsort(rows * 2654435761 % 2**32, kind="stable")[:MOST])
             order = order[np.argsort(rows[order])]
-        values = np.asarray(labels.values, np.float64).reshape(len(rows), -1)
-        return rows[order], values[order]
+        values = _standard(labels.values.reshape(len(rows), -1))
+        return rows[order], values[order].astype(np.float32)
+
+
+def _correlation(ours: np.ndarray, theirs: np.ndarray) -> float:
+    """The largest absolute one of any two columns, over samples that both have."""
+    if len(ours) < FEWEST:
+        return 0.0
+    return float(np.abs(_standard(ours).T @ _standard(theirs)).max())
+
+
+def _standard(values: np.ndarray) -> np.ndarray:
+    """Columns of mean 0 and length 1; a constant one correlates with nothing, so it becomes 0."""
+    values = values.astype(np.float64)
+    centred = values - values.mean(axis=0)
+    constant = np.ptp(values, axis=0) == 0
+    return np.asarray(centred / np.where(constant, np.inf, np.linalg.norm(centred, axis=0)))
 
 
 def read_labels(catalog: Catalog, dataset: str, unread: dict[str, str]) -> Iterator[tuple[Task, Labels]]:

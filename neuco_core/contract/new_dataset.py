@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -70,13 +69,18 @@ def new_dataset(request: DatasetRequest, progress: Callable[[int, int], None] | 
                 "s3://BUCKET/PREFIX/` (or Hugging Face, a release on GitHub), then `neuco new dataset "
                 f"{name} --images ADDRESS`; to try it on this machine alone, the address may be file:///…/{name}.zip"
             )
-            scaffold.refuse_large(path, destination, hint)
-            shutil.copyfile(path, folder / FILE)
-            address = destination.address(FILE)
-        fields = _fields(request, index, left_out)
-        fields["images"] = scaffold.declare(scaffold.remote_of(address, path), 0)
-        fields["source_words"] = (f"`{FILE}`" if address.startswith("pkg:") else address) + origin
-        scaffold.write_plugin(folder, request, destination, fields)
+            address = scaffold.keep(path, folder / FILE, destination, hint)
+        systems = Counter(sample.crs for sample in index.samples.values() if sample.crs)
+        scaffold.write_plugin(
+            folder,
+            request,
+            destination,
+            index=index,
+            located=", ".join(f"{count} in {system}" for system, count in systems.most_common(3)),
+            left_out=left_out,
+            images=scaffold.remote_of(address, path),
+            source_words=(f"`{FILE}`" if address.startswith("pkg:") else address) + origin,
+        )
     return NewDataset(destination.target, index, left_out, others, table)
 
 
@@ -87,25 +91,5 @@ def bring_images(images: str, scratch: Path) -> tuple[Path, str, str]:
     path = scaffold.bring(images, scratch)
     if not is_published_set(path):
         return path, "", ""
-    origin = f", packed from {images} (sha256 {scaffold.remote_of('file:///x', path).sha256})"
+    origin = f", packed from {images} (sha256 {scaffold.remote_of(path.absolute().as_uri(), path).sha256})"
     return scratch / "set", unpack_set(path, scratch / "set"), origin
-
-
-def _fields(request: DatasetRequest, index: ArchiveIndex, left_out: Mapping[str, str]) -> dict[str, object]:
-    height, width = index.size
-    systems = Counter(sample.crs for sample in index.samples.values() if sample.crs)
-    located = ", ".join(f"{count} in {system}" for system, count in systems.most_common(3))
-    gone = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
-    return {
-        **request.fields(),
-        "protocol": request.protocol,
-        "count": len(index.samples),
-        "height": height,
-        "width": width,
-        "shape": ", ".join(map(str, (len(index.seasons), len(index.bands), height, width))),
-        "bands": scaffold.names_literal(index.bands, 0),
-        "seasons": scaffold.names_literal(index.seasons, 0),
-        "bands_words": ", ".join(f"`{band}`" for band in index.bands),
-        "place_words": f"Georeferenced: {located}." if systems else "The files say nothing of where they lie.",
-        "left_out_words": f"Left out, because damaged: {gone}" if gone else "No image was left out.",
-    }

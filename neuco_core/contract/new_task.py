@@ -12,21 +12,23 @@ from typing import ClassVar
 import numpy as np
 
 from neuco_core.contract import scaffold
-from neuco_core.contract.match_ids import IdMatcher
 from neuco_core.contract.metric_scale import NO_HEADROOM, measure_baseline
 from neuco_core.contract.scaffold import ENDINGS, PluginRequest
-from neuco_core.errors import NeucoError, UsageError
+from neuco_core.cubes.images import without_suffix
+from neuco_core.errors import DataError, NeucoError, UsageError
 from neuco_core.fetch.fetch import fetch_unverified
-from neuco_core.plugins.catalog import list_tasks, load_method, task_protocol
-from neuco_core.specs import Baseline, Remote, Task
+from neuco_core.plugins.catalog import list_datasets, list_tasks, load_dataset, load_method, task_protocol
+from neuco_core.specs import Baseline, Dataset, Remote, Task
+from neuco_core.tables.csv import first_double
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
-from neuco_core.tables.labels import Labels
+from neuco_core.tables.labels import Labels, content_hash
 from neuco_core.tables.package import Package, package_labels
 from neuco_core.text import counted, join_names
 
 METHODS = ("averaging", "band_statistics")
 GUESS = "random"
 SOURCE = "measured by `neuco new task`"
+MAKE_ONE = "make one of your images first: `neuco new dataset NAME --images FOLDER`"
 SAMPLE = 21  # lines of labels at an address that a plugin shows: the header and 20 rows
 
 
@@ -109,8 +111,82 @@ def new_task(request: TaskRequest) -> NewTask:
             lines = file.read_text(encoding="utf-8").splitlines(keepends=True)[:SAMPLE]
             (folder / "sample.csv").write_text("".join(lines), encoding="utf-8")
             file.unlink()
-        scaffold.write_plugin(folder, request, destination, _fields(request, task, package, baseline))
+        where = f" at {address}" if remote else ""
+        source_words = f"`{Path(address).name}`{where}"
+        scaffold.write_plugin(folder, request, destination, task=task, labels=package, source_words=source_words)
     return NewTask(destination.target, task, package, baseline, match.how, (*match.notes, *_odd(labels)))
+
+
+class IdMatcher:
+    """Called with labels, it finds their ``dataset`` and gives them its ids; ``how`` and ``notes`` are for people.
+
+    ``renames`` allows to take suffixes off: not of a file that stays where it is.
+    """
+
+    def __init__(self, dataset: str | None, *, renames: bool = True) -> None:
+        self.named = load_dataset(dataset) if dataset else None
+        self.renames = renames
+        self.dataset, self.how = "", ""
+        self.notes: list[str] = []
+
+    def __call__(self, labels: Labels) -> Labels:
+        dataset = self.named or self._guess(labels)
+        self.dataset, self.how = dataset.id, "given" if self.named else "guessed: it has all the ids"
+        known = _ids(dataset)
+        if not known:
+            self.notes.append(f"no images of {self.dataset} are on this machine: ids were not compared")
+            return labels
+        labels = self._renamed(labels, known)
+        strays = [name for name in labels.ids if name not in known]
+        if len(strays) == len(labels):
+            expected, got = f"ids such as {min(known)!r}", f"{labels.ids[0]!r}"
+            raise DataError(f"no label is of a sample of {self.dataset}", expected=expected, got=got)
+        if strays:
+            what = f"{len(strays)} labels have no image in {self.dataset} and are never scored"
+            self.notes.append(f"{what}: {strays[0]!r}, …")
+        return labels
+
+    def _guess(self, labels: Labels) -> Dataset:
+        """The dataset that has all the ids, with or without the suffix of an image file."""
+        nearest, most, spelled = None, 0, labels.ids
+        for dataset in list_datasets():
+            known = _ids(dataset)
+            ids = max(self._spellings(labels), key=lambda ids: len(known.intersection(ids)))
+            count = len(known.intersection(ids))
+            if count == len(labels):
+                return dataset
+            if count > most:
+                nearest, most, spelled = dataset, count, ids
+        if nearest is None:
+            got = f"ids such as {labels.ids[0]!r}"
+            raise UsageError("no dataset here has these ids", got=got, hint=f"Give --dataset ID, or {MAKE_ONE}")
+        known = _ids(nearest)
+        stray = next(name for name, plain in zip(labels.ids, spelled, strict=True) if plain not in known)
+        got = f"{most} of {len(labels)} are in {nearest.id}, and {stray!r} is not"
+        hint = f"Give --dataset {nearest.id}, or {MAKE_ONE}"
+        raise UsageError("no dataset here has all these ids", got=got, hint=hint)
+
+    def _spellings(self, labels: Labels) -> list[tuple[str, ...]]:
+        """The ids as they are and, where they may be renamed, without suffixes."""
+        return [labels.ids, tuple(map(without_suffix, labels.ids))] if self.renames else [labels.ids]
+
+    def _renamed(self, labels: Labels, known: frozenset[str]) -> Labels:
+        ids = max(self._spellings(labels), key=lambda ids: len(known.intersection(ids)))
+        if ids == labels.ids:
+            return labels
+        if double := first_double(ids):
+            first, second = (labels.ids[row] for row in double)
+            raise DataError(f"two labels are of {ids[double[0]]!r}", got=f"{first}, {second}")
+        changed = sum(before != after for before, after in zip(labels.ids, ids, strict=True))
+        self.notes.append(f"the suffix of {changed} ids was taken off: {labels.ids[0]!r} is {ids[0]!r}")
+        return replace(labels, ids=ids, sha256=content_hash(ids, labels.values, labels.groups, labels.split))
+
+
+def _ids(dataset: Dataset) -> frozenset[str]:
+    try:
+        return frozenset(dataset.cubes().ids()) if dataset.cubes else frozenset()
+    except NeucoError:
+        return frozenset()  # not on this machine
 
 
 def _odd(labels: Labels) -> Iterator[str]:
@@ -167,40 +243,3 @@ def _embeddings(task: Task, labels: Labels) -> Iterator[tuple[str, Embeddings]]:
     if not runs:
         values = np.random.default_rng(0).standard_normal((len(labels), 64)).astype("float32")
         yield GUESS, make_embeddings(labels.ids, values)
-
-
-def _fields(request: TaskRequest, task: Task, package: Package, baseline: Baseline) -> dict[str, object]:
-    options = []  # the fields that not every task has
-    if task.columns != ("label",):
-        options.append(f"columns={scaffold.names_literal(task.columns, 8)}")
-    for name in ("group_column", "split_column", "splitter"):
-        value = getattr(task, name)
-        if value and (name, value) != ("splitter", "fixed"):
-            options.append(f"{name}={scaffold.literal(value)}")
-    split_words = {
-        "fixed": "Its split into a training and a test part is fixed.",
-        "group": "Groups are never on both sides of a split.",
-    }
-    where = "" if task.source.url.startswith("pkg:") else f" at {task.source.url}"
-    return {
-        **request.fields(),
-        "dataset": task.dataset,
-        "kind": task.kind,
-        "kind_words": task.kind.capitalize() + (f", {task.unit}" if task.unit else ""),
-        "unit_literal": scaffold.literal(task.unit),
-        "url": task.source.url,
-        "sha256": task.source.sha256,
-        "size": task.source.size,
-        "source_words": f"`{Path(task.source.url).name}`{where}",
-        "rows": package.rows,
-        "lowest": repr(package.lowest),
-        "highest": repr(package.highest),
-        "metric": task.metric,
-        "options": "".join(f"        {line},\n" for line in options),
-        "split_words": split_words.get(task.splitter, ""),
-        "baseline_method": baseline.method,
-        "baseline_score": baseline.score,
-        "baseline_tolerance": baseline.tolerance,
-        "baseline_protocol": baseline.protocol,
-        "baseline_source": baseline.source,
-    }

@@ -1,8 +1,20 @@
-"""Whether two runs of an encoder agree: bit for bit, or within the tolerance that its method declares."""
+"""Whether two runs of an encoder agree, and what becomes of embeddings if samples have other names or images change."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
+
+from neuco_core.cubes.cubes import CubeSource, Renamed, batches
+from neuco_core.encode.encoder import check_output, full_params, make_encoder, one_thread
+
+if TYPE_CHECKING:
+    from neuco_core.specs import Method
+
+SAMPLES = 32
+NOISE = 1e-3  # relative; shipped encoders change a prediction by less than 0.0003 of the labels' variance
 
 
 def spread(values: np.ndarray) -> float:
@@ -38,3 +50,47 @@ def allowed(tolerance: float) -> str:
         if tolerance
         else "the same bits, as it declares no tolerance"
     )
+
+
+def some_rows(count: int) -> np.ndarray:
+    """The rows that are tried, spread over all samples."""
+    return np.linspace(0, count - 1, min(SAMPLES, count)).astype(int)
+
+
+def disturbed(method: Method, source: CubeSource) -> np.ndarray:
+    """Embeddings of some samples (see ``some_rows``) by a fresh encoder: under other names, and with noise as well.
+
+    What it learned of names and places is of no use afterwards: the samples come shuffled, under names of their own.
+    """
+    random = np.random.default_rng()
+    with one_thread("torch" in method.requires):
+        encoder = make_encoder(method, full_params(method, {}))
+        if hasattr(encoder, "fit"):
+            encoder.fit(source if method.uses_ids else Renamed(source))
+        rows = some_rows(len(source.ids()))
+        order = random.permutation(len(rows))
+        batch = source.read([source.ids()[row] for row in rows[order]])
+        if not method.uses_ids:
+            batch = replace(batch, ids=tuple(random.bytes(8).hex() for _ in rows))
+        calm = check_output(method, batch.ids, encoder.encode(batch))
+        noisy = check_output(method, batch.ids, encoder.encode(replace(batch, values=with_noise(batch.values))))
+    return np.stack([calm, noisy])[:, np.argsort(order)]
+
+
+def with_noise(values: np.ndarray) -> np.ndarray:
+    noise = NOISE * np.random.default_rng().standard_normal(values.shape)
+    return np.asarray(values * (1 + noise), dtype=np.float32)
+
+
+def plain_statistics(source: CubeSource) -> np.ndarray:
+    """What anybody can see in an image: mean, deviation and quartiles of each band and season, one row a sample.
+
+    Labels that these tell as well are no secret, and an embedding that has them is not suspicious.
+    """
+    parts = []
+    for batch in batches(source, 64):
+        pixels = batch.values.reshape(*batch.values.shape[:3], -1).astype(np.float64)
+        quartiles = np.moveaxis(np.quantile(pixels, (0, 0.25, 0.5, 0.75, 1), axis=3), 0, -1)
+        moments = np.stack([pixels.mean(axis=3), pixels.std(axis=3)], axis=-1)
+        parts.append(np.concatenate([moments, quartiles], axis=-1).reshape(len(pixels), -1))
+    return np.concatenate(parts).astype(np.float32)

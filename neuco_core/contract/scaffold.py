@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import resources
+from functools import cache
 from keyword import iskeyword
 from pathlib import Path
-from string import Template
 from typing import ClassVar
 
-from neuco_core.contract.checks.common import check_citation, check_license
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.contract import Broken
 from neuco_core.errors import UsageError
 from neuco_core.fetch.fetch import fetch_unverified
@@ -61,21 +63,9 @@ class PluginRequest:
                 check_citation(self.citation)
         except Broken as error:
             raise UsageError(error.what, expected=error.expected, got=error.got) from error
-
-    def fields(self) -> dict[str, object]:
-        """The fields of templates that all plugins share."""
-        plain = {"name": self.name, "title": self.title.rstrip("."), "description": self.description}
-        plain |= {"license": self.license, "citation": self.citation, "caveats": self.caveats}
-        for key, value in plain.items():
-            if not value.isprintable():
-                raise UsageError(f"the {key} has non-printable characters", got=ascii(value))
-        return {
-            **plain,
-            **{f"{key}_literal": literal(value) for key, value in plain.items()},
-            "title_doc": plain["title"].translate({ord('"'): "'", ord("\\"): "/"}),
-            "caveats": self.caveats or CAVEATS[self.noun],
-            "citation_words": self.citation or "None yet.",
-        }
+        for field in ("title", "description", "license", "citation", "caveats"):
+            if not (text := getattr(self, field)).isprintable():
+                raise UsageError(f"the {field} has non-printable characters", got=ascii(text))
 
 
 @dataclass(frozen=True)
@@ -83,11 +73,11 @@ class Destination:
     """Where a plugin goes: a directory of ours, or a distribution with its source in ``inner``."""
 
     target: Path
-    package: str
+    module: str
     inner: str = ""
 
     def address(self, file: str) -> str:
-        return f"pkg://{self.package}/{file}"
+        return f"pkg://{self.module}/{file}"
 
 
 def choose_destination(request: PluginRequest) -> Destination:
@@ -105,9 +95,8 @@ def choose_destination(request: PluginRequest) -> Destination:
         if taken is not None:
             raise UsageError(f"there is a {noun} {name!r} already", where=taken.origin, hint="Choose another name")
     if request.as_package:
-        package = f"neuco_{name.replace('-', '_')}"
         folder = (request.into or Path()) / f"neuco-{name.replace('_', '-')}"
-        destination = Destination(folder, package, f"src/{package}")
+        destination = Destination(folder, f"neuco_{name}", f"src/neuco_{name}")
     else:
         root = request.into or (checkout() or Path()) / request.tree
         if root.name != request.tree:
@@ -155,24 +144,43 @@ def remote_of(address: str, path: Path) -> Remote:
         return Remote(address, sha256=hashlib.file_digest(file, "sha256").hexdigest(), size=path.stat().st_size)
 
 
-def declare(remote: Remote, indent: int) -> str:
+def declare(remote: Remote, indent: int = 0) -> str:
     """The source of a remote, each argument on a line of its own."""
     arguments = (f'"{remote.url}"', f'sha256="{remote.sha256}"', f"size={remote.size}")
     return "Remote(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in arguments) + " " * indent + ")"
 
 
-def refuse_large(path: Path, destination: Destination, hint: str) -> None:
-    """A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes."""
+def keep(path: Path, target: Path, destination: Destination, hint: str) -> str:
+    """Put a file into the plugin and return its address there.
+
+    A file in our tree stays in git for ever; a distribution of its own may be as large as its author likes.
+    """
     size = path.stat().st_size
     if not destination.inner and size > LARGEST_DATA:
         expected = f"at most {LARGEST_DATA / 1e6:g} MB"
         raise UsageError("too large for the tree", where=path, expected=expected, got=f"{size / 1e6:.1f} MB", hint=hint)
+    shutil.copyfile(path, target)
+    return destination.address(target.name)
+
+
+@cache
+def _templates() -> Environment:
+    # Not HTML, but Python, Markdown and TOML: values go through ``literal`` where they are code.
+    env = Environment(  # noqa: S701
+        loader=PackageLoader("neuco_core.contract"),
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    env.filters |= {"literal": literal, "names": names_literal, "declare": declare}
+    env.filters["in_docstring"] = lambda text: text.translate({ord('"'): "'", ord("\\"): "/"})
+    return env
 
 
 def fill(template: str, fields: Mapping[str, object]) -> str:
     """A template with its fields filled in; a missing one is our mistake and raises."""
-    text = (resources.files("neuco_core.contract") / "templates" / f"{template}.txt").read_text(encoding="utf-8")
-    return Template(text).substitute({key: str(value) for key, value in fields.items()})
+    return _templates().get_template(f"{template}.txt").render(fields)
 
 
 def literal(text: str) -> str:
@@ -181,7 +189,7 @@ def literal(text: str) -> str:
     return '"' + "".join(char if char.isprintable() else f"\\U{ord(char):08x}" for char in escaped) + '"'
 
 
-def names_literal(names: Sequence[str], indent: int) -> str:
+def names_literal(names: Sequence[str], indent: int = 0) -> str:
     """A tuple of texts, laid out as a formatter would: on one line if they fit."""
     items = [literal(name) for name in names]
     short = f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
@@ -190,16 +198,21 @@ def names_literal(names: Sequence[str], indent: int) -> str:
     return "(\n" + "".join(f"{' ' * (indent + 4)}{item},\n" for item in items) + " " * indent + ")"
 
 
-def write_plugin(folder: Path, request: PluginRequest, destination: Destination, fields: Mapping[str, object]) -> None:
-    """Write the plugin's code, card and test; for a package also what makes it a distribution of its own."""
-    for name, template in (("__init__.py", "init.py"), ("README.md", "card.md"), ("test.py", "test.py")):
+def write_plugin(folder: Path, request: PluginRequest, destination: Destination, **facts: object) -> None:
+    """Write the plugin's code, card and test; for a package also what makes it a distribution of its own.
+
+    Templates see the request's fields and the facts.
+    """
+    root = destination.target
+    fields = {**vars(request), "noun": request.noun, "module": destination.module, "distribution": root.name, **facts}
+    fields["title"] = request.title.rstrip(".")
+    fields["caveats"] = request.caveats or CAVEATS[request.noun]
+    files = {"__init__.py": "init.py", "README.md": "card.md", "test.py": "test.py"}
+    for name, template in files.items():
         (folder / name).write_text(fill(f"{request.noun}_{template}", fields), encoding="utf-8")
-    if not request.as_package:
-        return
-    root = folder.parent.parent
-    entry_point = f'[project.entry-points."neuco.{request.noun}s"]\n{request.name} = "{destination.package}"\n\n'
-    fields = {**fields, "package": destination.package, "entry_points": entry_point, "distribution": root.name}
-    (root / "pyproject.toml").write_text(fill("package_pyproject.toml", fields), encoding="utf-8")
-    # A distribution keeps its card and tests at the top; the card is its page on the package index.
-    for name in ("README.md", "test.py"):
-        (folder / name).rename(root / name)
+    if request.as_package:
+        top = folder.parent.parent
+        (top / "pyproject.toml").write_text(fill("package_pyproject.toml", fields), encoding="utf-8")
+        # A distribution keeps its card and tests at the top; the card is its page on the package index.
+        for name in ("README.md", "test.py"):
+            (folder / name).rename(top / name)

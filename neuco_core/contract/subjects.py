@@ -12,7 +12,7 @@ import numpy as np
 from neuco_core.contract.contract import NoEvidence, all_checks
 from neuco_core.contract.label_similarity import read_labels
 from neuco_core.contract.metric_scale import MetricScale, metric_scale
-from neuco_core.contract.perturb import disturbed, plain_statistics
+from neuco_core.contract.repeatability import disturbed, plain_statistics
 from neuco_core.encode.encoder import open_cubes
 from neuco_core.errors import DataError, DependencyError, FetchError
 from neuco_core.plugins import catalog as catalogs
@@ -112,6 +112,11 @@ class MethodSubject(Subject):
     noun = "method"
     spec: Method
 
+    def __init__(self, spec: Method, catalog: Catalog | None = None) -> None:
+        super().__init__(spec, catalog)
+        self.unread: dict[str, str] = {}  # tasks whose labels could not be read, and why
+        self.left_out: dict[str, str] = {}  # datasets that the method cannot be run on here, and why
+
     def labelled(self, dataset: str, only: str = "") -> Iterator[tuple[Task, Labels]]:
         """The tasks of a dataset whose labels are available, or one of them; one at a time, as there may be many."""
         if only:
@@ -121,19 +126,17 @@ class MethodSubject(Subject):
             yield from read_labels(self.catalog, dataset, self.unread)
 
     @cached_property
-    def unread(self) -> dict[str, str]:
-        """Tasks whose labels could not be read, and why."""
-        return {}
-
-    @cached_property
     def embeddings(self) -> dict[str, Embeddings]:
         by_dataset: dict[str, Embeddings] = {}
-        for dataset in self._datasets():
+        datasets = sorted(self.spec.files)
+        if not datasets:
+            datasets = [name for name, dataset in self.catalog.all(Dataset).items() if dataset.cubes is not None]
+        for name in datasets:
             try:
-                by_dataset[dataset] = self.spec.embeddings(dataset)
+                by_dataset[name] = self.spec.embeddings(name)
             except (DataError, DependencyError, FetchError) as error:
                 # Not the method's fault: the dataset lacks its bands, or is not here. Any other error is.
-                self.left_out[dataset] = str(error)
+                self.left_out[name] = str(error)
         if not by_dataset:
             reasons = " | ".join(f"{name}: {reason}" for name, reason in self.left_out.items())
             raise NoEvidence("the method can be run on no dataset here", got=reasons or "no dataset")
@@ -150,13 +153,3 @@ class MethodSubject(Subject):
             raise NoEvidence(f"dataset {dataset!r} has no images")
         source = cubes()
         return make_embeddings(source.ids(), plain_statistics(source))
-
-    @cached_property
-    def left_out(self) -> dict[str, str]:
-        """Datasets that the method cannot be run on here, and why."""
-        return {}
-
-    def _datasets(self) -> list[str]:
-        if self.spec.files:
-            return sorted(self.spec.files)
-        return [name for name, dataset in self.catalog.all(Dataset).items() if dataset.cubes is not None]

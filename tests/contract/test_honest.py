@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.helpers import check, neuco
+from tests.contract.helpers import check, quick_neuco
 from tests.contract.spoil import METHOD, edit, new_labels, only_good, statistic
 
 LABELS_IN = """
@@ -95,7 +95,7 @@ def test_without_labels_nothing_is_known_about_honesty(good: Path) -> None:
     findings = check(good, "plain")
     assert {name for name, row in findings.items() if row["lacking"]} == {"method-covers", "method-honest"}
     assert "got good: " in findings["method-covers"]["detail"]
-    said = neuco(good, "check", "plain")
+    said = quick_neuco(good, "check", "plain")
     assert said.code == 8
     assert "method-covers of plain (essential)" in said.err
     assert "not complete: 2 essential checks could not be made here" in said.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from neuco_core.contract.checks.common import check_citation, check_license
+from neuco_core.contract.checks import check_citation, check_license
 from neuco_core.contract.contract import Broken
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.command import Said, neuco_here, python
-from tests.contract.helpers import neuco
+from tests.contract.helpers import quick_neuco
 
 WORDS = ("--title", "Own", "--description", "Of images", "--license", "CC0-1.0")
 
@@ -38,7 +38,7 @@ def test_names_can_be_given_and_other_files_are_counted(folder: Path) -> None:
     source = (folder.parent / "neuco_tasks/own/__init__.py").read_text()
     assert 'SEASONS = ("spring", "fall")' in source
     assert python("-m", "ruff", "format", "--check", "--isolated", folder.parent / "neuco_tasks").code == 0
-    done = neuco(folder.parent, "check", "own")
+    done = quick_neuco(folder.parent, "check", "own")
     assert "dataset-images    ok  4 images of 3 bands, 4 × 5 pixels" in done.out, done.text
 
 

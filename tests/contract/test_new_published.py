@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.contract.helpers import neuco, write_good
+from tests.contract.helpers import neuco, quick_neuco, write_good
 from tests.fetch.http_server import FileServer
 from tests.fetch.s3_server import KEY, SECRET, S3Server
 
@@ -30,7 +30,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def new(folder: Path, *args: object) -> tuple[int, str]:
-    done = neuco(folder, "new", "method", "mine", *args, *WORDS, "--into", folder)
+    done = quick_neuco(folder, "new", "method", "mine", *args, *WORDS, "--into", folder)
     return done.code, done.text
 
 

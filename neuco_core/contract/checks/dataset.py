@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuco_core.contract.checks.common import check_license, require_words
+from neuco_core.contract.checks import check_license, require_words
 from neuco_core.contract.contract import Broken
 from neuco_core.contract.subjects import DatasetSubject
 from neuco_core.cubes.cubes import damaged, source_of

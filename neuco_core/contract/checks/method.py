@@ -14,10 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neuco_core.contract.builtin import DIMENSIONS, LABELS_R2
-from neuco_core.contract.checks.common import check_citation, check_license, require_words
+from neuco_core.contract.checks import check_citation, check_license, require_words
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.perturb import NOISE, some_rows
-from neuco_core.contract.repeatability import agree, allowed, apart, in_words
+from neuco_core.contract.repeatability import NOISE, agree, allowed, apart, in_words, some_rows
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Encoding

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuco_core.contract.builtin import CORRELATED, RARE, SAMPLES
-from neuco_core.contract.checks.common import check_citation, check_license, require_words
+from neuco_core.contract.checks import check_citation, check_license, require_words
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.label_similarity import label_pool
 from neuco_core.contract.metric_scale import NO_HEADROOM, shuffled, standard_error
@@ -14,11 +14,11 @@ from neuco_core.errors import NeucoError
 from neuco_core.fetch.fetch import fetch
 from neuco_core.protocol import load_protocol
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.specs import ONE_LABEL, PARTS, Dataset, Method, Task
+from neuco_core.specs import ONE_LABEL, PARTS, Dataset, Method
 from neuco_core.tables.embeddings import make_embeddings
-from neuco_core.tables.labels import Labels
 from neuco_core.text import counted
 
+SAME = 1 - 1e-12  # a correlation; labels are compared as float32
 FEW = 10  # splits: enough to tell labels from shuffled ones
 # What anybody can see in images: mean and deviation of each band and season. One pass over the dataset, then cached.
 # On each shipped task but the controls it beats a guess by at least three standard errors, which averaging does not.
@@ -67,34 +67,21 @@ def samples(subject: TaskSubject) -> str:
 
 
 def novelty(subject: TaskSubject) -> str:
-    labels, pool = subject.labels, label_pool(subject.catalog, subject.spec.dataset)
+    pool = label_pool(subject.catalog, subject.spec.dataset)
+    alike = pool.nearest(subject.labels, but=subject.id)
     unread = {name: reason for name, reason in pool.unread.items() if name != subject.id}
-    nearest = pool.nearest(labels, but=subject.id)  # a few: what is near is computed once more, from all labels
-    if not nearest and not unread:
+    if not alike and not unread:
         raise Inapplicable("this is the only task of its dataset")
-    if not nearest:
+    if not alike:
         name, reason = next(iter(unread.items()))
         raise NoEvidence(f"none of the {len(unread)} other tasks can be read", got=f"{name}: {reason}")
-    close = [name for value, name in nearest if value > CORRELATED - 0.02]
-    exact = [(_correlation(labels, subject.catalog.load(Task, name).labels()), name) for name in close]
-    value, name = max(exact, default=nearest[0])
-    if value > 1 - 1e-12:
+    value, name = alike[0]
+    if value > SAME:
         raise Broken(f"the same labels as task {name!r}")
     if value > CORRELATED:
         raise Warn(f"correlates with task {name!r}", expected=f"at most {CORRELATED}", got=f"{value:.3f}")
     more = f"; {counted(len(unread), 'task')} could not be read" if unread else ""
-    return f"nearest of {len(pool.tasks - {subject.id})} is {name}, |r| = {value:.2f}{more}"
-
-
-def _correlation(labels: Labels, other: Labels) -> float:
-    """The largest absolute correlation between the labels of two tasks, over the samples that both have."""
-    ours, theirs = (item.frame().drop(columns=["group", "split"], errors="ignore") for item in (labels, other))
-    both = ours.add_suffix("_ours").join(theirs.add_suffix("_theirs"), how="inner")
-    varying = both.loc[:, both.nunique() > 1]
-    if len(both) < 10 or varying.shape[1] < both.shape[1]:
-        return 0.0
-    split = len(labels.columns)
-    return float(np.abs(np.corrcoef(varying.to_numpy().T)[:split, split:]).max())
+    return f"nearest of {len(alike)} is {name}, |r| = {value:.2f}{more}"
 
 
 def solvable(subject: TaskSubject) -> str:
