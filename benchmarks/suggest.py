@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from neuco_core.cli.leaderboard_show import one_board
+from neuco_core.cli.leaderboard import one_board
 from neuco_core.figures import blank, save
 from neuco_extensions.predict.predictor import Predictor
 from neuco_extensions.predict.read import from_board

@@ -73,27 +73,23 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
 
 def _specs(name: str, tasks: Mapping[str, Task], methods: Mapping[str, Method]) -> list[Checked]:
     """The tasks and methods behind an id or a plugin's directory, or else datasets; all tasks and methods for ""."""
+    if not name:
+        return [*tasks.values(), *methods.values()]
     datasets = catalog().all(Dataset)
-    named: list[Checked] = [specs[name] for specs in (tasks, methods) if name in specs]
-    of, at, _ = name.partition("@")  # an older version, beside the newest ones that are listed
-    if at and of in tasks:
-        named.append(catalog().load(Task, name))
-    elif at and of in methods:
-        named.append(catalog().load(Method, name))
-    if named or name in datasets:
-        return named or [datasets[name]]
-    folder = Path(name).resolve() if name and Path(name).is_dir() else None
-
-    def wanted(spec: Checked) -> bool:
-        inside = folder is not None and spec.origin is not None and Path(spec.origin.source).resolve() == folder
-        return not name or inside
-
-    specs: list[Checked] = [spec for spec in tasks.values() if wanted(spec)]
-    specs += [spec for spec in methods.values() if wanted(spec)]
-    if specs or not name:
-        return specs
-    if sets := [spec for spec in datasets.values() if wanted(spec)]:
-        return list(sets)
+    specs: list[Checked] = [specs[name] for specs in (tasks, methods) if name in specs]
+    newest, at, _ = name.partition("@")  # an older version, beside the newest ones that are listed
+    if at and newest in tasks:
+        specs.append(catalog().load(Task, name))
+    elif at and newest in methods:
+        specs.append(catalog().load(Method, name))
+    if specs or name in datasets:
+        return specs or [datasets[name]]
+    folder = Path(name).resolve() if Path(name).is_dir() else None
+    if folder is not None:
+        registered: list[Checked] = [*tasks.values(), *methods.values(), *datasets.values()]
+        inside = [spec for spec in registered if spec.origin and Path(spec.origin.source).resolve() == folder]
+        if inside:
+            return [spec for spec in inside if not isinstance(spec, Dataset)] or inside
     for problem in catalog().problems():
         if problem.name in (name, Path(name).name):
             raise PluginError(problem.error, where=problem.file or problem.source, hint="Repair it, then check again")

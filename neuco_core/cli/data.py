@@ -52,43 +52,37 @@ def fetch(tasks: Sequence[str], suite: str | None, methods: Sequence[str], as_js
     """
     rows: list[dict[str, Any]] = []
     errors: list[NeucoError] = []
-    for name, dataset, remote in [*_label_files(tasks, suite, methods), *_method_files(methods)]:
+    for name, dataset, remote in list(_files(tasks, suite, methods)):
         row: dict[str, Any] = {"name": name, "state": "failed", "path": None, "size": None, "error": None}
         try:
             path = links.linked_file(dataset, remote)
             if path is not None:
-                row["state"] = "linked"
+                state = "linked"
             elif is_local(remote.url):
-                row["state"] = "local"
+                state = "local"
             else:
-                row["state"] = "cached" if cached(remote) else "fetched"
+                state = "cached" if cached(remote) else "fetched"
             path = path or fetch_file(remote)
-            row |= {"path": str(path), "size": path.stat().st_size}
+            row |= {"state": state, "path": str(path), "size": path.stat().st_size}
         except NeucoError as error:
-            row |= {"state": "failed", "error": str(error)}
+            row["error"] = str(error)
             errors.append(error)
         rows.append(row)
     if as_json:
         echo_json(rows)
     else:
         # A single failure is the error that the command ends with; it is not repeated.
-        several = len(errors) > 1
-        cells = [
-            (row["name"], row["state"], str(row["size"] or ""), row["path"] or (row["error"] if several else ""))
-            for row in rows
-        ]
+        where = [row["path"] or (row["error"] if len(errors) > 1 else "") for row in rows]
+        cells = [(row["name"], row["state"], str(row["size"] or ""), at) for row, at in zip(rows, where, strict=True)]
         click.echo(table(("file", "state", "bytes", "where"), cells, right=(2,)))
     _raise_for(errors, len(rows), "fetched")
 
 
-def _label_files(tasks: Sequence[str], suite: str | None, methods: Sequence[str]) -> Iterator[tuple[str, str, Remote]]:
-    """A name to show, the dataset, and the file, for each task that is asked for."""
+def _files(tasks: Sequence[str], suite: str | None, methods: Sequence[str]) -> Iterator[tuple[str, str, Remote]]:
+    """A name to show, the dataset, and the file, for all that is asked for."""
     if tasks or suite or not methods:
         for task in _choose(tasks, suite):
             yield task.id, task.dataset, task.source
-
-
-def _method_files(methods: Sequence[str]) -> Iterator[tuple[str, str, Remote]]:
     for name in methods:
         method = load_method(name)
         if not method.files and not method.weights:
@@ -149,9 +143,7 @@ def pin(tasks: Sequence[str], suite: str | None, methods: Sequence[str], replace
         echo_json(rows + [{"task": name, "state": "failed", "error": str(reason)} for name, reason in failed.items()])
     else:
         for report in reports.values():
-            click.echo(f"{report.task}: {report.state}")
-            click.echo(f"  sha256  {report.sha256}")
-            click.echo(f"  bytes   {report.size}")
+            click.echo(f"{report.task}: {report.state}\n  sha256  {report.sha256}\n  bytes   {report.size}")
             if report.lowest is not None and report.highest is not None:
                 dropped = f", and {report.dropped} without a label" if report.dropped else ""
                 click.echo(f"  rows    {report.rows}{dropped}")

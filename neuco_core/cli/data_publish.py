@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
+from neuco_core.cli.options import column_options
 from neuco_core.cli.output import echo_json, json_option
 from neuco_core.contract.new_dataset import bring_images
 from neuco_core.contract.scaffold import ENDINGS, declare, remote_of
@@ -25,28 +27,11 @@ from neuco_core.tables.package import package_labels
 @click.option("--out", type=click.Path(path_type=Path), help="What to write.  [default: TASK__KIND.csv, FOLDER.zip]")
 @click.option("--kind", type=click.Choice(KINDS), help="The kind of task.  [default: from the file's name or labels]")
 @click.option("--task", metavar="ID", help="The id of the task.  [default: from the file's name]")
-@click.option(
-    "--column", "columns", multiple=True, metavar="NAME", help="A label column; repeatable.  [default: label]"
-)
-@click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids.")
-@click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split.")
-@click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test.")
+@column_options
 @click.option("--leave-out-damaged", is_flag=True, help="Pack a folder without damaged images; each is named.")
 @click.option("--force", is_flag=True, help="Replace the file that is there.")
 @json_option
-def package(
-    source: str,
-    out: Path | None,
-    kind: str | None,
-    task: str | None,
-    columns: tuple[str, ...],
-    id_column: str,
-    group_column: str | None,
-    split_column: str | None,
-    leave_out_damaged: bool,
-    force: bool,
-    as_json: bool,
-) -> None:
+def package(source: str, out: Path | None, leave_out_damaged: bool, force: bool, as_json: bool, **labels: Any) -> None:
     """Check a CSV of labels or a folder of images, write it in canonical form and print its declaration.
 
     The same labels always give the same bytes, whatever the order of the rows and the notation of the numbers. Labels
@@ -57,18 +42,7 @@ def package(
     if Path(source).is_dir() or source.startswith(ENDINGS) or source.lower().endswith((".parquet", ".zip")):
         _package_images(source, out, leave_out_damaged, force, as_json)
         return
-    made = package_labels(
-        Path(source),
-        out=out,
-        kind=kind,
-        task=task,
-        columns=columns or ("label",),
-        id_column=id_column,
-        group_column=group_column,
-        split_column=split_column,
-        tasks=list_tasks(),
-        replace=force,
-    )
+    made = package_labels(Path(source), out=out, tasks=list_tasks(), replace=force, **labels)
     if as_json:
         echo_json(made.to_json())
         return
@@ -98,14 +72,8 @@ def _package_images(images: str, out: Path | None, leave_out_damaged: bool, forc
     remote, count = remote_of(path.resolve().as_uri(), path), len(source.files) - len(left_out)
     if as_json:
         facts = {"bands": source.bands, "seasons": source.seasons, "size": source.size, "left_out": left_out}
-        answer = {
-            **to_json(remote),
-            "path": str(path),
-            "images": count,
-            **facts,
-            "table": str(table) if table else None,
-        }
-        echo_json(answer)
+        files = {"path": str(path), "table": str(table) if table else None}
+        echo_json({**to_json(remote), **files, "images": count, **facts})
         return
     height, width = source.size
     click.echo(f"wrote {path}: {count} images of {height} × {width} pixels, {remote.size} bytes")

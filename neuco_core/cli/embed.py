@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from neuco_core.cli.options import engine_option, ids_of, param_option, parse_params
+from neuco_core.cli.options import batch_option, engine_option, ids_of, jobs_option, param_option, parse_params
 from neuco_core.cli.output import clean, echo_json, json_option
 from neuco_core.encode.estimate import estimate
 from neuco_core.encode.run import EncodeOptions, method_embeddings
@@ -53,13 +53,11 @@ class EmbedRequest:
     help="The file to write: .csv, .parquet or .npz; needed unless --dry-run.",
 )
 @param_option
-@click.option(
-    "--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help="Samples encoded at once, at most."
-)
+@batch_option
 @click.option("--threads", type=click.IntRange(min=1), help="Batches encoded side by side. [default: one per core]")
 @click.option("--device", default="", help="For networks: cuda, cuda:NUMBER, mps or cpu. [default: the best there is]")
 @engine_option
-@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes of other engines. [default: one per core]")
+@jobs_option
 @click.option("--dry-run", is_flag=True, help="Only try a few samples, and say how long all of them would take.")
 @click.option("--leave-out-damaged", is_flag=True, help="Leave samples out that cannot be read; each is named.")
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
@@ -84,10 +82,8 @@ def embed(**options: Any) -> None:
     write_embeddings(embeddings, out)
     rows, dim = embeddings.values.shape
     if request.as_json:
-        answer: dict[str, Any] = {"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256}
-        if request.leave_out_damaged:
-            answer["left_out"] = left_out
-        echo_json(answer)
+        answer = {"file": str(out), "rows": rows, "dim": dim, "sha256": embeddings.sha256}
+        echo_json(answer | ({"left_out": left_out} if request.leave_out_damaged else {}))
         return
     click.echo(f"{out}: {rows} rows of {dim} values, sha256 of the content {embeddings.sha256}")
     if left_out:
@@ -112,19 +108,14 @@ def _embeddings(request: EmbedRequest) -> tuple[Embeddings, dict[str, str]]:
     method, params = load_method(request.method_id), parse_params(request.params)
     left_out: dict[str, str] = {}
     if request.engine == "local":
-        embeddings = method_embeddings(
-            method,
-            request.dataset_id,
-            params,
-            EncodeOptions(
-                batch_size=request.batch_size,
-                device=request.device,
-                cached=not request.fresh,
-                threads=request.threads,
-                left_out=left_out if request.leave_out_damaged else None,
-            ),
+        options = EncodeOptions(
+            batch_size=request.batch_size,
+            device=request.device,
+            cached=not request.fresh,
+            threads=request.threads,
+            left_out=left_out if request.leave_out_damaged else None,
         )
-        return embeddings, left_out
+        return method_embeddings(method, request.dataset_id, params, options), left_out
     if request.leave_out_damaged:
         raise UsageError("--leave-out-damaged works with the local engine only", got=f"--engine {request.engine}")
     jobs = request.jobs or available_cores()

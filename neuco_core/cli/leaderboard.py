@@ -1,26 +1,31 @@
-"""``neuco leaderboard``: build, check, compare and publish the boards of suites; ``leaderboard_show`` prints them."""
+"""``neuco leaderboard``: show, build, check, compare and publish the boards of suites."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
+from neuco_core.boards import report
 from neuco_core.boards.diff import changes
+from neuco_core.boards.facts import as_section, extra_cells, filled
 from neuco_core.boards.from_registry import current
-from neuco_core.boards.model import Board, plain
+from neuco_core.boards.model import Board, Section, plain
 from neuco_core.boards.published import list_published
 from neuco_core.boards.store import board_path, check_board, orphans, read_board, stored_board, write_board
-from neuco_core.cli.leaderboard_show import one_board, show
+from neuco_core.boards.trial_rank import rank_on
 from neuco_core.cli.options import ids_of
-from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
-from neuco_core.errors import DataError, NeucoError, UsageError
+from neuco_core.cli.output import clean, echo_json, json_option, say, table, warn_of_suites
+from neuco_core.cli.score_show import describe
+from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.files import write_atomic
 from neuco_core.paths import layers, registry_dir
 from neuco_core.plugins.catalog import catalog
+from neuco_core.records.model import Record
 from neuco_core.specs import Suite
-from neuco_core.text import counted
+from neuco_core.text import common_prefix, counted
 
 FIGURES = ("differences", "profiles", "scatter")
 SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete=ids_of("suite"))
@@ -29,9 +34,6 @@ SUITES = click.argument("suites", nargs=-1, metavar="[SUITE]…", shell_complete
 @click.group()
 def leaderboard() -> None:
     """Rank methods: boards of suites from the registry's records."""
-
-
-leaderboard.add_command(show)
 
 
 @leaderboard.command(name="list")
@@ -169,3 +171,137 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
             problems.append(error)
             click.echo(clean(f"{suite.id}: {error}"), err=True)
     return boards
+
+
+@leaderboard.command(context_settings={"ignore_unknown_options": True})
+@click.argument("words", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
+@click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
+@click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
+@click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
+@click.option("--kind", default="", metavar="KIND", help="Rank the suite by another kind of board.")
+@click.option(
+    "--with",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Score this file of embeddings, too, and show where it would stand; repeatable. Nothing is recorded.",
+)
+@click.option("--estimated", is_flag=True, help="Fill empty cells with estimates, which are marked and never rank.")
+@click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
+@json_option
+def show(
+    words: Sequence[str],
+    form: str,
+    values: str,
+    only: Sequence[str],
+    kind: str,
+    files: Sequence[Path],
+    estimated: bool,
+    details: bool,
+    as_json: bool,
+) -> None:
+    """Compute and print a board: that of a suite, or a published one (see `neuco leaderboard list`).
+
+    Any other --OPTION VALUE is an option of the board's kind, which `neuco show KIND` lists: e.g. --weights equal.
+    """
+    form = "json" if as_json else form
+    if details and form != "table":
+        raise UsageError("--details is for the terminal", hint="Leave out --format; --format json has it all")
+    if estimated and form == "csv":
+        hint = "Use --format json, whose cells have a status"
+        raise UsageError("CSV cannot mark an estimate as one", got="--estimated", hint=hint)
+    name, options = _parse(words)
+    yours: dict[str, object] = {}
+    notes: Sequence[str] = ()
+    if files:
+        if kind:
+            raise UsageError("--with places a file on the suite's own board", hint="Leave out --kind")
+        if name in {item.id for item in list_published(registry_dir())}:
+            hint = "Name the board of a suite; see `neuco leaderboard list`"
+            raise UsageError("a published board has no labels to score a file with", where=name, hint=hint)
+        standing = rank_on(name, *files, options=options, only=only, told=_tell)
+        board, notes = standing.board, standing.notes
+        yours = {"yours": [place.to_json() for place in standing.places]}
+    else:
+        board = one_board(name, options, only, kind)
+    extra = extra_cells(board) if estimated else None
+    if extra is not None:
+        board = filled(board, extra)
+    elif estimated:
+        click.echo("no estimates: no cell is empty, or too few scores are known", err=True)
+    if form == "json":
+        echo_json(plain(board) | yours)
+        return
+    grid = report.grid(board, values, notes)
+    if form == "table":
+        print_board(board, grid, details=details)
+        if extra is not None:
+            print_section(board, as_section(board, extra))
+        return
+    write = {"md": report.to_markdown, "csv": report.to_csv, "latex": report.to_latex}[form]
+    click.echo(write(grid), nl=False)
+
+
+def _tell(record: Record) -> None:
+    click.echo(describe(record), err=True)
+
+
+def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """The board's name, and options of its kind: --name value or --name=value."""
+    names, options, rest = [], {}, iter(words)
+    for word in rest:
+        if not word.startswith("--"):
+            names.append(word)
+            continue
+        key, given, value = word[2:].partition("=")
+        options[key] = value if given else next(rest, "")
+        if not options[key]:
+            raise UsageError(f"--{key} needs a value")
+    if len(names) != 1:
+        raise UsageError("name one board", got=" ".join(names) or "none", hint="See `neuco leaderboard list`")
+    return names[0], options
+
+
+def one_board(name: str, options: Mapping[str, str], only: Sequence[str] = (), kind: str = "") -> Board:
+    """A suite's board, or a published one. Another ``kind`` does not know the options of the suite's own."""
+    published = {item.id: item for item in list_published(registry_dir())}
+    if name not in published:
+        suites, bad = catalog().survey_suites()
+        if name in bad:
+            raise bad[name]
+        if name not in suites:
+            raise UnknownIdError("board", name, [*suites, *published], "See `neuco leaderboard list`")
+        suite = replace(suites[name], kind=kind, options={}) if kind else suites[name]
+        return current(registry_dir()).board(suite, options, only)
+    if only or kind:
+        raise UsageError("a published board keeps its kind and methods", where=name, hint="Leave out --only and --kind")
+    return published[name].board(options)
+
+
+def print_board(board: Board, grid: report.Grid, *, details: bool = False) -> None:
+    """The title, the table and what must be said below it; what would take more than a line is in the details."""
+    title, name = board.about.title, board.about.id
+    say(f"{title} ({name})" if title else name)
+    right, prefix = set(range(len(grid.headers))) - {1}, common_prefix([task.id for task in board.tasks])
+    click.echo(table(grid.headers, grid.rows, right, drop=grid.drop, prefix=prefix, strong=grid.best))
+    for note in grid.brief:
+        say(note)
+    for section in report.details(board) if details else ():
+        click.echo()
+        print_section(board, section)
+
+
+def print_section(board: Board, section: Section) -> None:
+    say(section.title)
+    if section.lead:
+        say(section.lead)
+    headers = [column.label for column in section.columns]
+    if not section.rows:
+        say(section.empty)
+    elif any(headers):
+        numbers = {i for i, column in enumerate(section.columns) if column.format not in report.TEXT}
+        shown = report.lines(board, section)
+        click.echo(table(headers, shown, numbers, drop=range(len(headers) - 1, 0, -1)))
+    else:  # sentences
+        for (sentence,) in section.rows:
+            say(str(sentence))

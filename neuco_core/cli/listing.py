@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
 from neuco_core.cli import shadowed_commands
-from neuco_core.cli.options import ids_of
+from neuco_core.cli.options import ids_of, selection_options
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError
@@ -21,22 +23,15 @@ from neuco_core.text import counted
 
 @click.command()
 @click.argument("patterns", nargs=-1, metavar="[ID|GLOB]...", shell_complete=ids_of("task"))
-@click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel.")
-@click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; may be repeated.")
-@click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset.")
-@click.option("--suite", shell_complete=ids_of("suite"), help="Only tasks of this suite.")
+@selection_options
 @json_option
-def tasks(
-    patterns: Sequence[str],
-    kind: str | None,
-    tags: Sequence[str],
-    dataset: str | None,
-    suite: str | None,
-    as_json: bool,
-) -> None:
+def tasks(patterns: Sequence[str], tags: Sequence[str], as_json: bool, **conditions: Any) -> None:
     """List tasks. All conditions must hold; of several ids or globs, any."""
-    specs = list_tasks(*patterns, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    rows = [(t.id, t.dataset, t.kind, t.metric, str(t.version), _state(t), _title(t)) for t in specs]
+    specs = list_tasks(*patterns, tag=tags, **conditions)
+    rows = []
+    for task in specs:
+        title = f"control: {task.title}" if task.control else task.title
+        rows.append((task.id, task.dataset, task.kind, task.metric, str(task.version), _state(task), title))
     _print(specs, ("task", "dataset", "kind", "metric", "v", "labels", "title"), rows, as_json, (4, 3, 5, 2))
 
 
@@ -94,26 +89,16 @@ def plugins(as_json: bool) -> None:
     """List plugins; for a broken one, say where it fails and why."""
     working, _ = catalog().plugins.survey()
     problems = [*catalog().problems(), *shadowed_commands()]
-    rows = [
-        {
-            "name": plugin.candidate.name,
-            "status": "ok",
-            "source": str(plugin.candidate.origin()),
-            "registers": [f"{noun} {spec.id}" for noun, spec in plugin.specs],
-        }
-        for plugin in working
-    ]
-    rows += [
-        {"name": p.name, "status": "broken", "source": p.source, "file": p.file, "stage": p.stage, "error": p.error}
-        for p in problems
-    ]
+    rows: list[dict[str, Any]] = []
+    for plugin in working:
+        registers = [f"{noun} {spec.id}" for noun, spec in plugin.specs]
+        source = str(plugin.candidate.origin())
+        rows.append({"name": plugin.candidate.name, "status": "ok", "source": source, "registers": registers})
+    rows += [{"status": "broken", **dataclasses.asdict(problem)} for problem in problems]
     if as_json:
         echo_json(rows)
         return
-    cells = [
-        (str(r["name"]), str(r["status"]), str(len(r.get("registers", ()))), str(r.get("file") or r["source"]))
-        for r in rows
-    ]
+    cells = [(r["name"], r["status"], str(len(r.get("registers", ()))), r.get("file") or r["source"]) for r in rows]
     click.echo(table(("plugin", "status", "registers", "where"), cells, right={2}))
     for problem in problems:
         click.echo(clean(f"broken: {problem}"), err=True)
@@ -144,7 +129,3 @@ def _state(task: Task) -> str:
     if source.url.startswith("pkg:"):
         return "embedded" if source.pinned else "unpinned"
     return "pinned" if find_pin(source) else "unpinned"
-
-
-def _title(task: Task) -> str:
-    return f"control: {task.title}" if task.control else task.title

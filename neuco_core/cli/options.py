@@ -55,6 +55,12 @@ def split_commas(ctx: click.Context, param: click.Parameter, value: str | Sequen
     return tuple(name.strip() for text in texts for name in text.split(",") if name.strip())
 
 
+selection_options = together(
+    click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
+    click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel."),
+    click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
+    click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
+)
 task_options = together(
     click.option(
         "--task",
@@ -65,10 +71,21 @@ task_options = together(
         shell_complete=ids_of("task"),
         help="Only these tasks; repeatable, or separated by commas.",
     ),
-    click.option("--suite", shell_complete=ids_of("suite"), help="Only the tasks of this suite."),
-    click.option("--kind", help="Only tasks of this kind: regression, classification or multilabel."),
-    click.option("--tag", "tags", multiple=True, help="Only tasks with this tag; repeatable."),
-    click.option("--dataset", shell_complete=ids_of("dataset"), help="Only tasks of this dataset."),
+    selection_options,
+)
+column_options = together(
+    click.option(
+        "--column",
+        "columns",
+        multiple=True,
+        default=["label"],
+        show_default=True,
+        metavar="NAME",
+        help="A label column; repeatable.",
+    ),
+    click.option("--id-column", default="id", show_default=True, metavar="NAME", help="The column with the ids."),
+    click.option("--group-column", metavar="NAME", help="Samples of one group are never on both sides of a split."),
+    click.option("--split-column", metavar="NAME", help="A fixed split: the words train and test."),
 )
 protocol_options = together(
     click.option("--protocol", help="How to score: see `neuco protocols`. [default: the suite's or the dataset's]"),
@@ -77,6 +94,14 @@ protocol_options = together(
     click.option("--lr", type=click.FloatRange(min=0, min_open=True), help="Learning rate."),
     click.option("--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of splits and training."),
     click.option("--threads", type=click.IntRange(min=1), help="Splits trained side by side."),
+)
+jobs_option = click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
+batch_option = click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=64,
+    show_default=True,
+    help="Samples encoded at once, at most; the numbers are the same.",
 )
 engine_option = click.option(
     "--engine", default="local", show_default=True, help="local, or another registered engine: ID or ID://ADDRESS."

@@ -14,10 +14,12 @@ from typing import Any
 import click
 
 from neuco_core.cli.options import (
+    batch_option,
     choose_tasks,
     engine_option,
     exact_ids,
     ids_of,
+    jobs_option,
     param_option,
     parse_params,
     protocol_options,
@@ -66,15 +68,14 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: float | None) ->
 
 SECONDS: dict[str, Any] = {"type": float, "metavar": "SECONDS", "callback": _seconds}
 STEP = "Time for one step: a score, or a method's embeddings of a dataset. [default: 3600 and 86400]"
-BATCH = "Samples encoded at once, at most; the numbers are the same."
 run_options = together(
     click.option("--retry", is_flag=True, help="Also run again what failed before."),
     click.option("--fresh", is_flag=True, help="Run again what is on record, too."),
     click.option("--save", is_flag=True, help="Record the scores of --embeddings files as well."),
     click.option("--name", metavar="ID", help="What to call the --embeddings file. [default: from its name]"),
     engine_option,
-    click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]"),
-    click.option("--batch-size", type=click.IntRange(min=1), default=64, show_default=True, help=BATCH),
+    jobs_option,
+    batch_option,
     click.option("--time-limit", help=STEP, **SECONDS),
     click.option("--embed-time-limit", help="Time for a method's embeddings. [default: --time-limit]", **SECONDS),
     click.option(
@@ -214,17 +215,9 @@ def _score(
     if preview:
         plans = plan_preview(preview, methods, files, groups, shared)
     else:
+        retry, fresh, save = request.retry, request.fresh, request.save
         plans = [
-            make_plan(
-                methods,
-                tasks,
-                protocol,
-                registry,
-                retry=request.retry,
-                fresh=request.fresh,
-                files=files,
-                save=request.save,
-            )
+            make_plan(methods, tasks, protocol, registry, retry=retry, fresh=fresh, files=files, save=save)
             for protocol, tasks in groups
         ]
     if request.dry_run:

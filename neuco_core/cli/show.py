@@ -7,6 +7,7 @@ what is not at hand is left out.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,25 +44,25 @@ def show(name: str, images: Path | None, as_json: bool) -> None:
     reads the labels and a few samples of a task, and draws these in true colour, one picture for each season.
     """
     if images is not None:
-        _draw(name, images)
+        # heavy: pictures
+        from neuco_core.cubes.pictures import pictures, sheet
+        from neuco_core.figures import check_target, save
+
+        check_target(images)
+        task = load_task(name)
+        samples = pictures(task)
+        save(sheet(task, samples), images, dpi=160)
+        click.echo(f"{len(samples)} samples of {task.label}: {images}")
         return
     specs = _find(name)
     if as_json:
         echo_json([{"noun": noun, **spec} for noun, spec in specs])
         return
-    click.echo("\n\n".join("\n".join(_lines(noun, spec)) for noun, spec in specs))
-
-
-def _draw(name: str, path: Path) -> None:
-    # heavy: pictures
-    from neuco_core.cubes.pictures import pictures, sheet
-    from neuco_core.figures import check_target, save
-
-    check_target(path)
-    task = load_task(name)
-    samples = pictures(task)
-    save(sheet(task, samples), path, dpi=160)
-    click.echo(f"{len(samples)} samples of {task.label}: {path}")
+    for number, (noun, spec) in enumerate(specs):
+        click.echo(("\n" if number else "") + f"{noun} {spec.get('id') or spec.get('name')}")
+        for key, value in _flat(spec):
+            if key not in ("id", "name") and value not in (None, "", [], {}):
+                click.echo(clean(f"  {key:<18} {value}"))
 
 
 def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
@@ -78,14 +79,6 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
         hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"
         raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS), hint)
     return specs
-
-
-def _lines(noun: str, spec: Mapping[str, Any]) -> list[str]:
-    lines = [f"{noun} {spec.get('id') or spec.get('name')}"]
-    for key, value in _flat(spec):
-        if key not in ("id", "name") and value not in (None, "", [], {}):
-            lines.append(clean(f"  {key:<18} {value}"))
-    return lines
 
 
 def _flat(value: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -152,10 +145,8 @@ def _task_facts(task: Task) -> dict[str, Any]:
 
 def _records(**wanted: str) -> Iterator[Record]:
     """Records with a score; where some cannot be read, none is shown."""
-    names = ("method", "task", "protocol")
-    try:
+    with suppress(NeucoError):
         for record in read_all(registry_dir()):
-            if record.ok and wanted.items() <= dict(zip(names, record.key, strict=True)).items():
+            key = dict(zip(("method", "task", "protocol"), record.key, strict=True))
+            if record.ok and wanted.items() <= key.items():
                 yield record
-    except NeucoError:
-        return

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from neuco_core.cli.options import engine_option, ids_of
+from neuco_core.cli.options import engine_option, ids_of, jobs_option
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, ScoreError, UnknownIdError
@@ -29,7 +29,7 @@ MACHINE = "depends on the machine"
 @click.option("--cached", is_flag=True, help="Quicker: take embeddings from the cache, if they are there.")
 @click.option("--tolerance", type=float, default=TOLERANCE, help="Of a split's score. [default: 0.0001]")
 @engine_option
-@click.option("--jobs", type=click.IntRange(min=1), help="Worker processes. [default: one per core]")
+@jobs_option
 @json_option
 def verify(names: Sequence[str], cached: bool, tolerance: float, engine: str, jobs: int | None, as_json: bool) -> None:
     """Run scores again and compare every field of their records, split by split, with what comes out.

@@ -13,7 +13,7 @@ import click
 
 from neuco_core.boards.model import plain
 from neuco_core.boards.report import grid
-from neuco_core.cli.leaderboard_show import print_board
+from neuco_core.cli.leaderboard import print_board
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
 from neuco_core.progress import show_progress

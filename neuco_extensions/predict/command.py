@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 import numpy as np
 
-from neuco_core.cli.leaderboard_show import one_board
+from neuco_core.cli.leaderboard import one_board
 from neuco_core.cli.output import echo_json, json_option, say, table
 from neuco_core.env import available_cores
 from neuco_core.errors import UsageError
