@@ -93,7 +93,7 @@ def is_core(path: str) -> bool:
     return not (PLUGIN.fullmatch(path) or SUBMISSION.fullmatch(path) or path.startswith(PROTECTED))
 
 
-class Entry(NamedTuple):
+class TreeEntry(NamedTuple):
     """A changed file: its mode and content after the change, and its path."""
 
     mode: str
@@ -110,7 +110,7 @@ def changed(repo: Path, base: str, head: str = "HEAD") -> Changes:
     entries = []
     for facts, path in zip(fields[:-1:2], fields[1::2], strict=True):
         _, mode, _, blob, _ = facts.split()
-        entries.append(Entry(mode, blob, path))
+        entries.append(TreeEntry(mode, blob, path))
     changes = sort_out([entry.path for entry in entries], _folders(repo, start), _folders(repo, end))
     return replace(changes, base=start, head=end, unreadable=tuple(_unreadable(repo, entries)))
 
@@ -155,7 +155,7 @@ def _folders(repo: Path, commit: str) -> set[str]:
     return set(git(repo, "ls-tree", "-d", "-z", "--name-only", commit, *(f"{tree}/" for tree in TREES)).split("\0"))
 
 
-def _unreadable(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def _unreadable(repo: Path, entries: Sequence[TreeEntry]) -> Iterator[tuple[str, str]]:
     """Files that nobody can review, each with the reason; only their removal is welcome."""
     if len(entries) > MOST_FILES:
         yield f"{len(entries)} files", f"more than anybody reviews; at most {MOST_FILES} are read"
@@ -186,7 +186,7 @@ def _shown(path: str) -> str:
     return "".join(c if c.isascii() and c.isprintable() else c.encode("unicode_escape").decode() for c in path)
 
 
-def _odd_contents(repo: Path, entries: Sequence[Entry]) -> Iterator[tuple[str, str]]:
+def _odd_contents(repo: Path, entries: Sequence[TreeEntry]) -> Iterator[tuple[str, str]]:
     """Sizes are asked for first: one small packed file under many names can be more than memory holds."""
     paths: dict[str, list[str]] = {}
     for entry in entries:

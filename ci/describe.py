@@ -31,7 +31,7 @@ MENTIONED = re.compile(rf"\b({'|'.join(TREES)})[./]([A-Za-z0-9_-]+)")
 REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
 
 
-class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CatalogEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a plugin declares, and the key of the code that said so."""
 
     key: str
@@ -41,7 +41,7 @@ class Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CatalogFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All plugins of main by their folders."""
 
-    plugins: dict[str, Entry]
+    plugins: dict[str, CatalogEntry]
     schema: Literal[1] = 1
 
 
@@ -94,7 +94,7 @@ def describe_all(boxes: PluginSandbox) -> list[PluginData]:
     return plugins
 
 
-def _read_catalog(base: Path) -> dict[str, Entry]:
+def _read_catalog(base: Path) -> dict[str, CatalogEntry]:
     """The entries of a tree's catalogue; none if it cannot be read, for then all of it is made anew."""
     try:
         return msgspec.json.decode(read_limited(base / CATALOG, LARGEST), type=CatalogFile).plugins
@@ -106,7 +106,7 @@ def catalog_bytes(plugins: Iterable[PluginData], base: Path) -> bytes:
     """The catalogue of what could be described."""
     keys = plugin_keys(base)
     entries = {
-        plugin.touched.folder: Entry(keys[plugin.touched.folder], plugin.rows)
+        plugin.touched.folder: CatalogEntry(keys[plugin.touched.folder], plugin.rows)
         for plugin in plugins
         if not plugin.problem
     }

@@ -41,7 +41,7 @@ Pair = tuple[str, str]  # labels of a method and a task
 
 
 @dataclass(frozen=True)
-class Cell:
+class CellToScore:
     """One method on one task under a protocol, with the plugins that they come from."""
 
     protocol: str
@@ -55,7 +55,7 @@ class Cell:
         return self.method.label, self.task.label
 
 
-def choose(plugins: Sequence[PluginData], suites: Iterable[Suite]) -> Iterator[Cell]:
+def choose(plugins: Sequence[PluginData], suites: Iterable[Suite]) -> Iterator[CellToScore]:
     """The touched rows and columns under the protocol of each suite; of a task that is in none, under its dataset's."""
     tasks = [(task, plugin) for plugin in plugins for task in plugin.tasks]
     methods = [(method, plugin) for plugin in plugins for method in plugin.methods]
@@ -73,10 +73,10 @@ def choose(plugins: Sequence[PluginData], suites: Iterable[Suite]) -> Iterator[C
             for method, plugin in methods:
                 replaced = plugin.kept and method.version < newest[method.id]
                 if task.label in names and not (home.kept and plugin.kept) and not replaced:
-                    yield Cell(protocol, method, task, plugin, home)
+                    yield CellToScore(protocol, method, task, plugin, home)
 
 
-def find_cells(plugins: Sequence[PluginData], wanted: Iterable[Sequence[str]]) -> list[Cell]:
+def find_cells(plugins: Sequence[PluginData], wanted: Iterable[Sequence[str]]) -> list[CellToScore]:
     """The cells of main by protocol, method and task; those that no plugin registers are left out."""
     methods = {method.label: (method, plugin) for plugin in plugins for method in plugin.methods}
     tasks = {task.label: (task, plugin) for plugin in plugins for task in plugin.tasks}
@@ -84,7 +84,7 @@ def find_cells(plugins: Sequence[PluginData], wanted: Iterable[Sequence[str]]) -
     for protocol, method_label, task_label in wanted:
         if method_label in methods and task_label in tasks:
             (method, owner), (task, home) = methods[method_label], tasks[task_label]
-            cells.append(Cell(protocol, method, task, owner, home))
+            cells.append(CellToScore(protocol, method, task, owner, home))
     return cells
 
 
@@ -102,7 +102,7 @@ class Material:
     missing: dict[Pair, str] = field(default_factory=dict)
     _failed: dict[tuple[str, ...], str] = field(default_factory=dict)
 
-    def gather(self, cells: Iterable[Cell]) -> list[Cell]:
+    def gather(self, cells: Iterable[CellToScore]) -> list[CellToScore]:
         """Make labels, cubes and embeddings for the cells; gives those that can be scored."""
         scored = []
         for cell in cells:
@@ -112,14 +112,14 @@ class Material:
                 scored.append(cell)
         return scored
 
-    def _labels(self, cell: Cell) -> str:
+    def _labels(self, cell: CellToScore) -> str:
         def make() -> None:
             fetch_sources(cell.tasks, [cell.task])
             make_labels(self.boxes, cell.tasks)
 
         return self._once(cell.tasks, "labels", make, cell.task.label)
 
-    def _embeddings(self, cell: Cell) -> str:
+    def _embeddings(self, cell: CellToScore) -> str:
         method, methods = cell.method, cell.methods
         if method.files:
             return self._once(methods, "files", lambda: fetch_sources(methods, [method]), method.label)
@@ -206,7 +206,7 @@ def where_all_is_data(
 def evaluate(
     boxes: PluginSandbox,
     plugins: Sequence[PluginData],
-    cells: Sequence[Cell],
+    cells: Sequence[CellToScore],
     *,
     commit: str,
     touched: Sequence[PluginData] = (),

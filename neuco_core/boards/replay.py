@@ -35,7 +35,7 @@ class Version(Part, frozen=True, omit_defaults=True):
     at: str = ""
 
 
-class Past(Part, frozen=True, kw_only=True):
+class PublishedPast(Part, frozen=True, kw_only=True):
     """The tables that others published over time, by the phase of their challenge; only those that differ."""
 
     schema: Literal[1]
@@ -46,11 +46,11 @@ class Past(Part, frozen=True, kw_only=True):
         return {phase: replay(snapshots) for phase, snapshots in self.phases.items()}
 
 
-def read_past(registry: Path, name: str) -> Past | None:
+def read_past(registry: Path, name: str) -> PublishedPast | None:
     """The past of a published board, ``published/history/NAME.json``, if there is one."""
     paths = [layer / "published" / "history" / f"{name}.json" for layer in layers(registry)]
     path = next((path for path in paths if path.exists()), None)
-    return read_part(path, Past, "a published history") if path else None
+    return read_part(path, PublishedPast, "a published history") if path else None
 
 
 def replay(snapshots: Iterable[Snapshot]) -> tuple[Version, ...]:

@@ -18,7 +18,7 @@ from neuco_core.boards.facts import extra_cells, or_none
 from neuco_core.boards.from_registry import Current, current
 from neuco_core.boards.model import Board, BoardCell, BoardRow, ExtraCells
 from neuco_core.boards.published import Published, list_published
-from neuco_core.boards.replay import Past, Version, read_past
+from neuco_core.boards.replay import PublishedPast, Version, read_past
 from neuco_core.cubes.pictures import Picture, pictures
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.links import linked_file
@@ -168,7 +168,7 @@ def from_suite(now: Current, suite: Suite) -> PageData:
     )
 
 
-def from_published(item: Published, past: Past | None = None) -> PageData:
+def from_published(item: Published, past: PublishedPast | None = None) -> PageData:
     return PageData(
         id=item.id,
         title=item.title,
