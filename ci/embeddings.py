@@ -41,7 +41,7 @@ LARGEST = 50_000_000  # bytes of the index: 100,000 entries
 Publish = Callable[[Path, str], Remote]
 
 
-class StoredEmbeddings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class PublishedEmbeddings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One file: what it was made from, the hash of its content, and where it is."""
 
     made_from: str
@@ -54,17 +54,17 @@ class StoredEmbeddings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Index(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """All files, by ``METHOD/DATASET``."""
 
-    embeddings: dict[str, StoredEmbeddings]
+    embeddings: dict[str, PublishedEmbeddings]
     schema: Literal[1] = 1
 
 
-def read_index(registry: Path) -> dict[str, StoredEmbeddings]:
+def read_index(registry: Path) -> dict[str, PublishedEmbeddings]:
     """The entries of a registry; none without an index."""
     path = registry / INDEX
     return read_strictly(path, Index, "an index of embeddings", most=LARGEST).embeddings if path.is_file() else {}
 
 
-def write_index(registry: Path, entries: dict[str, StoredEmbeddings]) -> None:
+def write_index(registry: Path, entries: dict[str, PublishedEmbeddings]) -> None:
     write_atomic(registry / INDEX, dump(msgspec.to_builtins(Index(entries))))
 
 
@@ -82,7 +82,7 @@ def made_from(owner: PluginData, method: Method, dataset: Dataset) -> str:
 class Store:
     """Published embeddings for a run; ``notes`` say what could not be used and why, ``used`` what was."""
 
-    entries: dict[str, StoredEmbeddings]
+    entries: dict[str, PublishedEmbeddings]
     notes: list[str] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     _tried: dict[str, bool] = field(default_factory=dict)
@@ -102,7 +102,7 @@ class Store:
         return self._tried[name]
 
     def _take(
-        self, entry: StoredEmbeddings, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset
+        self, entry: PublishedEmbeddings, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset
     ) -> None:
         if made_from(methods, method, dataset) != entry.made_from:
             raise DataError("they were made from other code or data")
@@ -176,13 +176,13 @@ def _make(boxes: PluginSandbox, methods: PluginData, method: Method, owner: Plug
     return make_table(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
 
 
-def _published(scratch: Path, name: str, key: str, embeddings: Embeddings, publish: Publish) -> StoredEmbeddings:
+def _published(scratch: Path, name: str, key: str, embeddings: Embeddings, publish: Publish) -> PublishedEmbeddings:
     path = scratch / "publish" / f"{embeddings.sha256}.npz"
     path.parent.mkdir(exist_ok=True)
     write_embeddings(embeddings, path)
     remote = publish(path, f"{name}/{path.name}")
     path.unlink()
-    return StoredEmbeddings(key, embeddings.sha256, remote.url, str(remote.sha256), int(remote.size or 0))
+    return PublishedEmbeddings(key, embeddings.sha256, remote.url, str(remote.sha256), int(remote.size or 0))
 
 
 def to_s3(target: str) -> Publish:

@@ -219,7 +219,7 @@ def show(
         if name in {item.id for item in list_published(registry_dir())}:
             hint = "Name the board of a suite; see `neuco leaderboard list`"
             raise UsageError("a published board has no labels to score a file with", where=name, hint=hint)
-        standing = rank_on(name, *files, options=options, only=only, told=_tell)
+        standing = rank_on(name, *files, options=options, only=only, on_record=_tell)
         board, notes = standing.board, standing.notes
         yours = {"yours": [place.to_json() for place in standing.places]}
     else:

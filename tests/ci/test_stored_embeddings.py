@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ci.describe import describe_all
-from ci.embeddings import Store, StoredEmbeddings, made_from, push_index, read_index, write_index
+from ci.embeddings import PublishedEmbeddings, Store, made_from, push_index, read_index, write_index
 from ci.judge import Judge
 from ci.plugin_sandbox import PluginSandbox
 from ci.report import Report, parse
@@ -109,9 +109,9 @@ def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path
     write_embeddings(embeddings, path)
     write_file(f"made/kept/{owner.touched.folder}/cubes/digits/cubes.json", '{"ids": ["a", "b"]}')(boxes.scratch)
     key, size = made_from(methods, method, dataset), path.stat().st_size
-    entry = StoredEmbeddings(key, embeddings.sha256, path.as_uri(), hash_file(path), size)
+    entry = PublishedEmbeddings(key, embeddings.sha256, path.as_uri(), hash_file(path), size)
 
-    def supplied(changed: StoredEmbeddings, who: Any = methods, of: Any = method) -> str:
+    def supplied(changed: PublishedEmbeddings, who: Any = methods, of: Any = method) -> str:
         store = Store({f"{method.label}/digits": changed})
         fits = store.supply(who, of, owner, dataset)
         return "used" if fits else store.notes[0] if store.notes else "not asked"
@@ -131,7 +131,7 @@ def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path
 
 def test_two_runs_that_push_the_index_keep_each_others_entries(tmp_path: Path) -> None:
     """Making the embeddings takes hours, so another run may well have pushed its own meanwhile."""
-    first, second, gone = (StoredEmbeddings(name, "content", "https://example.org/x", "0" * 64, 1) for name in "abc")
+    first, second, gone = (PublishedEmbeddings(name, "content", "https://example.org/x", "0" * 64, 1) for name in "abc")
     bare_with_clone(tmp_path)
     write_index(tmp_path / "repo" / "registry", {"gone/mini": gone})
     assert push_index(tmp_path / "repo") == "pushed to main"
