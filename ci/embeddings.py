@@ -19,7 +19,7 @@ import msgspec
 import numpy as np
 
 from ci.describe import describe_all
-from ci.extract import Encoding, applies, make_cubes, make_embeddings
+from ci.extract import EncodingJob, applies, make_cubes, make_embeddings
 from ci.git import check_out, deliver
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox
@@ -171,7 +171,7 @@ def _pairs(plugins: Collection[PluginData]) -> Iterator[tuple[str, Pair]]:
 
 def _make(boxes: PluginSandbox, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> Embeddings:
     cubes = make_cubes(boxes, owner, dataset)
-    make_embeddings(boxes, Encoding(methods, method, dataset, cubes))
+    make_embeddings(boxes, EncodingJob(methods, method, dataset, cubes))
     values = np.load(methods.made / "embeddings" / method.label / f"{dataset.id}.npy", allow_pickle=False)
     return make_table(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
 

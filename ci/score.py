@@ -15,7 +15,7 @@ import msgspec
 from ci import sandbox
 from ci.describe import REGISTRY, write_tree
 from ci.embeddings import Store
-from ci.extract import Encoding, applies, fetch_sources, make_cubes, make_embeddings, make_labels
+from ci.extract import EncodingJob, applies, fetch_sources, make_cubes, make_embeddings, make_labels
 from ci.plugin_sandbox import PluginData, PluginSandbox, in_cache, limit
 from ci.report import WAITING
 from ci.sandbox import OUT, TREE, Limits
@@ -135,7 +135,7 @@ class Material:
         reason = self._once(owner, "cubes", lambda: make_cubes(self.boxes, owner, dataset), dataset.id)
         if reason:
             return reason
-        job = Encoding(methods, method, dataset, owner.made / "cubes" / dataset.id)
+        job = EncodingJob(methods, method, dataset, owner.made / "cubes" / dataset.id)
         return self._once(methods, "encode", lambda: make_embeddings(self.boxes, job), method.label, dataset.id)
 
     def _once(self, plugin: PluginData, step: str, make: Callable[[], object], *names: str) -> str:

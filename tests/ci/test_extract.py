@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from neuco_core.contract.perturb import some_rows
 
 from ci import sandbox
 from ci.changed import Touched
 from ci.describe import describe
-from ci.extract import Encoding, make_embeddings
+from ci.extract import EncodingJob, make_embeddings
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
 from ci.plugin_tests import judge, run_tests
 from ci.sandbox import Limits, Ran
 from ci.stub_tree import read_json
-from neuco_core.contract.perturb import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
 from tests.ci.helpers import Upstream
@@ -42,7 +42,7 @@ os._exit(0)
 LIMITS = Limits(seconds=120, memory=2500 << 20)
 
 
-def job_for(plugin: PluginData, folder: Path, uses_ids: bool = False) -> Encoding:
+def job_for(plugin: PluginData, folder: Path, uses_ids: bool = False) -> EncodingJob:
     """The encoder ``plain`` on a dataset of a few small images."""
     cubes = folder / "cubes"
     cubes.mkdir()
@@ -51,7 +51,7 @@ def job_for(plugin: PluginData, folder: Path, uses_ids: bool = False) -> Encodin
     np.save(cubes / "cubes.npy", np.random.default_rng(0).random((ROWS, 1, 1, 4, 4), np.float32))
     fields = plugin.rows[0]["spec"] | {"uses_ids": uses_ids}
     plugin.declare([{**plugin.rows[0], "spec": fields}])
-    return Encoding(plugin, plugin.methods[0], Dataset(id="small", bands=("grey/0",), seasons=("scene",)), cubes)
+    return EncodingJob(plugin, plugin.methods[0], Dataset(id="small", bands=("grey/0",), seasons=("scene",)), cubes)
 
 
 class InProcess(PluginSandbox):
