@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ci.git import blobs, commit_of, git, git_bytes
 from neuco_core.fields import ID
 from neuco_core.files import LARGEST_DATA
-from neuco_core.plugins.catalog import LIVING, read_suite
+from neuco_core.plugins.catalog import read_suite
 from neuco_core.specs import Suite
 
 TREES = ("neuco_tasks", "neuco_methods")
@@ -28,7 +28,7 @@ STEERING = (".gitattributes", ".gitmodules", ".lfsconfig", ".mailmap")
 # Written by `reconcile` and `embeddings` on main only.
 PROTECTED = tuple(
     f"registry/{name}"
-    for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json", "embeddings.json", "suites/all-")
+    for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json", "embeddings.json")
 )
 LARGEST_FILE, LARGEST_SUM = 50_000_000, 500_000_000  # bytes of what a pull request adds or changes
 MOST_FILES = 20_000
@@ -213,7 +213,7 @@ def _odd_contents(repo: Path, entries: Sequence[TreeEntry]) -> Iterator[tuple[st
 
 def suite_files(registry: Path) -> list[Path]:
     """The files of frozen suites; those of every task of a dataset are made by the catalogue, and have none."""
-    return sorted(path for path in (registry / "suites").glob("*.toml") if not path.stem.startswith(LIVING))
+    return sorted((registry / "suites").glob("*.toml"))
 
 
 def frozen_suites(registry: Path) -> list[Suite]:

@@ -33,22 +33,6 @@ FLAGS = (
 )
 
 
-PENDING = Path(__file__).with_name("pending.txt")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests in ``pending.txt`` are run and reported, and may fail: each line is a test or a file still to be mended.
-
-    The list only shrinks; ``-ra`` shows which of them fail and which pass already.
-    """
-    lines = PENDING.read_text(encoding="utf-8").splitlines() if PENDING.exists() else []
-    pending = tuple(line for line in lines if line and not line.startswith("#"))
-    mark = pytest.mark.xfail(reason="listed in tests/pending.txt", strict=False)
-    for item in items:
-        if item.nodeid.startswith(pending):
-            item.add_marker(mark)
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _own_settings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Nothing of the user's: a fresh cache and a copy of the registry, and no NEUCO_ variable from outside."""

@@ -37,7 +37,7 @@ from neuco_core.text import counted
 
 S = TypeVar("S", bound=Spec)
 LARGEST_SUITE = 1_000_000  # bytes
-LIVING = "all-"  # living suites are named so: a pull request may touch no file of that name
+LIVING = "all-"  # what the ids of living suites begin with; no file may have such a name
 NOUN_OF = {cls: noun for noun, cls in NOUNS.items()}
 C = TypeVar("C", bound=Content)
 
@@ -113,24 +113,57 @@ class Catalog:
         return suites
 
     def survey_suites(self) -> tuple[dict[str, Suite], dict[str, SpecError]]:
-        """The suites by id, and what is wrong with the other files, by the id that each would have."""
+        """The suites by id, and what is wrong with the files of others, by the id that each would have.
+
+        Living suites come last: what a frozen one compares is what people look for.
+        """
+        suites, bad = self._frozen_suites()
+        return suites | self._living_suites(), bad
+
+    def _frozen_suites(self) -> tuple[dict[str, Suite], dict[str, SpecError]]:
         suites: dict[str, Suite] = {}
         bad: dict[str, SpecError] = {}
         files: dict[str, Path] = {}
         for layer in reversed(paths.layers(self._registry or paths.registry_dir())):
             files |= {path.stem: path for path in (layer / "suites").glob("*.toml")}
-        # Living suites last: what a frozen one compares is what people look for.
-        for path in (files[stem] for stem in sorted(files, key=lambda stem: (stem.startswith(LIVING), stem))):
+        for stem in sorted(files):
             try:
-                suites[path.stem] = read_suite(path)
+                suites[stem] = read_suite(files[stem])
             except SpecError as error:
-                bad[path.stem] = error
+                bad[stem] = error
         return suites, bad
 
+    def _living_suites(self) -> dict[str, Suite]:
+        """For each dataset a suite of all its tasks in their newest versions, without controls: it follows the tasks.
+
+        A frozen suite compares what it froze, and a task that was merged today is in none.
+        """
+        datasets = self.all(Dataset)
+        tasks: dict[str, dict[str, int]] = {}
+        for task in self.all(Task).values():
+            if not task.control:
+                tasks.setdefault(task.dataset, {})[task.id] = task.version
+        suites = {}
+        for name in sorted(tasks):
+            dataset = datasets.get(name)
+            suite = Suite(
+                id=LIVING + name,
+                title=f"Every task of {dataset.title or name if dataset else name}",
+                description="All registered tasks of the dataset, also those that no frozen suite compares yet",
+                protocol=dataset.protocol or DEFAULT_PROTOCOL if dataset else DEFAULT_PROTOCOL,
+                options={"coverage": "most"},
+                tasks=dict(sorted(tasks[name].items())),
+                living=True,
+            )
+            suites[suite.id] = suite.stamped(Origin(suite.id, f"the tasks of {name}"))
+        return suites
+
     def suite(self, suite_id: str) -> Suite:
-        suites, bad = self.survey_suites()
+        suites, bad = self._frozen_suites()
         if suite_id in bad:
             raise bad[suite_id]
+        if suite_id not in suites:
+            suites |= self._living_suites()
         if suite_id not in suites:
             raise UnknownIdError("suite", suite_id, suites)
         return suites[suite_id]
@@ -203,8 +236,9 @@ def read_suite(path: Path) -> Suite:
         raise SpecError(f"not a suite: {reason}", where=path, hint="See docs/plugins.md") from error
     if path.stem != suite.id:
         raise SpecError("a suite's id is its file's name", where=path, expected=repr(path.stem), got=repr(suite.id))
-    if suite.living and not suite.id.startswith(LIVING):
-        raise SpecError("only publishing writes living suites", where=path, expected=f"{LIVING}DATASET", got=suite.id)
+    if suite.living or suite.id.startswith(LIVING):
+        hint = f"Suites named {LIVING}DATASET are made of the registered tasks"
+        raise SpecError("a living suite has no file", where=path, hint=f"{hint}: name yours otherwise")
     return suite.stamped(Origin(suite.id, str(path)))
 
 

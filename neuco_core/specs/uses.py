@@ -80,7 +80,7 @@ class BoardKind(Spec):
 class Suite(Spec):
     """A frozen list of task versions that are compared together; its board is of a ``kind``, with its ``options``.
 
-    A ``living`` suite is not frozen: publishing writes it anew from what is registered.
+    A ``living`` suite is not frozen: the catalogue makes it of all tasks of a dataset.
     """
 
     tasks: Versions

@@ -99,7 +99,7 @@ def test_a_bad_suite_file_hurts_only_what_needs_it(catalog: Catalog, tree: Tree)
     (folder / "rotten.toml").write_text("id = ")
     assert [task.id for task in catalog.tasks(suite="small")] == ["soil_ph", "soil_sand"]
     good, bad = catalog.survey_suites()
-    assert (list(good), list(bad)) == (["old", "small"], ["rotten"])
+    assert (list(good), list(bad)) == (["old", "small", "all-any", "all-soil"], ["rotten"])
     for needs_it in (lambda: catalog.suite("rotten"), lambda: catalog.tasks(suite="rotten"), catalog.suites):
         with pytest.raises(SpecError, match=r"rotten\.toml: not a suite"):
             needs_it()
@@ -107,7 +107,7 @@ def test_a_bad_suite_file_hurts_only_what_needs_it(catalog: Catalog, tree: Tree)
     (folder / "deep.toml").write_text("id = " + "[" * 100_000)
     (folder / "large.toml").write_text("#" * 1_000_001)
     good, bad = catalog.survey_suites()
-    assert (list(good), list(bad)) == (["old", "small"], ["deep", "large", "pipe", "rotten"])
+    assert (list(good), list(bad)) == (["old", "small", "all-any", "all-soil"], ["deep", "large", "pipe", "rotten"])
     assert "not a suite: not a regular file" in str(bad["pipe"])
     assert "not a suite: larger than 1000000 bytes" in str(bad["large"])
 

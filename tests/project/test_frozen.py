@@ -40,7 +40,7 @@ def board_numbers(board: Board) -> dict[str, Any]:
 
 
 def now(registry: Path) -> dict[str, Any]:
-    suites = sorted(path.stem for path in (registry / "suites").glob("*.toml"))
+    suites = sorted(path.stem for path in (registry / "leaderboards").glob("*.json"))
     records = {
         "/".join(record.key): [record.status, record.mean, record.std, record.q, digest(record.per_split)]
         for record in read_all(registry)
