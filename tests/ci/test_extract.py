@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from neuco_core.contract.perturb import some_rows
 
 from ci import sandbox
 from ci.changed import Touched
@@ -19,6 +18,7 @@ from ci.plugin_sandbox import PluginData, PluginSandbox, limit
 from ci.plugin_tests import judge, run_tests
 from ci.sandbox import Limits, Ran
 from ci.stub_tree import read_json
+from neuco_core.contract.repeatability import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
 from tests.ci.helpers import Upstream
