@@ -156,9 +156,9 @@ def site(out: Path, address: str, suites: Sequence[str]) -> None:
 def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) -> list[tuple[Suite, Board]]:
     """The boards of suites. One that cannot be computed is reported and put into ``problems``, and the others go on."""
     now = current(registry_dir())
-    if not now.suites:  # nothing to do is not the same as all is well
+    if not names and all(suite.living for suite in now.suites.values()):  # nothing to do is not "all is well"
         hint = "Set NEUCO_REGISTRY to a registry, or leave it out for the one that ships"
-        raise DataError("there is no suite here", where=registry_dir() / "suites", hint=hint)
+        raise DataError("no suite here", where=registry_dir() / "suites", hint=hint)
     boards = []
     if problems is not None and not names:
         problems += now.bad.values()
