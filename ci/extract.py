@@ -22,7 +22,7 @@ from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
 from ci.read_outputs import array_header, read_array, read_table
 from ci.stub_tree import LARGEST_IDS, own_sources, read_json
-from neuco_core.contract.repeatability import agree, allowed, in_words, some_rows, with_noise
+from neuco_core.contract.repeatability import agree, allowed, describe_difference, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
 from neuco_core.fetch.fetch import fetch
@@ -131,7 +131,7 @@ def make_embeddings(boxes: PluginSandbox, job: EncodingJob) -> None:
     again, noisy = _encode(boxes, job, BATCHES[1])
     if not agree(first, again, job.method.tolerance):
         what = f"different numbers for {job.dataset.id} with another batch size, order and sample names"
-        raise DataError(what, expected=allowed(job.method.tolerance), got=in_words(first, again))
+        raise DataError(what, expected=allowed(job.method.tolerance), got=describe_difference(first, again))
     calm = first[some_rows(len(first))]
     job.keep("disturbed", np.stack([calm, noisy if len(noisy) else calm]))
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from neuco_core.contract.repeatability import agree, allowed, in_words
+from neuco_core.contract.repeatability import agree, allowed, describe_difference
 from neuco_core.cubes.cubes import CubeBatch, CubeSource, Renamed
 from neuco_core.encode.encoder import one_thread
 from neuco_core.encode.encoding import Pipeline
@@ -122,7 +122,7 @@ def check_encoder(
         ("when the samples have other names", encode_all(factory, renamed)),
     ):
         expected = f"the same values {what}, {allowed(tolerance)}"
-        _promise(agree(values, again, tolerance), expected, f"different values: {in_words(values, again)}")
+        _promise(agree(values, again, tolerance), expected, f"different values: {describe_difference(values, again)}")
     return values
 
 

@@ -113,7 +113,7 @@ class Main(CommandTable):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         # Named, not imported: no command may make the help slow or break it.
-        sections = {title: [(name, line) for name, (_, line) in own.items()] for title, own in GROUPS.items()}
+        sections = {title: [(name, line) for name, (_, line) in commands.items()] for title, commands in GROUPS.items()}
         registered, _ = _registered()
         sections["Extensions"] = [(spec.id, spec.title or f"From {spec.origin}.") for spec in registered.values()]
         for title, rows in sections.items():
@@ -174,7 +174,7 @@ def main(args: list[str] | None = None) -> None:
     args = sys.argv[1:] if args is None else args
     debug = False
     try:
-        first = next((place for place, arg in enumerate(args) if not arg.startswith("-")), len(args))
+        first = next((number for number, arg in enumerate(args) if not arg.startswith("-")), len(args))
         debug = "--debug" in args[:first] or switched_on("NEUCO_DEBUG")
         code = cli.main(args, prog_name="neuco", standalone_mode=False, obj=tuple(args))
         if sys.stdout is not None:

@@ -48,10 +48,10 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     """
     if bool(names) == everything or not all(names):
         raise UsageError("what should be checked?", expected="names, paths, or --all")
-    known = [item.id for item in all_checks()]
+    check_ids = [item.id for item in all_checks()]
     for name in only:
-        if name not in known:
-            raise UnknownIdError("check", name, known, "See `neuco check --help`")
+        if name not in check_ids:
+            raise UnknownIdError("check", name, check_ids, "See `neuco check --help`")
     tasks, methods = catalog().all(Task), catalog().all(Method)
     specs: list[Checked | Subject] = []
     for name in names or ("",):
@@ -61,10 +61,10 @@ def check(names: Sequence[str], everything: bool, only: Sequence[str], allow_unp
     for spec in specs:
         # Made here, so that its data is gone before the next one's is loaded.
         subject = spec if isinstance(spec, Subject) else subject_of(spec)
-        found = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
-        findings += found
+        of_subject = run_checks(subject.noun, subject, only or None, allow_unpinned=allow_unpinned)
+        findings += of_subject
         if not as_json:
-            _print(subject.id, found)
+            _print(subject.id, of_subject)
     if as_json:
         echo_json(msgspec.to_builtins(findings))
     warn_of_suites()
@@ -110,8 +110,8 @@ def _print(name: str, findings: Sequence[Finding]) -> None:
 
 def _end(findings: Sequence[Finding], subjects: int) -> None:
     counts = {status: sum(f.status == status for f in findings) for status in ("ok", "warning", "skipped", "failed")}
-    counted_words = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
-    click.echo(f"{subjects} checked: {counted_words or 'nothing'}", err=True)
+    summary = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
+    click.echo(f"{subjects} checked: {summary or 'nothing'}", err=True)
     reasons: dict[str, list[str]] = {}
     for finding in findings:
         if finding.status == SKIPPED:

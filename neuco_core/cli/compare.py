@@ -90,8 +90,8 @@ def _show(
             for warning in pair.warnings:
                 warn(warning)
             for name, one in zip(names, (pair.a, pair.b), strict=True):
-                if one and (words := ruled(one.per_split)):
-                    say(f"{pair.task}, {name}: a few splits rule the mean: {words}")
+                if one and (remark := ruled(one.per_split)):
+                    say(f"{pair.task}, {name}: a few splits rule the mean: {remark}")
             if pair.test and pair.test.left_out:
                 whole = pair.test.splits + pair.test.left_out
                 say(f"{pair.task}: {pair.test.left_out} of {whole} splits have no score of both and are left out")

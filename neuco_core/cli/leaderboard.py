@@ -82,7 +82,7 @@ def check(suites: Sequence[str]) -> None:
     problems: list[NeucoError] = []
     computed = _computed(suites, problems)
     if not suites:
-        for path in orphans(registry_dir(), [name for known in catalog().survey_suites() for name in known]):
+        for path in orphans(registry_dir(), [name for by_id in catalog().survey_suites() for name in by_id]):
             problems.append(DataError("no suite has this board", where=path, hint="Remove it, or add its suite"))
             click.echo(clean(str(problems[-1])), err=True)
     for suite, board in computed:
@@ -109,11 +109,11 @@ def diff(old: Path, new: Path | None, as_json: bool) -> None:
     """
     before = read_board(old)
     after = read_board(new) if new else _computed([before.about.id])[0][1]
-    found = changes(before, after)
+    differences = changes(before, after)
     if as_json:
-        echo_json(plain(found))
+        echo_json(plain(differences))
     else:
-        click.echo("\n".join(map(str, found)) or "nothing changed")
+        click.echo("\n".join(map(str, differences)) or "nothing changed")
 
 
 @leaderboard.command()
@@ -174,7 +174,7 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
 
 
 @leaderboard.command(context_settings={"ignore_unknown_options": True})
-@click.argument("words", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
+@click.argument("arguments", nargs=-1, metavar="BOARD [--OPTION VALUE]…", shell_complete=ids_of("suite"))
 @click.option("--format", "form", type=click.Choice(["table", "md", "csv", "json", "latex"]), default="table")
 @click.option("--values", default="", metavar="KEY", help="What stands under each task, e.g. q or rank.")
 @click.option("--only", multiple=True, metavar="GLOB", help="Rank these methods only; repeatable.")
@@ -190,7 +190,7 @@ def _computed(names: Sequence[str], problems: list[NeucoError] | None = None) ->
 @click.option("--details", is_flag=True, help="Below the table: groups, other rules, the tasks, and all remarks.")
 @json_option
 def show(
-    words: Sequence[str],
+    arguments: Sequence[str],
     form: str,
     values: str,
     only: Sequence[str],
@@ -210,7 +210,7 @@ def show(
     if estimated and form == "csv":
         hint = "Use --format json, whose cells have a status"
         raise UsageError("CSV cannot mark an estimate as one", got="--estimated", hint=hint)
-    name, options = _parse(words)
+    name, options = _parse(arguments)
     yours: dict[str, object] = {}
     notes: Sequence[str] = ()
     if files:
@@ -246,15 +246,15 @@ def _tell(record: Record) -> None:
     click.echo(describe(record), err=True)
 
 
-def _parse(words: Sequence[str]) -> tuple[str, dict[str, str]]:
+def _parse(arguments: Sequence[str]) -> tuple[str, dict[str, str]]:
     """The board's name, and options of its kind: --name value or --name=value."""
-    names, options, rest = [], {}, iter(words)
-    for word in rest:
-        if not word.startswith("--"):
-            names.append(word)
+    names, options, rest = [], {}, iter(arguments)
+    for argument in rest:
+        if not argument.startswith("--"):
+            names.append(argument)
             continue
-        key, given, value = word[2:].partition("=")
-        options[key] = value if given else next(rest, "")
+        key, equals, value = argument[2:].partition("=")
+        options[key] = value if equals else next(rest, "")
         if not options[key]:
             raise UsageError(f"--{key} needs a value")
     if len(names) != 1:

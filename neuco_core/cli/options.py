@@ -135,29 +135,16 @@ def parse_value(text: str) -> str | int | float | bool:
     return text
 
 
-def choose_tasks(
-    tasks: Sequence[str], suite: str | None, kind: str | None, tags: Sequence[str], dataset: str | None
-) -> list[Task]:
-    """The tasks for which all the conditions hold."""
-    chosen = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
-    if not chosen:
-        raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
-    return chosen
-
-
-def exact_ids(tasks: Sequence[str]) -> frozenset[str]:
-    """The tasks that were asked for by id, not by a pattern: these must be scored, not skipped."""
-    return frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
-
-
 class Choice(NamedTuple):
     """What was chosen by options: the tasks by how they are scored.
 
-    ``asked`` are the tasks named by id, ``same_dataset`` says that one was implied.
+    ``asked`` are the tasks named by id, not by a pattern: these must be scored, not skipped. ``same_dataset`` says that
+    one was implied.
     """
 
     groups: list[tuple[Protocol, list[Task]]]
     asked: frozenset[str]
+    suite: str | None
     same_dataset: bool
 
     @property
@@ -178,8 +165,12 @@ def choose(
     **changes: Any,
 ) -> Choice:
     """Tasks and protocols from the values of ``task_options`` and ``protocol_options``."""
-    chosen, asked = choose_tasks(tasks, suite, kind, tags, dataset), exact_ids(tasks)
-    return Choice(protocols_for(chosen, protocol, suite, **changes), asked, dataset is not None or bool(asked))
+    chosen = list_tasks(*tasks, kind=kind, tag=tags, dataset=dataset, suite=suite)
+    if not chosen:
+        raise UsageError("no task fits all the conditions", hint="See `neuco tasks`")
+    asked = frozenset(name for name in tasks if not any(mark in name for mark in PATTERN))
+    same_dataset = dataset is not None or bool(asked)
+    return Choice(protocols_for(chosen, protocol, suite, **changes), asked, suite, same_dataset)
 
 
 @contextmanager

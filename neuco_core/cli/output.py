@@ -25,8 +25,8 @@ NOT_SHOWN = "Not shown, for lack of room:"
 
 def json_option(command: F) -> F:
     """Add ``--json``, passed on as ``as_json``."""
-    words = "Print JSON instead of a table."
-    return click.option("--json", "as_json", is_flag=True, callback=_only_json, help=words)(command)
+    line = "Print JSON instead of a table."
+    return click.option("--json", "as_json", is_flag=True, callback=_only_json, help=line)(command)
 
 
 def _only_json(ctx: click.Context, param: click.Parameter, as_json: bool) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,10 @@ from typing import Any
 import click
 
 from neuco_core.cli.options import (
+    Choice,
     batch_option,
-    choose_tasks,
+    choose,
     engine_option,
-    exact_ids,
     ids_of,
     jobs_option,
     param_option,
@@ -33,9 +33,8 @@ from neuco_core.env import available_cores
 from neuco_core.errors import ScoreError, UsageError
 from neuco_core.fields import ID
 from neuco_core.paths import registry_dir
-from neuco_core.plugins.catalog import list_methods, protocols_for
+from neuco_core.plugins.catalog import list_methods
 from neuco_core.progress import show_progress
-from neuco_core.protocol import Protocol
 from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineError, EngineLike, open_engine
 from neuco_core.runs.messages import ScoreCell, Step
@@ -47,6 +46,8 @@ from neuco_core.specs import Task
 from neuco_core.text import counted, join_names
 
 UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+# Of the options, which choose the tasks and how they are scored.
+SELECTION = ("tasks", "suite", "kind", "tags", "dataset", "protocol", "k", "epochs", "lr", "seed")
 NAMED = 20  # failures that the last line names one by one
 
 
@@ -94,17 +95,6 @@ class ScoreRequest:
     methods: tuple[str, ...]
     files: tuple[Path, ...]
     everything: bool
-    # On which tasks, and how
-    tasks: tuple[str, ...]
-    suite: str | None
-    kind: str | None
-    tags: tuple[str, ...]
-    dataset: str | None
-    protocol: str | None
-    k: int | None
-    epochs: int | None
-    lr: float | None
-    seed: int | None
     threads: int | None
     strict: bool
     params: tuple[str, ...]
@@ -165,7 +155,7 @@ class ScoreRequest:
     help="A CSV, Parquet, NPZ or NPY file, or a folder of TerraTorch's; repeatable.",
 )
 @click.option("--all", "everything", is_flag=True, help="Every method.")
-@click.argument("words", nargs=-1, metavar="")
+@click.argument("strays", nargs=-1, metavar="")
 @task_options
 @protocol_options
 @click.option("--strict", is_flag=True, help="Refuse a file with missing values instead of taking them as 0.")
@@ -179,7 +169,7 @@ class ScoreRequest:
 )
 @run_options
 @answer_options
-def score(words: tuple[str, ...], form: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
+def score(strays: tuple[str, ...], form: str | None, as_json: bool, out: Path | None, **options: Any) -> None:
     """Score methods or files on tasks; without conditions, on every task, each as its dataset says.
 
     What is on record and has not changed since is served from the registry; the rest is run, and each record is saved
@@ -188,37 +178,30 @@ def score(words: tuple[str, ...], form: str | None, as_json: bool, out: Path | N
     that is never recorded. The exit code is 1 if a score failed, if a task given by its id has
     no score, or if nothing was scored.
     """
-    if words:
+    if strays:
         hint = "Write `neuco score --method ID --task ID`, or --embeddings FILE"
-        raise UsageError("words that belong to no option", got=" ".join(words), hint=hint)
+        raise UsageError("words that belong to no option", got=" ".join(strays), hint=hint)
+    selection = {name: options.pop(name) for name in SELECTION}
     request = ScoreRequest(**options)
     preview, answer = request.preview(), answer_form(form, as_json, out)
-    tasks = choose_tasks(request.tasks, request.suite, request.kind, request.tags, request.dataset)
-    changes = {"k": request.k, "epochs": request.epochs, "lr": request.lr, "seed": request.seed}
-    groups = protocols_for(tasks, request.protocol, request.suite, **changes)
+    choice = choose(**selection)
     with shared_folder() as shared:
-        _score(request, groups, preview, answer, shared)
+        _score(request, choice, preview, answer, shared)
 
 
-def _score(
-    request: ScoreRequest,
-    groups: Sequence[tuple[Protocol, list[Task]]],
-    preview: Preview,
-    form: AnswerForm,
-    shared: str,
-) -> None:
+def _score(request: ScoreRequest, choice: Choice, preview: Preview, form: AnswerForm, shared: str) -> None:
     jobs, registry = request.jobs or available_cores(), registry_dir()
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
-    files = _open_files(request, [task for _, tasks in groups for task in tasks], shared)
+    files = _open_files(request, choice.tasks, shared)
     methods = list_methods(*request.methods) if request.methods or request.everything else []
     if preview:
-        plans = plan_preview(preview, methods, files, groups, shared)
+        plans = plan_preview(preview, methods, files, choice.groups, shared)
     else:
         retry, fresh, save = request.retry, request.fresh, request.save
         plans = [
             make_plan(methods, tasks, protocol, registry, retry=retry, fresh=fresh, files=files, save=save)
-            for protocol, tasks in groups
+            for protocol, tasks in choice.groups
         ]
     if request.dry_run:
         describe_plans(plans, as_json=form.form == "json")
@@ -251,10 +234,10 @@ def _score(
     results = [outcome for plan in plans for outcome in outcomes(plan, made, registry)]
     Answer(plans, results, made, preview, save=request.save).give(form)
     scored = any(outcome.status == "ok" for outcome in results)
-    if request.files and request.suite and scored and form.form == "table":
-        command = ["neuco", "leaderboard", "show", request.suite, "--with", str(request.files[0])]
+    if request.files and choice.suite and scored and form.form == "table":
+        command = ["neuco", "leaderboard", "show", choice.suite, "--with", str(request.files[0])]
         click.echo(f"where it would stand: {shlex.join(command)}")
-    _end(results, request)
+    _end(results, request, () if request.everything else choice.asked)
 
 
 def _open_files(request: ScoreRequest, tasks: Sequence[Task], shared: str) -> list[EmbeddingsFile]:
@@ -303,7 +286,7 @@ def _again(*more: str) -> str:
     return shlex.join(["neuco", *kept, *more])
 
 
-def _end(results: Sequence[PlannedOutcome], request: ScoreRequest) -> None:
+def _end(results: Sequence[PlannedOutcome], request: ScoreRequest, asked: Collection[str]) -> None:
     """No evidence is no success: what failed earlier and was not tried again counts too."""
     lost = [outcome for outcome in results if outcome.status == "failed"]
     if lost:
@@ -316,7 +299,7 @@ def _end(results: Sequence[PlannedOutcome], request: ScoreRequest) -> None:
             hints.append(f"Try again: {_again('--retry')}")
         what = f"{len(lost)} of {counted(len(results), 'cell')} failed: {join_names(cells, NAMED)}"
         raise ScoreError(what, hint=" ".join(hints))
-    problem = verdict(results, () if request.everything else exact_ids(request.tasks))
+    problem = verdict(results, asked)
     if problem:
         reasons = {outcome.reason for outcome in results if outcome.status != "ok"}
         why = reasons.pop() if len(reasons) == 1 else "the lines above say why"

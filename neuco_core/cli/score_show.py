@@ -261,9 +261,9 @@ def _mean_q(records: Sequence[Record]) -> Iterator[str]:
 
 def _odd_splits(records: Sequence[Record]) -> list[str]:
     """Test parts that have no score, or an odd one; mostly the same for all methods, so each is printed once."""
-    lines = [f"{r.key[1]}: {words}" for r in records for words in odd_splits(r.splits, len(r.per_split))]
+    lines = [f"{r.key[1]}: {remark}" for r in records for remark in odd_splits(r.splits, len(r.per_split))]
     wild = [("{}, {}: a few splits rule the mean: ".format(*r.key[1::-1]), ruled(r.per_split)) for r in records]
-    return [*dict.fromkeys(lines), *(name + words for name, words in wild if words)]
+    return [*dict.fromkeys(lines), *(name + remark for name, remark in wild if remark)]
 
 
 def _replaced_values(results: Sequence[PlannedOutcome]) -> list[str]:

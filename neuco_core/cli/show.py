@@ -74,10 +74,10 @@ def _find(name: str) -> list[tuple[str, dict[str, Any]]]:
     by_noun |= {"suite": suites.get(name), "protocol": PROTOCOLS.get(name)}
     specs = [(noun, {**to_json(spec), "known": _facts(spec)}) for noun, spec in by_noun.items() if spec is not None]
     if not specs:
-        known = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
-        known |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}
+        ids = {key for noun in NOUNS for key in catalog().plugins.collect(noun)[0]}
+        ids |= {key for noun in NOUNS for key in catalog().plugins.versions(noun, name) if "@" in name}
         hint = "See `neuco tasks`, `neuco methods`, `neuco datasets`, `neuco suites`, `neuco protocols`"
-        raise UnknownIdError("entry", name, known | set(suites) | set(PROTOCOLS), hint)
+        raise UnknownIdError("entry", name, ids | set(suites) | set(PROTOCOLS), hint)
     return specs
 
 

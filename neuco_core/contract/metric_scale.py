@@ -76,8 +76,8 @@ def metric_scale(labels: Labels, metric: Metric, probed: float = math.nan) -> Me
     """Ask the metric; ``probed`` is a guess that a probe made, which counts if it is the best one."""
     sign = 1 if metric.greater_is_better else -1
     perfect, *guesses = _asked(labels, metric)
-    known = [sign * guess for guess in (*guesses, probed) if not math.isnan(guess)]
-    guess = sign * max(known) if known else math.nan
+    defined = [sign * guess for guess in (*guesses, probed) if not math.isnan(guess)]
+    guess = sign * max(defined) if defined else math.nan
     bounded = metric.lower is not None and metric.upper is not None
     scale = metric.upper - metric.lower if bounded else abs(perfect - guess)  # type: ignore[operator]
     return MetricScale(guess, perfect, scale, sign)

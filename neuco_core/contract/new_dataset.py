@@ -79,7 +79,7 @@ def new_dataset(request: DatasetRequest, progress: Callable[[int, int], None] | 
             located=", ".join(f"{count} in {system}" for system, count in systems.most_common(3)),
             left_out=left_out,
             images=scaffold.remote_of(address, path),
-            source_words=(f"`{FILE}`" if address.startswith("pkg:") else address) + origin,
+            source_text=(f"`{FILE}`" if address.startswith("pkg:") else address) + origin,
         )
     return NewDataset(destination.target, index, left_out, others, table)
 

@@ -86,8 +86,8 @@ def _write_embeddings(
         packages=(),
         rows=len(embeddings),
         dim=embeddings.dim,
-        dim_words=f"{embeddings.dim} numbers for each of {len(embeddings)} samples.",
-        source_words=f"`{address.rpartition('/')[2]}`: embeddings of `{request.dataset}`{where}",
+        dim_text=f"{embeddings.dim} numbers for each of {len(embeddings)} samples.",
+        source_text=f"`{address.rpartition('/')[2]}`: embeddings of `{request.dataset}`{where}",
     )
     return note
 
@@ -125,8 +125,8 @@ def _write_encoder(request: MethodRequest, destination: Destination, folder: Pat
         weights=weights,
         packages=sorted({item.partition("==")[0] for item in request.requires}),
         dim=None,
-        dim_words="As many numbers as the dataset has seasons times bands.",
-        source_words="`encoder.py`." + "".join(f" Weights: {file.url}." for file in weights.values()),
+        dim_text="As many numbers as the dataset has seasons times bands.",
+        source_text="`encoder.py`." + "".join(f" Weights: {file.url}." for file in weights.values()),
     )
 
 

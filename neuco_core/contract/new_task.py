@@ -112,8 +112,8 @@ def new_task(request: TaskRequest) -> NewTask:
             (folder / "sample.csv").write_text("".join(lines), encoding="utf-8")
             file.unlink()
         where = f" at {address}" if remote else ""
-        source_words = f"`{Path(address).name}`{where}"
-        scaffold.write_plugin(folder, request, destination, task=task, labels=package, source_words=source_words)
+        source_text = f"`{Path(address).name}`{where}"
+        scaffold.write_plugin(folder, request, destination, task=task, labels=package, source_text=source_text)
     return NewTask(destination.target, task, package, baseline, match.how, (*match.notes, *_odd(labels)))
 
 
@@ -132,14 +132,14 @@ class IdMatcher:
     def __call__(self, labels: Labels) -> Labels:
         dataset = self.named or self._guess(labels)
         self.dataset, self.how = dataset.id, "given" if self.named else "guessed: it has all the ids"
-        known = _ids(dataset)
-        if not known:
+        image_ids = _ids(dataset)
+        if not image_ids:
             self.notes.append(f"no images of {self.dataset} are on this machine: ids were not compared")
             return labels
-        labels = self._renamed(labels, known)
-        strays = [name for name in labels.ids if name not in known]
+        labels = self._renamed(labels, image_ids)
+        strays = [name for name in labels.ids if name not in image_ids]
         if len(strays) == len(labels):
-            expected, got = f"ids such as {min(known)!r}", f"{labels.ids[0]!r}"
+            expected, got = f"ids such as {min(image_ids)!r}", f"{labels.ids[0]!r}"
             raise DataError(f"no label is of a sample of {self.dataset}", expected=expected, got=got)
         if strays:
             what = f"{len(strays)} labels have no image in {self.dataset} and are never scored"
@@ -150,9 +150,9 @@ class IdMatcher:
         """The dataset that has all the ids, with or without the suffix of an image file."""
         nearest, most, spelled = None, 0, labels.ids
         for dataset in list_datasets():
-            known = _ids(dataset)
-            ids = max(self._spellings(labels), key=lambda ids: len(known.intersection(ids)))
-            count = len(known.intersection(ids))
+            image_ids = _ids(dataset)
+            ids = max(self._spellings(labels), key=lambda ids: len(image_ids.intersection(ids)))
+            count = len(image_ids.intersection(ids))
             if count == len(labels):
                 return dataset
             if count > most:
@@ -160,8 +160,8 @@ class IdMatcher:
         if nearest is None:
             got = f"ids such as {labels.ids[0]!r}"
             raise UsageError("no dataset here has these ids", got=got, hint=f"Give --dataset ID, or {MAKE_ONE}")
-        known = _ids(nearest)
-        stray = next(name for name, plain in zip(labels.ids, spelled, strict=True) if plain not in known)
+        image_ids = _ids(nearest)
+        stray = next(name for name, plain in zip(labels.ids, spelled, strict=True) if plain not in image_ids)
         got = f"{most} of {len(labels)} are in {nearest.id}, and {stray!r} is not"
         hint = f"Give --dataset {nearest.id}, or {MAKE_ONE}"
         raise UsageError("no dataset here has all these ids", got=got, hint=hint)
@@ -170,8 +170,8 @@ class IdMatcher:
         """The ids as they are and, where they may be renamed, without suffixes."""
         return [labels.ids, tuple(map(without_suffix, labels.ids))] if self.renames else [labels.ids]
 
-    def _renamed(self, labels: Labels, known: frozenset[str]) -> Labels:
-        ids = max(self._spellings(labels), key=lambda ids: len(known.intersection(ids)))
+    def _renamed(self, labels: Labels, image_ids: frozenset[str]) -> Labels:
+        ids = max(self._spellings(labels), key=lambda ids: len(image_ids.intersection(ids)))
         if ids == labels.ids:
             return labels
         if double := first_double(ids):
@@ -193,7 +193,7 @@ def _odd(labels: Labels) -> Iterator[str]:
     """What is allowed, and probably not meant."""
     if labels.kind == "classification":
         counts = np.bincount(labels.values.astype(np.int64))
-        alone = [labels.classes[place] for place in np.flatnonzero(counts == 1)]
+        alone = [labels.classes[number] for number in np.flatnonzero(counts == 1)]
         if alone:
             yield f"classes of one sample, which cannot be learned and judged: {join_names(alone)}"
     if labels.groups is None:

@@ -37,7 +37,7 @@ def agree(first: np.ndarray, again: np.ndarray, tolerance: float) -> bool:
     return bool(np.array_equal(first, again)) if tolerance == 0 else apart(first, again) <= tolerance
 
 
-def in_words(first: np.ndarray, again: np.ndarray) -> str:
+def describe_difference(first: np.ndarray, again: np.ndarray) -> str:
     """How far two runs are apart."""
     if first.shape != again.shape:
         return f"{again.shape} values instead of {first.shape}"

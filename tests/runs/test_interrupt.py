@@ -9,9 +9,12 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 PATIENCE = 120  # seconds until the test gives up; the run itself would take far longer
 
 
+@pytest.mark.extensions
 def test_bench_leaves_whole_files(case: Path, tmp_path: Path) -> None:
     labels = tmp_path / "labels"
     labels.mkdir()

@@ -69,6 +69,7 @@ def read_ids() -> tuple[str, ...]:
     return load_task("olinda_elevation_mean").labels().ids
 
 
+@pytest.mark.extensions  # which makes the method that fails
 def test_a_method_that_fails_is_told_and_the_others_are_scored(registry: Path) -> None:
     looked = neuco("score", "--method", "random,torchgeo_*", *TASK, "--limit", 20, "--protocol", "ridge+k=2")
     assert "random-quick" in looked.out, looked.text

@@ -18,7 +18,6 @@ from neuco_core.runs.worker import WorkerSteps
 from neuco_core.specs import Method, Remote
 from neuco_core.tables.embeddings import content_hash, read_embeddings
 from tests.command import python
-from tests.dask.test_dask import cluster
 from tests.runs.helpers import World
 
 SLOW = '''
@@ -44,7 +43,10 @@ BATCHES = 29  # of 64 samples; digits has 1797
 
 
 @pytest.mark.slow
+@pytest.mark.extensions
 def test_two_dask_workers_one_killed_and_the_file_is_the_same(world: World) -> None:
+    from tests.dask.test_dask import cluster  # which is not there without the extension
+
     world.write("neuco_methods/slow/__init__.py", SLOW)
     files = {name: world.folder / f"{name}.npz" for name in ("here", "there")}
     words = ["embed", "--method", "slow", "--dataset", "digits", "--out"]

@@ -36,7 +36,7 @@ def files(subject: Subject) -> str:
     return f"{card.name}, {test.name}"
 
 
-def require_words(subject: Subject) -> None:
+def require_description(subject: Subject) -> None:
     for field in ("title", "description"):
         if not getattr(subject.spec, field):
             raise Broken(f"no {field}")

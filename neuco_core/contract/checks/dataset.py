@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from neuco_core.contract.checks import check_license, require_words
+from neuco_core.contract.checks import check_license, require_description
 from neuco_core.contract.contract import Broken
 from neuco_core.contract.subjects import DatasetSubject
 from neuco_core.cubes.cubes import damaged, source_of
@@ -11,7 +11,7 @@ from neuco_core.tables.csv import shown
 
 
 def metadata(subject: DatasetSubject) -> str:
-    require_words(subject)
+    require_description(subject)
     if not subject.spec.bands:
         raise Broken("no bands", expected="bands=(…), by which methods know whether they can be run")
     if subject.spec.protocol:

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from neuco_core.contract.builtin import DIMENSIONS, LABELS_R2
-from neuco_core.contract.checks import check_citation, check_license, require_words
+from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
-from neuco_core.contract.repeatability import NOISE, agree, allowed, apart, in_words, some_rows
+from neuco_core.contract.repeatability import NOISE, agree, allowed, apart, describe_difference, some_rows
 from neuco_core.contract.subjects import MethodSubject
 from neuco_core.encode.encoder import full_params, open_cubes
 from neuco_core.encode.encoding import Encoding
@@ -50,7 +50,7 @@ class Reading:
 
 
 def metadata(subject: MethodSubject) -> str:
-    require_words(subject)
+    require_description(subject)
     license = check_license(subject.spec.license)
     return f"{license}, {check_citation(subject.spec.citation)}" if subject.spec.citation else license
 
@@ -58,10 +58,10 @@ def metadata(subject: MethodSubject) -> str:
 def covers(subject: MethodSubject) -> str:
     compared = set()
     for dataset, embeddings in subject.embeddings.items():
-        known = set(embeddings.ids)
+        embedded = set(embeddings.ids)
         for task, labels in subject.labelled(dataset):
             compared.add(dataset)
-            missing = [sample for sample in labels.ids if sample not in known]
+            missing = [sample for sample in labels.ids if sample not in embedded]
             if missing:
                 first = ", ".join(missing[:5])
                 raise Broken(f"{len(missing)} samples of {task.id} have no embedding", got=f"first missing: {first}")
@@ -96,7 +96,7 @@ def deterministic(subject: MethodSubject) -> str:
     again = _encode_some(subject, dataset, 3, threads=2, backwards=True)
     tolerance = subject.spec.tolerance
     if not agree(first, again, tolerance):
-        got = in_words(first, again)
+        got = describe_difference(first, again)
         raise Broken("different numbers the second time", where=dataset, expected=allowed(tolerance), got=got)
     how = f"{apart(first, again):.2g} of the spread apart" if tolerance else "bit for bit"
     return f"{len(first)} samples of {dataset}, twice, {how}"
@@ -159,8 +159,8 @@ def _read(subject: MethodSubject, dataset: str, embeddings: Embeddings, only: st
             r2 = score(embeddings, _as_numbers(labels), FIT, metric="r2").mean
             upper = subject.catalog.load(Metric, task.metric).upper
             same = upper is None or (task.kind, task.metric) == ("regression", "r2")
-            own = r2 if same else score(embeddings, labels, FIT, metric=task.metric).mean
-            yield Reading(dataset, task.id, r2, task.control, upper is not None and upper - own <= PERFECT)
+            judged = r2 if same else score(embeddings, labels, FIT, metric=task.metric).mean
+            yield Reading(dataset, task.id, r2, task.control, upper is not None and upper - judged <= PERFECT)
 
 
 def _as_numbers(labels: Labels) -> Labels:
@@ -194,7 +194,7 @@ def _follows_images(subject: MethodSubject, dataset: str) -> list[str]:
 def _moved(embeddings: Embeddings, labels: Labels, clean: np.ndarray, noisy: np.ndarray) -> float:
     """How far predictions of the labels move from clean to noisy embeddings, as a share of the labels' variance."""
     rows = {sample: row for row, sample in enumerate(embeddings.ids)}
-    kept = [(rows[sample], place) for place, sample in enumerate(labels.ids) if sample in rows]
+    kept = [(rows[sample], row) for row, sample in enumerate(labels.ids) if sample in rows]
     if len(kept) < FEWEST:
         return 0.0
     mine, theirs = (list(part) for part in zip(*kept, strict=True))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from neuco_core.contract.builtin import CORRELATED, RARE, SAMPLES
-from neuco_core.contract.checks import check_citation, check_license, require_words
+from neuco_core.contract.checks import check_citation, check_license, require_description
 from neuco_core.contract.contract import Broken, Inapplicable, NoEvidence, Warn
 from neuco_core.contract.label_similarity import label_pool
 from neuco_core.contract.metric_scale import NO_HEADROOM, shuffled, standard_error
@@ -26,7 +26,7 @@ PLAIN = "band_statistics"
 
 
 def metadata(subject: TaskSubject) -> str:
-    require_words(subject)
+    require_description(subject)
     if subject.spec.kind == "regression" and not subject.spec.unit:
         raise Broken("no unit", expected="the label's unit, or '1' for a share")
     return f"{check_license(subject.spec.license)}, {check_citation(subject.spec.citation)}"
@@ -55,10 +55,10 @@ def samples(subject: TaskSubject) -> str:
             raise Broken("a class has too few samples", expected=f"at least {RARE}", got=rarest)
     if subject.spec.kind == "multilabel":
         ones = subject.labels.values.sum(axis=0)
-        place = int(np.minimum(ones, count - ones).argmin())
-        if min(ones[place], count - ones[place]) < RARE:
-            expected, got = f"at least {RARE} with it and without", f"{ones[place]:.0f} of {count}"
-            raise Broken(f"label {subject.labels.columns[place]!r} is too rare", expected=expected, got=got)
+        column = int(np.minimum(ones, count - ones).argmin())
+        if min(ones[column], count - ones[column]) < RARE:
+            expected, got = f"at least {RARE} with it and without", f"{ones[column]:.0f} of {count}"
+            raise Broken(f"label {subject.labels.columns[column]!r} is too rare", expected=expected, got=got)
     if subject.labels.split is not None:
         parts = {part: int((subject.labels.split == part).sum()) for part in PARTS}
         if min(parts.values()) < RARE:
