@@ -286,10 +286,9 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
         raise UsageError("not a format of maps", where=out, expected=" or ".join(FIGURES), got=got)
     known = open_source(source).table
     plane = fit_plane(known, least=least)
-    drawing = Drawing(plane, {})
     if out:
         whole = out.suffix.lower() == ".json"
-        write_atomic(out, dump(plane.to_json()) if whole else standalone(drawing.svg()).encode())
+        write_atomic(out, dump(plane.to_json()) if whole else standalone(Drawing(plane, {}).svg()).encode())
     if as_json:
         echo_json(plane.to_json())
         return
@@ -300,11 +299,10 @@ def map_(source: str, least: int, out: Path | None, as_json: bool) -> None:
             rows.append([p.name, f"{p.reach:.2f}", str(p.group or "–"), f"{p.error:.2f}", moves])
         head = [noun, f"distance to {other}", "group", "off by", "moves by"]
         click.echo(table(head, rows, (1, 2, 3, 4), prefix=common_prefix([point.name for point in points])))
-    for words in plane.warnings("marked !"):
-        say(words)
+    for warning in plane.warnings("marked !"):
+        say(warning)
     left_out = len(known.methods) + len(known.tasks) - len(plane.points)
     if left_out:
         say(f"Left out, with fewer than {least} results: {counted(left_out, 'method or task')}.")
     if out:
-        unnamed = drawing.labels.count(None)
-        say(f"{out}, in which {counted(unnamed, 'name')} found no room" if unnamed else str(out))
+        say(str(out))

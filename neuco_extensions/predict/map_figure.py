@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from unicodedata import east_asian_width
 
 import numpy as np
 from markupsafe import Markup
@@ -22,16 +22,17 @@ from neuco_extensions.predict.read import from_board
 
 MOST_POINTS = 200  # a map of more is a blot, and takes long
 WIDE, NARROW = 1000.0, 366.0
-LONGEST_NAME = {WIDE: 26, NARROW: 18}
-EDGE = {WIDE: 70.0, NARROW: 34.0}
+COLUMNS = {WIDE: 3, NARROW: 1}  # of the list of names
+LONGEST_NAME = 26  # letters, which may be as wide as they are high
+EDGE = 34.0
 HIGHEST = {WIDE: 640.0, NARROW: 560.0}
 FOOT = 46.0  # the scale and the signs
 FONT = 11.0
-LETTER = 0.6  # mean width of a letter in units of the font's size, rather too much
+LINE = 15.0  # of the list of names
 UNIT = 0.2
 FOG = 2.0  # of all discs together, so that many do not make a grey blot
 AROUND = 13.0  # pixels between a point and the line around its group
-BESIDE = 8.0  # pixels between a point and its name
+BESIDE = 8.0  # pixels between a point and its number
 log = logging.getLogger(__name__)
 
 
@@ -68,53 +69,35 @@ def _rows(points: Sequence[MapPoint], side: str, title: Callable[[str], str]) ->
 
 
 class Drawing:
-    """Points in pixels, turned so that the drawing is wide, or high where it is narrow."""
+    """Numbered points in pixels, turned so that the drawing is wide, or high where it is narrow; and their names."""
 
     def __init__(self, plane: Plane, titles: Mapping[str, str], width: float = WIDE) -> None:
         self.plane, self.width = plane, width
         self.kinds = ["method"] * len(plane.methods) + ["task"] * len(plane.tasks)
-        sides = (short_names(points, titles, LONGEST_NAME[width]) for points in (plane.methods, plane.tasks))
+        sides = (short_names(points, titles, LONGEST_NAME) for points in (plane.methods, plane.tasks))
         self.names = [name for side in sides for name in side]
-        places = np.array([(point.x, point.y) for point in plane.points])
-        long = int(np.argmax(np.ptp(places, axis=0)))
-        places = places[:, ::-1] if long != (width == NARROW) else places
-        span = np.maximum(np.ptp(places, axis=0), 0.05)
-        edge = EDGE[width]
-        self.scale = float(min((width - 2 * edge) / span[0], (HIGHEST[width] - 2 * edge) / span[1]))
-        self.height = round(float(span[1] * self.scale + 2 * edge + FOOT))
-        middle = (places.min(0) + places.max(0)) / 2
-        self.places = (places - middle) * self.scale + [width / 2, (self.height - FOOT) / 2]
-        self.labels = self._label_places()
-
-    def _label_places(self) -> list[tuple[float, float] | None]:
-        """For each name its left end, beside its point where nothing else is; one without room is left out."""
-        taken = [(x - 6, y - 6, x + 6, y + 6) for x, y in self.places]
-        labels: list[tuple[float, float] | None] = []
-        for name, (x, y), own in zip(self.names, self.places.tolist(), list(taken), strict=True):
-            wide = FONT * sum(1.0 if east_asian_width(letter) in "WF" else LETTER for letter in name)
-            labels.append(None)
-            lefts = [(x + BESIDE, y), (x - BESIDE - wide, y), (x - wide / 2, y - 14), (x - wide / 2, y + 14)]
-            for left, level in lefts:
-                box = (left, level - FONT * 0.6, left + wide, level + FONT * 0.6)
-                inside = box[0] >= 0 and box[2] <= self.width and box[1] >= 0 and box[3] <= self.height - FOOT
-                others = (other for other in taken if other != own)
-                if inside and not any(_overlap(box, other) for other in others):
-                    labels[-1] = (left, level)
-                    taken.append(box)
-                    break
-        return labels
+        positions = np.array([(point.x, point.y) for point in plane.points])
+        long = int(np.argmax(np.ptp(positions, axis=0)))
+        positions = positions[:, ::-1] if long != (width == NARROW) else positions
+        span = np.maximum(np.ptp(positions, axis=0), 0.05)
+        self.scale = float(min((width - 2 * EDGE) / span[0], (HIGHEST[width] - 2 * EDGE) / span[1]))
+        self.floor = round(float(span[1] * self.scale + 2 * EDGE))  # where the scale and the names begin
+        self.rows = math.ceil(len(self.names) / COLUMNS[width])
+        self.height = round(self.floor + FOOT + LINE * self.rows)
+        middle = (positions.min(0) + positions.max(0)) / 2
+        self.positions = (positions - middle) * self.scale + [width / 2, self.floor / 2]
 
     def svg(self) -> Markup:
-        words = f"Map of {counted(len(self.plane.methods), 'method')} and {counted(len(self.plane.tasks), 'task')}"
+        title = f"Map of {counted(len(self.plane.methods), 'method')} and {counted(len(self.plane.tasks), 'task')}"
         ground = tag("rect", width=f"{self.width:g}", height=self.height, class_="ground")
-        parts = (*self._discs(), *self._groups(), *self._marks(), *self._foot())
+        parts = (*self._discs(), *self._groups(), *self._marks(), *self._foot(), *self._names())
         size = {"viewBox": f"0 0 {self.width:g} {self.height}", "width": f"{self.width:g}", "height": self.height}
-        return tag("svg", tag("title", words), ground, *parts, **size, role="img", aria_label=words, class_="map")
+        return tag("svg", tag("title", title), ground, *parts, **size, role="img", aria_label=title, class_="map")
 
     def _discs(self) -> list[Markup]:
         """The error of each point, as large as it is on the map; dashed where the place is not to be trusted."""
         discs, faint = [], f"{min(0.06, FOG / len(self.names)):.3f}"
-        for point, kind, (x, y) in zip(self.plane.points, self.kinds, self.places, strict=True):
+        for point, kind, (x, y) in zip(self.plane.points, self.kinds, self.positions, strict=True):
             where = {"cx": f"{x:.1f}", "cy": f"{y:.1f}", "r": f"{point.error * self.scale:.1f}"}
             look = f"disc {kind} doubtful" if point.doubtful else f"disc {kind}"
             discs.append(tag("circle", **where, fill_opacity=faint, class_=look))
@@ -126,7 +109,7 @@ class Drawing:
         ring = AROUND * np.stack([np.cos(turns), np.sin(turns)], axis=1)
         keys = [(kind, point.group) for kind, point in zip(self.kinds, self.plane.points, strict=True)]
         for kind, group in dict.fromkeys(keys):
-            members = self.places[[key == (kind, group) for key in keys]]
+            members = self.positions[[key == (kind, group) for key in keys]]
             if group and len(members) > 1:
                 cloud = (members[:, None] + ring).reshape(-1, 2)
                 corners = cloud[ConvexHull(cloud).vertices]
@@ -135,43 +118,49 @@ class Drawing:
         return lines
 
     def _marks(self) -> list[Markup]:
-        marks = []
-        for point, kind, (x, y) in zip(self.plane.points, self.kinds, self.places, strict=True):
-            words = f"{point.name}: distances off by {point.error:.2f}"
+        """The points, each with its number."""
+        marks, numbers = [], []
+        points = zip(self.plane.points, self.kinds, self.positions, strict=True)
+        for number, (point, kind, (x, y)) in enumerate(points, 1):
+            title = f"{point.name}: distances off by {point.error:.2f}"
             if point.moves > 0.005:
-                words += f"; {point.moves:.2f} away in layouts that fit nearly as well"
-            marks.append(_mark(kind, x, y, words, point.doubtful))
-        for name, kind, label in zip(self.names, self.kinds, self.labels, strict=True):
-            if label:
-                place = {"x": f"{label[0]:.1f}", "y": f"{label[1] + 0.36 * FONT:.1f}"}
-                marks.append(tag("text", name, **place, class_=f"name {kind}"))
-        return marks
+                title += f"; {point.moves:.2f} away in layouts that fit nearly as well"
+            marks.append(_mark(kind, x, y, title, point.doubtful))
+            numbers.append(_text(number, x + BESIDE, y + 0.36 * FONT, f"name {kind}"))
+        return [*marks, *numbers]
+
+    def _names(self) -> list[Markup]:
+        """What the numbers stand for, column by column."""
+        names = []
+        for number, (name, kind) in enumerate(zip(self.names, self.kinds, strict=True)):
+            column, row = divmod(number, self.rows)
+            left, level = 10 + column * self.width / COLUMNS[self.width], self.floor + FOOT + LINE * row
+            names += [_text(number + 1, left, level, f"name {kind}"), _text(name, left + 24, level, f"name {kind}")]
+        return names
 
     def _foot(self) -> list[Markup]:
         """What a distance is, and what the signs mean."""
-        top, low, long, wide = self.height - 28, self.height - 9, UNIT * self.scale, self.width == WIDE
-        words = "a fifth of the way from a task's best score to its worst" if wide else "a fifth from best to worst"
+        top, low, long, wide = self.floor + 8, self.floor + 27, UNIT * self.scale, self.width == WIDE
+        unit = "a fifth of the way from a task's best score to its worst" if wide else "a fifth from best to worst"
         bar = tag("path", d=f"M10 {top - 7}v7h{long:.1f}v-7", class_="scale")
-        foot = [bar, tag("text", words, x=f"{18 + long:.1f}", y=top, class_="axis")]
+        foot = [bar, _text(unit, 18 + long, top, "axis")]
         signs = "disc: how far its distances are off; hollow, with a dashed disc: do not trust its place; line: a group"
         signs = signs if wide else "hollow: do not trust"
-        unnamed = self.labels.count(None)
-        signs += f"; {unnamed} unnamed" if unnamed else ""
         for x, kind in ((15, "method"), (84, "task")):
             foot.append(_mark(kind, x, low - 4, kind, False))
-            foot.append(tag("text", kind, x=x + 10, y=low, class_="axis"))
-        return [*foot, tag("text", signs, x=130, y=low, class_="axis")]
+            foot.append(_text(kind, x + 10, low, "axis"))
+        return [*foot, _text(signs, 130, low, "axis")]
 
 
-def _overlap(a: Sequence[float], b: Sequence[float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+def _text(text: object, x: float, y: float, look: str) -> Markup:
+    return tag("text", text, x=f"{x:.1f}", y=f"{y:.1f}", class_=look)
 
 
-def _mark(kind: str, x: float, y: float, words: str, hollow: bool) -> Markup:
+def _mark(kind: str, x: float, y: float, title: str, hollow: bool) -> Markup:
     look = f"mark {kind} doubtful" if hollow else f"mark {kind}"
     if kind == "method":
-        return tag("circle", tag("title", words), cx=f"{x:.1f}", cy=f"{y:.1f}", r="4.5", class_=look)
-    return tag("path", tag("title", words), d=f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z", class_=look)
+        return tag("circle", tag("title", title), cx=f"{x:.1f}", cy=f"{y:.1f}", r="4.5", class_=look)
+    return tag("path", tag("title", title), d=f"M{x:.1f} {y - 6:.1f}l6 6l-6 6l-6 -6z", class_=look)
 
 
 def short_names(points: Sequence[MapPoint], titles: Mapping[str, str], longest: int) -> list[str]:
