@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.registry import ROOT, copy_registry
 
-FOLDERS = ("ci", "docs", "examples", "neuco", "neuco_core", "neuco_methods", "neuco_tasks", "tests")
+FOLDERS = ("benchmarks", "ci", "docs", "examples", "neuco", "neuco_core", "neuco_methods", "neuco_tasks", "tests")
 CORE = "boards cli contract cubes encode fetch plugins records runs scoring site studies tables"
 # A tree that is installed as editable is on Python's path whatever the folder is.
 HIDE = f"import sys\nsys.path[:] = [entry for entry in sys.path if entry != {str(ROOT)!r}]\n"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from neuco_core import load_dataset
 from tests import console
 from tests.ci.helpers import WHO, Upstream, fresh_cache, take_kernels
@@ -27,6 +29,7 @@ def as_shipped(tree: Path) -> None:
     edit(tree / "neuco_tasks/digits/__init__.py", 'protocol="ridge+k=4"', 'protocol="ridge"')
 
 
+@pytest.mark.extensions  # the clone is of the whole tree
 def test_a_newcomer_gets_from_labels_to_a_green_report(root: Path, tmp_path: Path) -> None:
     fork = Upstream(tmp_path / "upstream", more=as_shipped).clone("mine")
     take_kernels(fork)

@@ -190,30 +190,6 @@ def test_multilabel_gives_scikit_learns_numbers(world: Path) -> None:
     assert found.confusion is None
 
 
-@pytest.mark.parametrize(
-    ("options", "code", "words"),
-    [
-        (("--column", "stars"), 2, "what kind of labels are these?; expected --kind classification"),
-        (("--column", "words"), 2, "expected --kind multilabel"),
-        (("--column", "nothing"), 4, "no column 'nothing'"),
-        (("--column", "metres", "--id-column", "nothing"), 4, "expected a column named 'nothing'"),
-        (("--column", "metres"), 2, "a regression needs the unit of its labels"),
-        (("--column", "metres", "--unit", "m", "--split-column", "tile"), 4, "not a part of a split"),
-        (("--column", "metres", "--unit", "m", "--metric", "f1"), 1, "metric 'f1' is not for regression"),
-        (("--column", "wet", "--column", "stars", "--kind", "multilabel"), 4, "a label is there or not"),
-        (("--column", "words", "--column", "tile", "--kind", "classification"), 4, "are several tasks"),
-    ],
-)
-def test_what_is_not_supported_is_refused_at_the_first_step(
-    options: tuple[str, ...], code: int, words: str, world: Path
-) -> None:
-    ids = () if "--id-column" in options else ("--id-column", "place")
-    args = ("--labels", world / "table.csv", *ids, *CITED, *options, "--dataset", "olinda", "--into", world / "none")
-    done = command.neuco_here("new", "task", "refused", *args)
-    assert (done.code, words in done.text) == (code, True), done.text
-    assert not (world / "none").exists()
-
-
 @pytest.mark.parametrize("protocol", ["neuco-2025+k=2,epochs=30", "neuco-strict+k=2,epochs=30", "mlp-1+k=2,epochs=5"])
 def test_trained_probes_learn_several_labels_about_as_scikit_learn_does(protocol: str, world: Path) -> None:
     if protocol.startswith("mlp"):

@@ -8,14 +8,18 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from neuco_core import load_task
+from neuco_core.contract.new_task import _odd
 from neuco_core.contract.scaffold import Destination, building
-from tests.contract.helpers import labels, neuco, quick_neuco, run_pytest, write_good
+from neuco_core.tables.labels import read_labels
+from tests.contract.helpers import COUNT, labels, neuco, quick_neuco, run_pytest, write_good
 
 WORDS = ("--title", 'Sum of "pixels" in C:\\users"""', "--description", "The sum, of course", "--license", "CC-BY-4.0")
 CITED = (*WORDS, "--citation", "arXiv:2510.17914")
@@ -194,6 +198,62 @@ def test_a_wrong_use_leaves_nothing_behind(folder: Path, args: tuple[str, ...], 
     done = quick_neuco(folder, "new", *args, "--into", str(folder / "elsewhere"))
     assert (done.code, text in done.err) == (code, True), done.err
     assert [path for path in sorted(folder.rglob("*")) if "cache" not in path.parts and path not in before] == []
+
+
+def write_table(folder: Path, columns: dict[str, Sequence[str]]) -> Path:
+    """The labels of ``good`` with one digit more, and these columns in their place or beside them."""
+    ids, values = zip(*(f"{row}5".split(",") for row in labels().splitlines()[1:]), strict=True)
+    cells = {"id": ids, "label": values, **columns}
+    rows = [",".join(row) for row in zip(*cells.values(), strict=True)]
+    (folder / "table.csv").write_text("\n".join([",".join(cells), *rows, ""]))
+    return folder / "table.csv"
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "code", "text"),
+    [
+        (
+            {"label": [f'"{row},5"' for row in range(COUNT)]},
+            (),
+            2,
+            "--kind classification if these are classes; numbers are written as 12.5, got",
+        ),
+        ({"label": ["a"] * COUNT}, (), 4, "constant labels: there is nothing to predict"),
+        (
+            {"part": ["test"] + ["train"] * (COUNT - 1)},
+            ("--split-column", "part"),
+            1,
+            "1 in the test part. A test part of one sample has no score",
+        ),
+    ],
+)
+def test_a_table_that_is_nearly_right_is_refused(
+    folder: Path, columns: dict[str, Sequence[str]], options: tuple[str, ...], code: int, text: str
+) -> None:
+    """What the readers refuse is in ``tests/tables/test_bad_labels.py`` and ``test_package.py``."""
+    path = write_table(folder, columns)
+    done = quick_neuco(folder, "new", "task", "soil", "--labels", path, *TASK, *options, "--into", folder / "elsewhere")
+    assert (done.code, text in done.err, done.err.count("\n")) == (code, True, 1), done.err
+    assert not (folder / "elsewhere").exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "note"),
+    [
+        ("classification", {"label": ["rare", *["a", "b"] * COUNT][:COUNT]}, "cannot be learned and judged: rare"),
+        ("regression", {"group": [f"g{n}" for n in range(COUNT)]}, "each group has one sample"),
+        (
+            "regression",
+            {"group": [f"g{n // 5}" for n in range(COUNT)], "split": ["test", "train"] * (COUNT // 2)},
+            "30 of 30 groups are on both sides of the fixed split",
+        ),
+    ],
+)
+def test_what_is_allowed_and_odd_is_told(
+    tmp_path: Path, kind: str, columns: dict[str, Sequence[str]], note: str
+) -> None:
+    options: dict[str, Any] = {f"{name}_column": name for name in columns if name != "label"}
+    assert note in " ".join(_odd(read_labels(write_table(tmp_path, columns), kind, **options)))
 
 
 def test_what_others_made_meanwhile_is_not_removed_on_failure(tmp_path: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.command import Said, neuco_here, python
 from tests.contract.helpers import quick_neuco
@@ -35,6 +37,7 @@ def test_names_can_be_given_and_other_files_are_counted(folder: Path) -> None:
     assert "bands     s2l2a/B02, s2l2a/B03, image/B04" in made.out
     assert "no images 1 .txt: not looked at" in made.out
     assert "edit" in made.out, "caveats are asked for if they were not given"
+    assert f"export PYTHONPATH={folder.parent}" in made.out, "else neuco does not find it"
     source = (folder.parent / "neuco_tasks/own/__init__.py").read_text()
     assert 'SEASONS = ("spring", "fall")' in source
     assert python("-m", "ruff", "format", "--check", "--isolated", folder.parent / "neuco_tasks").code == 0
@@ -86,6 +89,61 @@ def test_a_wrong_use_is_refused_and_nothing_is_written(
     done = new(folder, *options)
     assert (done.code, words in done.err) == (code, True), done.err
     assert not (folder.parent / "neuco_tasks").exists()
+
+
+GREY = np.arange(64, dtype=np.uint8).reshape(8, 8)
+# What lies beside one grey picture of 8 bits; the rest is refused by the readers (tests/cubes/test_images.py).
+FOLDERS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "nothing": (
+        lambda images: (images / "ok.png").unlink(),
+        "no image in the folder; expected files .tif .tiff .png .jpg .jpeg .npy, got nothing",
+    ),
+    "a link to nothing": (
+        lambda images: (images / "b.png").symlink_to(images / "gone.png"),
+        "not a regular file, or a link to none",
+    ),
+    "text": (
+        lambda images: (images / "b.png").write_text("hello"),
+        "1 of 2: b: damaged image: cannot identify image file",
+    ),
+    "colour": (lambda images: picture(images / "b.png", np.stack([GREY] * 3, axis=2)), "not like the other images"),
+    "16 bits": (lambda images: picture(images / "b.png", GREY.astype(np.uint16)), "uint16"),
+    "another size": (lambda images: picture(images / "b.png", GREY[:4]), "of 4 × 8 pixels"),
+    "too large a number": (
+        lambda images: np.save(images / "b.npy", np.full((8, 8), 1e300)),
+        "not finite as float32",
+    ),
+    "a name of two lines": (
+        lambda images: picture(images / "a\nb.png", GREY),
+        "not a name for a sample; got 'a\\nb.png'",
+    ),
+}
+
+
+def picture(path: Path, values: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(values).save(path)
+
+
+@pytest.mark.parametrize("mistake", FOLDERS)
+def test_a_folder_that_is_nearly_right_is_refused(mistake: str, tmp_path: Path) -> None:
+    make, words = FOLDERS[mistake]
+    picture(tmp_path / "images" / "ok.png", GREY)
+    make(tmp_path / "images")
+    done = new(tmp_path / "images")
+    assert (done.code, words in done.err) == (4, True), done.text
+    assert not (tmp_path / "neuco_tasks").exists()
+
+
+def test_odd_names_and_links_that_lead_in_circles_are_no_mistake(tmp_path: Path) -> None:
+    images = tmp_path / "images"
+    for name in ("é 日本", "-dash", "a.b", "a,b"):
+        picture(images / "deep" / f"{name}.png", GREY)
+    (images / "deep" / "again").symlink_to(images)
+    picture(images / "b.png", GREY)
+    (images / "c.png").symlink_to(images / "b.png")
+    made = new(images)
+    assert (made.code, "6 images of 8 × 8 pixels" in made.out) == (0, True), made.text
 
 
 def test_no_such_folder(tmp_path: Path) -> None:

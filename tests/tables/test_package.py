@@ -72,6 +72,8 @@ def test_lists_of_labels_become_columns(labels: Path) -> None:
     assert made.dropped == {"empty_label": 1}
     with pytest.raises(UsageError, match=r"what kind of labels are these.*--kind multilabel .* got 'sea; forest'"):
         package_labels(labels, task="cover")
+    labels.write_bytes(b"id,label\na,\"['sea', 'town']\"\nb,['sea']\nc,['town']\n")
+    assert package_labels(labels, kind="multilabel", task="listed").columns == ("sea", "town")
     labels.write_bytes(b"id,label\na,sea;id\nb,land\n")
     with pytest.raises(DataError, match="a label has the name of a column: 'id'"):
         package_labels(labels, kind="multilabel", task="cover")
