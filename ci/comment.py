@@ -13,7 +13,7 @@ from ci.changed import frozen_suites
 from ci.report import PluginReport, Report, is_waiting
 from neuco_core.boards.build import build_board
 from neuco_core.boards.formatting import with_values
-from neuco_core.boards.report import place
+from neuco_core.boards.report import leading_cells
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import NeucoError
 from neuco_core.records.model import Key, Record
@@ -165,7 +165,7 @@ def _places(records: list[Record], suite: Suite, methods: Collection[str]) -> st
     table = [[f"suite {text(suite.id)}", "rank", *(text(column.label) for column in columns)]]
     table.append(["---"] * len(table[0]))
     for row in rows:
-        rank, _, *values = place(row, columns)
+        rank, _, *values = leading_cells(row, columns)
         table.append([text(row.method), text(f"= {row.same_as}" if row.same_as else rank), *map(text, values)])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in table) if rows else ""
 

@@ -10,7 +10,7 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from neuco_core.boards.model import SCORE, STD, BoardCell, BoardRow, BoardTask, Column, Number, Ranked, Status
-from neuco_core.boards.stats.f1_variance import NOTHING_TOLD, Trained, of_f1
+from neuco_core.boards.stats.f1_variance import UNCORRECTED, Trained, of_f1
 from neuco_core.errors import DataError, UsageError
 from neuco_core.records.model import Key, Record
 from neuco_core.specs import Suite
@@ -38,7 +38,7 @@ class Cell:
     splits: tuple[float | None, ...] = ()
     test_to_train: float = TEST_TO_TRAIN
     samples: float = np.inf
-    trained: Trained = NOTHING_TOLD
+    trained: Trained = UNCORRECTED
     lower: float | None = None
     upper: float | None = None
     status: Status = "ok"
@@ -120,10 +120,10 @@ class Cells:
         """The plainest ranking: by one number for each method; methods without one are shown and not ranked."""
         sign = -1 if higher else 1
         ordered_values = sorted((sign * value, method) for method, value in values.items())
-        places = {method: 1 + sum(other < value for other, _ in ordered_values) for value, method in ordered_values}
+        ranks = {method: 1 + sum(other < value for other, _ in ordered_values) for value, method in ordered_values}
         of_method = {method: {key: value} for method, value in values.items()}
-        ordered = sorted(self.methods, key=lambda m: (places.get(m.id, len(places) + 1), m.id))
-        rows = tuple(m.row(places.get(m.id), self.shown(m), values=of_method.get(m.id, {})) for m in ordered)
+        ordered = sorted(self.methods, key=lambda m: (ranks.get(m.id, len(ranks) + 1), m.id))
+        rows = tuple(m.row(ranks.get(m.id), self.shown(m), values=of_method.get(m.id, {})) for m in ordered)
         direction: Literal["higher", "lower"] = "higher" if higher else "lower"
         return Ranked(columns=(Column(key, label, "", direction),), rows=rows, rule=f"{label}, {direction} is better")
 
@@ -149,12 +149,12 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
         reasons[record.key] = stale(record) if stale else None
         if record.ok and not reasons[record.key] and record.task_version == suite.tasks[record.task]:
             counted.setdefault(record.method, {}).setdefault(record.method_version, set()).add(record.task)
-    methods = {name: _method(name, own, counted.get(name, {})) for name, own in sorted(by_method.items())}
+    methods = {name: _method(name, of_method, counted.get(name, {})) for name, of_method in sorted(by_method.items())}
     cells: dict[tuple[str, str], Cell] = {}
     of_task: dict[str, list[Record]] = {task: [] for task in sorted(suite.tasks)}
-    for (method, task), own in by_cell.items():
+    for (method, task), candidates in by_cell.items():
         versions = suite.tasks[task], methods[method].version
-        record = _chosen(own, *versions)
+        record = _chosen(candidates, *versions)
         reason = _old(record, *versions) or reasons[record.key]
         cell = record_cell(record)
         if reason is not None and record.status in ("ok", "failed"):
@@ -163,9 +163,9 @@ def from_records(records: Iterable[Record], suite: Suite, stale: Callable[[Recor
         cells[method, task] = cell
         of_task[task].append(record)
     tasks = []
-    for task, own in of_task.items():
+    for task, chosen in of_task.items():
         # Old records may well speak of another metric; they tell what a task is only where there are no others.
-        current = [r for r in own if cells[r.method, task].status != "stale"] or own[:1]
+        current = [r for r in chosen if cells[r.method, task].status != "stale"] or chosen[:1]
         tasks.append(_task(task, suite.tasks[task], current))
     return Cells(tuple(tasks), tuple(methods.values()), cells)
 
@@ -190,7 +190,7 @@ def record_cell(record: Record) -> Cell:
         splits=tuple(record.per_split),
         test_to_train=ratio,
         samples=train + test or np.inf,
-        trained=of_f1({**record.metrics, "f1": record.per_split}, ratio) if is_f1 else NOTHING_TOLD,
+        trained=of_f1({**record.metrics, "f1": record.per_split}, ratio) if is_f1 else UNCORRECTED,
         lower=record.lower,
         upper=record.upper,
         status=cast(Status, record.status),
@@ -216,7 +216,7 @@ def _task(task: str, version: int, records: Iterable[Record]) -> BoardTask:
             described = BoardTask(task, version, record.dataset, record.kind, record.metric, record.greater_is_better)
             descriptions.setdefault(described.describe(), (record.method, described))
     if len(descriptions) > 1:
-        differing = "; ".join(f"{method}'s: {words}" for words, (method, _) in descriptions.items())
+        differing = "; ".join(f"{method}'s: {description}" for description, (method, _) in descriptions.items())
         hint = f"Remove the wrong one and run `neuco score --all --task {task}`"
         raise DataError(f"records of task {task!r} describe it differently", got=differing, hint=hint)
     return next((described for _, described in descriptions.values()), BoardTask(task, version))
@@ -226,10 +226,10 @@ def _method(method: str, records: Sequence[Record], scored: Mapping[int, set[str
     """``scored`` has, by version, the tasks on which the method has a score that counts."""
     whole = [new for new in scored if all(scored[old] <= scored[new] for old in scored if old < new)]
     version = max(whole, default=max(record.method_version for record in records))
-    own = [record for record in records if record.method_version == version]
-    dims = [record.dim for record in own if record.dim is not None]
+    of_version = [record for record in records if record.method_version == version]
+    dims = [record.dim for record in of_version if record.dim is not None]
     days = sorted(day for record in records if DAY.fullmatch(day := str(record.provenance.get("time"))[:10]))
-    baseline = any(record.baseline for record in own)
+    baseline = any(record.baseline for record in of_version)
     return BoardMethod(method, version, baseline, max(dims, default=None), since="".join(days[:1]))
 
 
@@ -242,8 +242,8 @@ def fold(cells: Cells) -> tuple[Cells, dict[str, str]]:
     seen: dict[tuple[object, ...], str] = {}
     copies = {}
     for method in sorted(cells.methods, key=lambda m: (not m.baseline, not m.since, m.since, m.id)):
-        own = [cells.cell(method.id, task.id) for task in cells.tasks]
-        mark = tuple((cell.embeddings, cell.splits) if cell.scored else () for cell in own)
+        on_tasks = [cells.cell(method.id, task.id) for task in cells.tasks]
+        mark = tuple((cell.embeddings, cell.splits) if cell.scored else () for cell in on_tasks)
         if any(mark) and all(embeddings for embeddings, _ in filter(None, mark)):
             first = seen.setdefault(mark, method.id)
             if first != method.id:

@@ -40,8 +40,8 @@ class Change(Part, frozen=True, omit_defaults=True):
             raise ValueError(f"no kind of change is called {self.kind!r}")
 
     def __str__(self) -> str:
-        words = WORDS[self.kind].format(subject=self.subject, before=self.before, after=self.after)
-        return clean(f"{words}: {self.why}" if self.why else words)
+        sentence = WORDS[self.kind].format(subject=self.subject, before=self.before, after=self.after)
+        return clean(f"{sentence}: {self.why}" if self.why else sentence)
 
 
 def changes(old: Board, new: Board) -> list[Change]:
@@ -58,17 +58,17 @@ def changes(old: Board, new: Board) -> list[Change]:
     return listed
 
 
-def first_difference(old: Any, new: Any, place: str = "") -> str:
+def first_difference(old: Any, new: Any, field: str = "") -> str:
     """The first place where two boards differ."""
     if isinstance(old, Mapping) and isinstance(new, Mapping):
         for key in sorted(old.keys() | new.keys()):
             if old.get(key) != new.get(key):
-                return first_difference(old.get(key), new.get(key), f"{place}.{key}" if place else str(key))
+                return first_difference(old.get(key), new.get(key), f"{field}.{key}" if field else str(key))
     if isinstance(old, list | tuple) and isinstance(new, list | tuple) and len(old) == len(new):
         for index, (a, b) in enumerate(zip(old, new, strict=True)):
             if a != b:
-                return first_difference(a, b, f"{place}[{index}]")
-    return place
+                return first_difference(a, b, f"{field}[{index}]")
+    return field
 
 
 def _listed(noun: str, before: Mapping[str, int], after: Mapping[str, int]) -> Iterator[Change]:

@@ -77,14 +77,14 @@ def with_facts(board: Board, records: Iterable[Record]) -> Board:
             datasets[name] = dataset
     rows = tuple(_row(row, datasets, costs.get(row.method, ())) for row in board.rows)
     # A kind of somebody else's may have a column of the same name; then that one is shown.
-    known = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
+    keys = {key for row in rows for key in row.facts} - {column.key for column in board.columns}
     notes = [note for note in board.notes if not note.startswith(DEPEND)]  # facts may be told anew
-    spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.known}
+    spreads = {row.method: row.facts[MACHINE] for row in rows if MACHINE in row.facts and row.has_values}
     if spreads:
         methods = ", ".join(f"{name} (by up to {spread:g})" for name, spread in spreads.items())
         notes.append(f"{DEPEND} {methods}: trained when it is run, which other processors round differently.")
-    rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in known}) for row in rows)
-    fact_columns = tuple(column for column in COLUMNS if column.key in known)
+    rows = tuple(replace(row, facts={key: row.facts[key] for key in row.facts if key in keys}) for row in rows)
+    fact_columns = tuple(column for column in COLUMNS if column.key in keys)
     return replace(board, rows=rows, fact_columns=fact_columns, notes=tuple(notes))
 
 
@@ -122,12 +122,12 @@ def trained_on(method: Method) -> str:
 
 def overlap(method: Method, dataset: Dataset) -> str:
     """How the data that a method was trained on meets the samples of a dataset, in words; "" if it is not known to."""
-    own = {_plain(name) for name in (dataset.id, dataset.title) if name}
+    names = {_plain(name) for name in (dataset.id, dataset.title) if name}
     related = {_plain(name) for name in dataset.related}
     for name in method.pretraining or ():
         if name == FITTED:
             return "fitted on these samples, without their labels"
-        if _plain(name) in own:
+        if _plain(name) in names:
             return f"trained on {name}: these very samples"
         if _plain(name) in related:
             return f"trained on {name}, which may share samples with this dataset"
@@ -163,8 +163,8 @@ def filled(board: Board, extra: ExtraCells) -> Board:
     """The board with these in its empty cells; its ranks and all its other values are as they were."""
     rows = []
     for row in board.rows:
-        own = {task: cell for (method, task), cell in extra.cells.items() if method == row.method}
-        rows.append(replace(row, cells={**row.cells, **own}))
+        of_row = {task: cell for (method, task), cell in extra.cells.items() if method == row.method}
+        rows.append(replace(row, cells={**row.cells, **of_row}))
     return replace(board, rows=tuple(rows))
 
 

@@ -84,5 +84,5 @@ def rankings_by_column(board: Board) -> dict[str, Section]:
 
 def axes(board: Board) -> tuple[Column, ...]:
     """The columns that have a ranking of their own: all of one scale, so that a profile can be drawn over them."""
-    known = rankings_by_column(board)
-    return tuple(column for column in board.columns if column.key in known)
+    ranked_by = rankings_by_column(board)
+    return tuple(column for column in board.columns if column.key in ranked_by)

@@ -56,8 +56,8 @@ class Current:
             if not any(fnmatchcase(method, pattern) for method in methods):
                 raise UnknownIdError("method", pattern, methods)
         chosen = [r for r in self.records if not only or any(fnmatchcase(r.method, pattern) for pattern in only)]
-        own = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
-        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), own)
+        of_suite = [r for r in chosen if r.task in suite.tasks and r.protocol == suite.protocol]
+        board = with_facts(build_board(chosen, suite, options, stale=self.why_stale), of_suite)
         return replace(board, rule=f"{board.rule}; only the methods {', '.join(only)}") if only else board
 
 

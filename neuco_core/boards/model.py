@@ -111,7 +111,7 @@ class BoardRow(Part, frozen=True):
         return {task: cell for task, cell in sorted(self.cells.items()) if cell.status != "ok"}
 
     @property
-    def known(self) -> bool:
+    def has_values(self) -> bool:
         """Whether there is anything to show in a table; on a board without tasks that is its own values."""
         if self.rank is not None or not self.cells:
             return self.rank is not None or bool(self.values)
@@ -196,14 +196,14 @@ class Ranked(Part, frozen=True, kw_only=True):
             unique("column", [column.key for column in columns])
         unique("method", [row.method for row in self.rows])
         unique("task", [task.id for task in self.tasks])
-        known, known_of_cells = ({column.key for column in group} for group in (self.columns, self.cell_columns))
-        drawn = {*(self.scatter or ())} - known | ({self.profile} - known_of_cells if self.profile else set())
+        of_rows, of_cells = ({column.key for column in group} for group in (self.columns, self.cell_columns))
+        drawn = {*(self.scatter or ())} - of_rows | ({self.profile} - of_cells if self.profile else set())
         strangers = {method for group in self.groups or () for method in group} - {row.method for row in self.rows}
         if drawn or strangers:
             raise ValueError(f"unknown column or method: {', '.join(sorted(drawn | strangers))}")
-        _known(self.columns, *(row.values for row in self.rows))
-        _known(self.task_columns, *(task.values for task in self.tasks))
-        _known(self.cell_columns, *(cell.values for row in self.rows for cell in row.cells.values()))
+        _check_keys(self.columns, *(row.values for row in self.rows))
+        _check_keys(self.task_columns, *(task.values for task in self.tasks))
+        _check_keys(self.cell_columns, *(cell.values for row in self.rows for cell in row.cells.values()))
 
     @property
     def ranked(self) -> tuple[BoardRow, ...]:
@@ -216,7 +216,7 @@ class Ranked(Part, frozen=True, kw_only=True):
     @property
     def shown(self) -> tuple[BoardRow, ...]:
         """The rows of a table; a method without any value is only named, with the reason."""
-        return tuple(row for row in self.rows if row.known)
+        return tuple(row for row in self.rows if row.has_values)
 
     @property
     def ranks(self) -> dict[str, int]:
@@ -224,8 +224,8 @@ class Ranked(Part, frozen=True, kw_only=True):
 
     def score(self, row: BoardRow, task: str) -> Number:
         """The first column of a cell."""
-        known = self.cell_columns and task in row.cells
-        return row.cells[task].values.get(self.cell_columns[0].key) if known else None
+        has_cell = self.cell_columns and task in row.cells
+        return row.cells[task].values.get(self.cell_columns[0].key) if has_cell else None
 
     def scores(self, task: str) -> list[float]:
         """The scores of the ranked methods on a task."""
@@ -253,7 +253,7 @@ class Board(Ranked, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         super().__post_init__()
         unique("column", [column.key for column in (*self.columns, *self.fact_columns)])
-        _known(self.fact_columns, *(row.facts for row in self.rows))
+        _check_keys(self.fact_columns, *(row.facts for row in self.rows))
 
     @property
     def about(self) -> BoardSuite | Publication:
@@ -269,8 +269,8 @@ def unique(noun: str, names: list[str]) -> None:
         raise ValueError(f"{noun} {twice!r} is there twice")
 
 
-def _known(columns: tuple[Column, ...], *values: Mapping[str, object]) -> None:
-    for key in {key for found in values for key in found} - {column.key for column in columns}:
+def _check_keys(columns: tuple[Column, ...], *values: Mapping[str, object]) -> None:
+    for key in {key for mapping in values for key in mapping} - {column.key for column in columns}:
         raise ValueError(f"no column has the key {key!r}")
 
 

@@ -54,9 +54,9 @@ class PublishedRow(Part, frozen=True, kw_only=True):
         """The cell of a task. Without the spread over splits, Q is 100 times the mean; runs are seeds, not splits."""
         if not self.runs:
             return Cell(q=100 * self.scores[t], mean=self.scores[t])
-        own = self.runs[t]
-        mean = fmean(own) if own else 0.0
-        return Cell(q=100 * mean, mean=mean, std=pstdev(own), splits=own, test_to_train=0.0) if own else None
+        runs = self.runs[t]
+        mean = fmean(runs) if runs else 0.0
+        return Cell(q=100 * mean, mean=mean, std=pstdev(runs), splits=runs, test_to_train=0.0) if runs else None
 
 
 class Published(Part, frozen=True, kw_only=True):
@@ -102,7 +102,7 @@ class Published(Part, frozen=True, kw_only=True):
             BoardMethod(r.method, baseline=r.baseline, title=r.title, values=r.values, facts=r.facts) for r in self.rows
         ]
         cells = {(row.method, task): row.cell(t) for row in self.rows for t, task in enumerate(self.tasks)}
-        printed = {place: cell for place, cell in cells.items() if cell is not None}
+        printed = {key: cell for key, cell in cells.items() if cell is not None}
         return Cells(tuple(tasks), tuple(methods), printed, self.columns)
 
     def board(self, options: Mapping[str, Any] | None = None) -> Board:
@@ -149,9 +149,9 @@ def list_published(registry: Path) -> list[Published]:
 def rank_as_printed(cells: Cells) -> Ranked:
     """The kind ``standings``: the printed column ``rank`` is the ranking; methods without a place come last."""
     printed = {method.id: method.values.get("rank") for method in cells.methods}
-    places = {method: int(rank) if rank else None for method, rank in printed.items()}
+    ranks = {method: int(rank) if rank else None for method, rank in printed.items()}
     rows = []
-    for m in sorted(cells.methods, key=lambda m: places[m.id] or len(places) + 1):
+    for m in sorted(cells.methods, key=lambda m: ranks[m.id] or len(ranks) + 1):
         values = {key: value for key, value in m.values.items() if key != "rank"}
-        rows.append(m.row(places[m.id], cells.shown(m), values=values))
+        rows.append(m.row(ranks[m.id], cells.shown(m), values=values))
     return Ranked(columns=cells.columns, rows=tuple(rows), rule="ranks as published")

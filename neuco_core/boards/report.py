@@ -63,7 +63,7 @@ def grid(board: Board, values: str = "", more: Iterable[str] = ()) -> Grid:
     headers = (RANK.label, "Method", *(column.label for column in columns), *tasks)
     shown = [row for row in board.shown if not row.same_as]
     rows = tuple(
-        (*place(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
+        (*leading_cells(row, columns), *(in_cell(under, row, task.id) if under else "" for task in board.tasks))
         for row in shown
     )
     long_notes = tuple(one_line(note, LONGEST) for note in (*notes(board, under), *more))
@@ -80,9 +80,9 @@ def _best(board: Board, rows: Sequence[BoardRow], under: Column, first: int) -> 
             for r, row in enumerate(rows)
             if row.rank and task.id in row.cells
         }
-        known = {r: value for r, value in values.items() if value is not None}
-        top = (max if higher_is_better(under, task) else min)(known.values(), default=None)
-        yield from ((r, first + t) for r, value in known.items() if value == top)
+        scores = {r: value for r, value in values.items() if value is not None}
+        top = (max if higher_is_better(under, task) else min)(scores.values(), default=None)
+        yield from ((r, first + t) for r, value in scores.items() if value == top)
 
 
 def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
@@ -90,15 +90,15 @@ def _dispensable(columns: Sequence[Column], board: Board) -> tuple[int, ...]:
 
     Those of the kind from its last to its second, but for those with an interval; the tasks from the last; the others.
     """
-    places = range(2, 2 + len(columns))
+    leading = range(2, 2 + len(columns))
     kept = {
-        i for i, c in zip(places, columns, strict=True) if i == 2 or any(c.key in row.intervals for row in board.rows)
+        i for i, c in zip(leading, columns, strict=True) if i == 2 or any(c.key in row.intervals for row in board.rows)
     }
     tasks = range(2 + len(columns), 2 + len(columns) + len(board.tasks))
-    return (*(i for i in reversed(places) if i not in kept), *reversed(tasks), *sorted(kept, reverse=True))
+    return (*(i for i in reversed(leading) if i not in kept), *reversed(tasks), *sorted(kept, reverse=True))
 
 
-def place(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
+def leading_cells(row: BoardRow, columns: Iterable[Column]) -> tuple[str, ...]:
     """Rank, name and columns of a row."""
     interval = row.intervals.get(RANK.key)
     rank = show(RANK, row.rank) + (f" ({show(RANK, interval)})" if interval else "")
@@ -163,13 +163,13 @@ def copies(board: Board) -> Iterable[str]:
 
 def overlaps(board: Board) -> Iterable[str]:
     """What is said of overlaps, each once, with the methods and the datasets of which it is said."""
-    methods_by_words: dict[str, dict[str, list[str]]] = {}
+    methods_by_sentence: dict[str, dict[str, list[str]]] = {}
     for row in board.shown:
-        for dataset, words in row.overlaps.items():
-            methods_by_words.setdefault(words, {}).setdefault(row.method, []).append(dataset)
-    for words, datasets in methods_by_words.items():
+        for dataset, sentence in row.overlaps.items():
+            methods_by_sentence.setdefault(sentence, {}).setdefault(row.method, []).append(dataset)
+    for sentence, datasets in methods_by_sentence.items():
         rows = "; ".join(f"{name} ({', '.join(sets)})" for name, sets in datasets.items())
-        yield f"{OVERLAP.capitalize()} of training data and samples: {rows}: {words}."
+        yield f"{OVERLAP.capitalize()} of training data and samples: {rows}: {sentence}."
 
 
 def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
@@ -186,8 +186,8 @@ def _plain(board: Board, under: Column | None) -> tuple[tuple[str, ...], ...]:
         for key, wide in columns:
             cells += [row.values.get(key), *(_ends(row, key) if wide else ())]
         if facts:
-            overlaps_told = [f"{dataset}: {words}" for dataset, words in row.overlaps.items()]
-            cells += [*(row.facts.get(key) for key in facts), "; ".join(overlaps_told)]
+            sentences = [f"{dataset}: {sentence}" for dataset, sentence in row.overlaps.items()]
+            cells += [*(row.facts.get(key) for key in facts), "; ".join(sentences)]
         cells.append("" if row.rank else one_line(why_unranked(row), LONGEST))
         scores = [row.cells[t.id].values if t.id in row.cells else {} for t in board.tasks]
         cells += [values.get(under.key) if under else None for values in scores]
@@ -236,13 +236,13 @@ def _methods(board: Board) -> Section:
 
 def diagnostics(board: Board) -> Section:
     """The tasks with the columns that the kind has for them."""
-    known = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
-    columns = (Column("task", "Task", format="task"), Column("metric", "Metric", format="text"), *known)
+    filled = [c for c in board.task_columns if any(task.values.get(c.key) is not None for task in board.tasks)]
+    columns = (Column("task", "Task", format="task"), Column("metric", "Metric", format="text"), *filled)
     rows = tuple(
         (
             task.id,
             (task.metric or "–") + ("" if task.greater_is_better else f", {LOWER}"),
-            *(task.values.get(column.key) for column in known),
+            *(task.values.get(column.key) for column in filled),
         )
         for task in board.tasks
     )

@@ -58,7 +58,7 @@ def board_page(page: PageData, picture: str = "") -> str:
         pairs=has_pairs(page),
         reasons=_not_ranked(page),
         diagnostics=diagnostics(board) if board.tasks else None,
-        with_titles=lambda words: _with_titles(page, words),
+        with_titles=lambda sentence: _with_titles(page, sentence),
         groups=[_group_names(page, group) for group in (board.groups or ())[:MANY]],
         phases=[(phase, versions, _caused_by_others(versions)) for phase, versions in reversed([*page.past.items()])],
         notes=(*board.notes, *overlaps(board), *copies(board)),
@@ -71,13 +71,13 @@ def board_page(page: PageData, picture: str = "") -> str:
 def _tabs(page: PageData, added: Sequence[RenderedPanel]) -> dict[str, str]:
     """The titles of the sections that there are, by id."""
     board = page.board
-    known = {key for row in board.ranked for key, value in row.values.items() if value is not None}
+    keys = {key for row in board.ranked for key, value in row.values.items() if value is not None}
     tabs = {"ranking": "Ranking"}
     if axes(board) and board.ranked:
         tabs["profiles"] = "Profiles"
     if len(board.ranked) > 1 and board.tasks:
         tabs["compare"] = "Compare"
-    if board.scatter and known.issuperset(board.scatter):
+    if board.scatter and keys.issuperset(board.scatter):
         labels = {column.key: column.label for column in board.columns}
         tabs["size"] = f"{labels[board.scatter[1]]} against {labels[board.scatter[0]].lower()}"
     if board.tasks:
@@ -113,8 +113,8 @@ def _tiles(page: PageData) -> list[tuple[str, str, str, str]]:
             for row, after in zip(board.ranked, board.ranked[1:], strict=False)
             if not any({row.method, after.method} <= group for group in joined)
         ]
-        words = f"after {'rank' if len(ends) == 1 else 'ranks'} {', '.join(map(str, ends[:6]))}"
-        tiles.append(("Clear gaps", words + (", …" if len(ends) > 6 else "") if ends else "none", "", ""))
+        gaps = f"after {'rank' if len(ends) == 1 else 'ranks'} {', '.join(map(str, ends[:6]))}"
+        tiles.append(("Clear gaps", gaps + (", …" if len(ends) > 6 else "") if ends else "none", "", ""))
     for column in board.task_columns[:1]:
         weighed = [(task.values[column.key] or 0, task.id) for task in board.tasks if column.key in task.values]
         if len(weighed) > 1:
@@ -231,9 +231,9 @@ def _choices(page: PageData) -> list[tuple[Column, list[str]]]:
     """Facts by whose words the rows can be filtered, and the words; a row may have several, or none."""
     choices = []
     for column in page.board.fact_columns:
-        words = {word for row in page.table_rows for word in str(row.facts.get(column.key, "")).split(", ")}
-        if column.key in FILTERS and len(words) > 1:
-            choices.append((column, [word or UNKNOWN for word in sorted(words)]))
+        values = {value for row in page.table_rows for value in str(row.facts.get(column.key, "")).split(", ")}
+        if column.key in FILTERS and len(values) > 1:
+            choices.append((column, [value or UNKNOWN for value in sorted(values)]))
     return choices
 
 
@@ -246,11 +246,11 @@ def _not_ranked(page: PageData) -> list[list[TableCell]]:
     return rows
 
 
-def _with_titles(page: PageData, words: str) -> str:
+def _with_titles(page: PageData, sentence: str) -> str:
     """A sentence of the board, which names methods and tasks by their ids, for people."""
     titles = {row.method: page.method_title(row.method) for row in page.board.rows}
     titles |= {task.id: page.task_title(task.id) for task in page.board.tasks}
-    return re.sub(r"[\w.-]*\w", lambda match: titles.get(match[0], match[0]), words)
+    return re.sub(r"[\w.-]*\w", lambda match: titles.get(match[0], match[0]), sentence)
 
 
 def _group_names(page: PageData, group: Sequence[str]) -> list[tuple[str, bool]]:
@@ -278,7 +278,7 @@ def bibtex(page: PageData) -> str:
         if page.updated:
             fields["year"] = page.updated[:4]
     # Strangers' words inside braces: no brace or command of their own.
-    words = {name: re.sub(r"[{}\\]", "", " ".join(value.split())) for name, value in fields.items()}
-    escaped = {name: re.sub(r"([&%$#_])", r"\\\1", value) for name, value in words.items()}
+    plain_fields = {name: re.sub(r"[{}\\]", "", " ".join(value.split())) for name, value in fields.items()}
+    escaped = {name: re.sub(r"([&%$#_])", r"\\\1", value) for name, value in plain_fields.items()}
     body = ",\n".join(f"  {name} = {{{value}}}" for name, value in escaped.items())
     return f"@misc{{neuco-{page.id},\n{body}\n}}"

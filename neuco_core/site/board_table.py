@@ -40,13 +40,13 @@ class TableLayout:
 def layout(page: PageData) -> TableLayout:
     """The columns that are drawn against each other are always shown; a board without tasks has room for all."""
     board, rows = page.board, page.table_rows
-    known = with_values(board.columns, rows)
-    numbers = [column for column in known if column.format in ("number", "percent", "integer")]
+    filled = with_values(board.columns, rows)
+    numbers = [column for column in filled if column.format in ("number", "percent", "integer")]
     pair = [column for key in board.scatter or () for column in numbers if column.key == key]
     bars = pair[-1:] or [column for column in numbers if any(column.key in row.intervals for row in rows)][:1]
-    beside = [column for column in axes(board) if column in known and column not in bars]
-    rest = [column for column in known if column not in (*bars, *beside)]
-    after = [column for column in rest if column in pair or not board.tasks or len(known) <= 3]
+    beside = [column for column in axes(board) if column in filled and column not in bars]
+    rest = [column for column in filled if column not in (*bars, *beside)]
+    after = [column for column in rest if column in pair or not board.tasks or len(filled) <= 3]
     more = [column for column in rest if column not in after]
     return TableLayout(tuple(bars), tuple(beside), tuple(after), (*more, *board.fact_columns))
 
@@ -63,13 +63,13 @@ def value_of(row: BoardRow, column: Column) -> str | Number:
 
 def short_names(tasks: Sequence[BoardTask]) -> dict[str, str]:
     """The names of tasks without the words that they all begin with."""
-    words = {task.id: task.id.replace("-", "_").split("_") for task in tasks}
+    parts_by_task = {task.id: task.id.replace("-", "_").split("_") for task in tasks}
     common = 0
-    while len(tasks) > 1 and len({tuple(parts[: common + 1]) for parts in words.values()}) == 1:
-        if any(len(parts) <= common + 1 for parts in words.values()):
+    while len(tasks) > 1 and len({tuple(parts[: common + 1]) for parts in parts_by_task.values()}) == 1:
+        if any(len(parts) <= common + 1 for parts in parts_by_task.values()):
             break
         common += 1
-    return {task: " ".join(parts[common:]) for task, parts in words.items()}
+    return {task: " ".join(parts[common:]) for task, parts in parts_by_task.items()}
 
 
 def levels(values: Sequence[float], higher: bool) -> Heat | None:

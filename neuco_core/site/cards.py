@@ -26,16 +26,16 @@ ADDRESS = re.compile(
 )
 
 
-def linked(words: str) -> Markup:
+def linked(sentence: str) -> Markup:
     """Text in which web addresses, DOIs and arXiv numbers can be clicked; only http and https ever lead anywhere."""
     parts: list[Markup] = []
     end = 0
-    for match in ADDRESS.finditer(words):
+    for match in ADDRESS.finditer(sentence):
         doi, paper = match.groups()
         address = f"https://doi.org/{doi}" if doi else f"https://arxiv.org/abs/{paper}" if paper else match[0]
-        parts += [text(words[end : match.start()]), tag("a", match[0], href=address, rel="nofollow noreferrer")]
+        parts += [text(sentence[end : match.start()]), tag("a", match[0], href=address, rel="nofollow noreferrer")]
         end = match.end()
-    return Markup("").join([*parts, text(words[end:])])
+    return Markup("").join([*parts, text(sentence[end:])])
 
 
 class CardRenderer(RendererHTML):

@@ -79,17 +79,17 @@ def differences(page: PageData) -> dict[str, dict[str, list[Difference | None]]]
     methods = [row.method for row in page.board.shown]
     cells = {name: [page.cells.cell(name, task.id) for task in page.board.tasks] for name in methods}
     pairs: dict[str, dict[str, list[Difference | None]]] = {name: {} for name in methods}
-    for place, a in enumerate(methods):
-        for b in methods[place + 1 :]:
+    for index, a in enumerate(methods):
+        for b in methods[index + 1 :]:
             tests = [_test(*both) for both in zip(cells[a], cells[b], strict=True)]
             adjusted = holm([test.p if test else math.nan for test in tests])
             for test, p_holm in zip(tests, adjusted, strict=True):
-                there = back = None
+                forward = back = None
                 if test and math.isfinite(test.p):
                     difference, low, high = (rounded(value, 6) for value in (test.difference, test.low, test.high))
                     chances = float(f"{test.p:.3g}"), float(f"{p_holm:.3g}")
-                    there, back = (difference, low, high, *chances), (-difference, -high, -low, *chances)
-                pairs[a].setdefault(b, []).append(there)
+                    forward, back = (difference, low, high, *chances), (-difference, -high, -low, *chances)
+                pairs[a].setdefault(b, []).append(forward)
                 pairs[b].setdefault(a, []).append(back)
     return pairs
 

@@ -39,8 +39,8 @@ def tag(element: str, /, *children: object, **attributes: object) -> Markup:
 
 def shown(column: Column, value: Any) -> str:
     """A value as its column says, with a real minus sign."""
-    words = show(column, value)
-    return words.replace("-", "−") if isinstance(value, int | float | Interval) else words
+    label = show(column, value)
+    return label.replace("-", "−") if isinstance(value, int | float | Interval) else label
 
 
 def num(value: float | int | None, digits: int = 3) -> str:
@@ -173,10 +173,10 @@ def group_bars(board: Board) -> dict[str, list[tuple[bool, bool] | None]]:
         first, last = min(ranked), max(ranked)
         lane = next((k for k, end in enumerate(free) if end < first), len(free))
         free[lane:] = [last, *free[lane + 1 :]]
-        for place in range(first, last + 1):
-            lanes = bars[order[place]]
+        for index in range(first, last + 1):
+            lanes = bars[order[index]]
             lanes += [None] * (lane + 1 - len(lanes))
-            lanes[lane] = place == first, place == last
+            lanes[lane] = index == first, index == last
     return bars
 
 
@@ -191,8 +191,8 @@ class Parallel:
             ]
             for row in board.ranked
         }
-        known = [value for values in self.values.values() for value in values if value is not None] or [0.0]
-        best, worst = max(known), min(known)
+        numbers = [value for values in self.values.values() for value in values if value is not None] or [0.0]
+        best, worst = max(numbers), min(numbers)
         self.best, self.worst = (worst, best) if self.column.direction == "lower" else (best, worst)
 
     def points(self, method: str) -> list[tuple[int, float]]:
@@ -260,7 +260,7 @@ class Dot:
     x: str
     y: int
     ends: tuple[str, ...]
-    words: str
+    label: str
     before: Dot | None
 
 
@@ -272,9 +272,9 @@ class Profile:
     def __init__(self, board: Board, chosen: Sequence[str]) -> None:
         self.columns = axes(board)
         keys = [column.key for column in self.columns]
-        known = [row for row in board.rows if not row.same_as and any(row.values.get(key) is not None for key in keys)]
-        rows = [row for place, row in enumerate(known) if place < MOST or row.method in chosen]
-        order = {method: place for place, method in enumerate(chosen)}
+        drawn = [row for row in board.rows if not row.same_as and any(row.values.get(key) is not None for key in keys)]
+        rows = [row for index, row in enumerate(drawn) if index < MOST or row.method in chosen]
+        order = {method: index for index, method in enumerate(chosen)}
         self.rows = sorted(rows, key=lambda row: order.get(row.method, -1))  # the chosen lie on top
         numbers = [value for row in rows for key in keys if isinstance(value := row.values.get(key), int | float)]
         numbers += [end for row in rows for key in keys for end in ends(row.intervals.get(key)) or ()]
@@ -289,9 +289,9 @@ class Profile:
         for k, column in enumerate(self.columns):
             value, interval = row.values.get(column.key), ends(row.intervals.get(column.key))
             if isinstance(value, int | float):
-                words = num(value, 2) + (f" ({num(interval[0], 2)}–{num(interval[1], 2)})" if interval else "")
+                label = num(value, 2) + (f" ({num(interval[0], 2)}–{num(interval[1], 2)})" if interval else "")
                 y = self.TOP + k * self.LINE + self.BELOW
-                before = Dot(self.x(value), y, tuple(map(self.x, interval or ())), words, before)
+                before = Dot(self.x(value), y, tuple(map(self.x, interval or ())), label, before)
                 yield before
             else:
                 before = None
@@ -310,8 +310,8 @@ class Past:
         # Methods that share their last rank stand side by side.
         self.beside: dict[str, int] = {}
         last = [(name, history[-1].ranks[name]) for name in self.names if name in history[-1].ranks]
-        for place, (name, rank) in enumerate(last):
-            self.beside[name] = sum(other == rank for _, other in last[:place])
+        for index, (name, rank) in enumerate(last):
+            self.beside[name] = sum(other == rank for _, other in last[:index])
 
     def points(self, name: str) -> list[tuple[float, float]]:
         at = [(n, version.ranks[name]) for n, version in enumerate(self.history) if name in version.ranks]

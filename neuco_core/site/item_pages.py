@@ -55,7 +55,7 @@ def method_page(page: PageData, row: BoardRow, on: Scales) -> str:
     facts = [(c.label, in_row(c, row)) for c in with_values(board.columns, (row,))]
     facts += [("Id", row.method), *about.facts]
     facts += [(c.label, shown(c, row.facts[c.key])) for c in board.fact_columns if c.key in row.facts]
-    facts += [(f"Overlap with {dataset}", words) for dataset, words in row.overlaps.items()]
+    facts += [(f"Overlap with {dataset}", sentence) for dataset, sentence in row.overlaps.items()]
     if row.baseline:
         facts.append(("Baseline", "yes"))
     if row.note:
@@ -109,7 +109,7 @@ def task_page(page: PageData, task: BoardTask, on: Scales) -> str:
             _score_line(page, row, task, on, page.method_title(row.method), f"../method/{row.method}.html")
             for row in _by_profile(page, task)
         ],
-        estimates=[_estimate(page, name, task.id, words, f"../method/{name}.html") for words, name in estimated],
+        estimates=[_estimate(page, name, task.id, title, f"../method/{name}.html") for title, name in estimated],
         labels=page.labels.get(task.id),
         panels=panels(page, "task", task.id),
         command="\n".join(commands),

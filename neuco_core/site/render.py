@@ -97,9 +97,9 @@ def panels(page: PageData, about: str, *subject: str) -> list[RenderedPanel]:
     return made
 
 
-def breakable(words: str) -> Markup:
+def breakable(name: str) -> Markup:
     """A name that may break after a slash, and within a very long word."""
-    pieces = [piece for word in words.split("/") for piece in (word, "/")][:-1]
+    pieces = [piece for word in name.split("/") for piece in (word, "/")][:-1]
     short = [chunk for piece in pieces for chunk in re.findall(rf"\S{{1,{LONGEST_WORD}}}\s?|\s", piece)]
     return Markup("<wbr>").join(map(clean, short))
 
@@ -141,7 +141,7 @@ def _cell(page: PageData, part: Section, row: tuple[Value, ...], column: Column,
 
 def _places_moved(board: Board, row: tuple[Value, ...], value: Any) -> int:
     """How far a rank, or the farther end of a range of ranks, is from the board's own: at most 5."""
-    own = board.ranks.get(str(row[0]))
+    rank = board.ranks.get(str(row[0]))
     ends = [value] if isinstance(value, int | float) or value is None else [value.low, value.high]
-    moved = [abs(end - own) for end in ends if isinstance(end, int | float) and own is not None]
+    moved = [abs(end - rank) for end in ends if isinstance(end, int | float) and rank is not None]
     return min(round(max(moved, default=0)), 5)

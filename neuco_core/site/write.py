@@ -133,7 +133,7 @@ def _write_board(page: PageData, folder: OutputFolder, address: str) -> int:
     on, against = scales(page), differences(page)
     for row in board.rows:
         folder.write(f"{top}/method/{row.method}.html", method_page(page, row, on))
-        if page.cells is not None and row.known:
+        if page.cells is not None and row.has_values:
             folder.write(f"{top}/method/{row.method}.js", details_script(page, row.method, against.get(row.method, {})))
     for task in board.tasks:
         folder.write(f"{top}/task/{task.id}.html", task_page(page, task, on))
@@ -152,8 +152,8 @@ def _preview(page: PageData) -> bytes:
     rows = board.ranked[:8]
     intervals = [ends(row.intervals.get(RANK.key)) for row in rows]
 
-    def plain_text(words: str) -> str:
-        return words.replace("$", r"\$")  # a name is no formula
+    def plain_text(name: str) -> str:
+        return name.replace("$", r"\$")  # it is no formula
 
     figure, plot = blank(8, 4.2)
     for y, (row, interval) in enumerate(zip(rows, intervals, strict=True)):
@@ -172,15 +172,13 @@ def _preview(page: PageData) -> bytes:
 def board_figure(kind: str, board: Board) -> str | None:
     """A figure of a board for a file; none where the board has not what it shows."""
     drawn: Any = environment().globals["figures"]
-    known = {key for row in board.ranked for key, value in row.values.items() if value is not None}
+    keys = {key for row in board.ranked for key, value in row.values.items() if value is not None}
     if kind == "differences" and len(board.ranked) > 1:
         return str(drawn.forest(board, str))
     if kind == "profiles" and board.ranked and board.profile:
         prefix = common_prefix([task.id for task in board.tasks])
         return str(drawn.parallel(board, {task.id: task.id.removeprefix(prefix) for task in board.tasks}, str))
-    return (
-        drawn.scatter(board, str) if kind == "scatter" and board.scatter and known.issuperset(board.scatter) else None
-    )
+    return drawn.scatter(board, str) if kind == "scatter" and board.scatter and keys.issuperset(board.scatter) else None
 
 
 def standalone(svg: str) -> str:

@@ -15,7 +15,7 @@ from neuco_core.boards.cells import from_records
 from neuco_core.boards.formatting import show
 from neuco_core.boards.from_registry import current
 from neuco_core.boards.model import plain
-from neuco_core.boards.report import notes, place
+from neuco_core.boards.report import leading_cells, notes
 from neuco_core.cli.options import choose, ids_of, prompt_interrupt, split_commas, task_options
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import DataError, ScoreError, UnknownIdError, UsageError
@@ -160,7 +160,7 @@ def board(capability: str, folders: Sequence[Path], as_json: bool, **options: st
     # Without the datasets, and with the interval of the capability that it ranks by alone: that fits a terminal.
     leading, others = ranked.columns[:2], ranked.columns[2:]
     heads = ("Rank", "Method", *(column.label for column in ranked.columns))
-    rows = [(*place(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in ranked.shown]
+    rows = [(*leading_cells(row, leading), *(show(c, row.values.get(c.key)) for c in others)) for row in ranked.shown]
     click.echo(table(heads, rows, right=set(range(len(heads))) - {1}))
     for part in ranked.sections:
         if part.about == "column" and part.title == leading[-1].label:

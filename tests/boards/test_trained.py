@@ -9,7 +9,7 @@ import pytest
 
 from neuco_core.boards.stats.f1_variance import (
     LARGEST,
-    NOTHING_TOLD,
+    UNCORRECTED,
     is_binary,
     of_f1,
     share_of_positives,
@@ -91,8 +91,8 @@ def test_the_share_of_positives_follows_from_recorded_metrics() -> None:
 
 def test_what_records_do_not_tell_changes_nothing() -> None:
     several = {"f1": [0.62], "accuracy": [0.8], "precision": [0.7], "recall": [0.6]}  # a mean over classes
-    assert of_f1(several, RATIO) == NOTHING_TOLD
-    assert of_f1({"f1": [0.5]}, RATIO) == NOTHING_TOLD
+    assert of_f1(several, RATIO) == UNCORRECTED
+    assert of_f1({"f1": [0.5]}, RATIO) == UNCORRECTED
 
 
 def test_intervals_stay_between_the_ends_and_no_spread_is_not_no_doubt() -> None:

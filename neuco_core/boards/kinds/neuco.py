@@ -162,18 +162,18 @@ def rank_cells(cells: Cells, *, coverage: str = "complete", replicates: int = 10
 
 def task_scores(cells: Cells, task: BoardTask) -> TaskScores:
     """The scores of all methods on a task, split by split; no splits if the methods do not have the same ones."""
-    own = [cells.cell(method.id, task.id) for method in cells.methods]
-    sizes = {len(cell.splits) for cell in own}
-    rows = [cell.splits for cell in own] if len(sizes) == 1 else [() for _ in own]
-    factors, trials = np.array([cell.trained for cell in own]).reshape(-1, 2).T
-    ends = {(cell.lower, cell.upper) for cell in own}
+    on_task = [cells.cell(method.id, task.id) for method in cells.methods]
+    sizes = {len(cell.splits) for cell in on_task}
+    rows = [cell.splits for cell in on_task] if len(sizes) == 1 else [() for _ in on_task]
+    factors, trials = np.array([cell.trained for cell in on_task]).reshape(-1, 2).T
+    ends = {(cell.lower, cell.upper) for cell in on_task}
     lower, upper = ends.pop() if len(ends) == 1 else (None, None)
     return TaskScores(
-        splits=np.array(rows, dtype=np.float64).reshape(len(own), -1),
-        test_to_train=float(np.median([cell.test_to_train for cell in own])) if own else TEST_TO_TRAIN,
+        splits=np.array(rows, dtype=np.float64).reshape(len(on_task), -1),
+        test_to_train=float(np.median([cell.test_to_train for cell in on_task])) if on_task else TEST_TO_TRAIN,
         greater_is_better=task.greater_is_better,
         dataset=task.dataset,
-        samples=float(np.median([cell.samples for cell in own])) if own else np.inf,
+        samples=float(np.median([cell.samples for cell in on_task])) if on_task else np.inf,
         factors=factors,
         trials=trials,
         lower=lower,
@@ -191,7 +191,7 @@ def _ranks(ends: Intervals, m: int) -> Interval:
 
 def _rows(board: ComputedBoard, cells: Cells) -> Iterable[BoardRow]:
     sure = board.sure
-    means = [mean_interval(own) if own.resamples else None for own in board.scores]
+    means = [mean_interval(scores) if scores.resamples else None for scores in board.scores]
     for m in board.order:
         method = board.cells.methods[m]
         shown = cells.shown(method) | {name: _cell(board, means[t], t, m) for t, name in enumerate(board.tasks)}
@@ -215,8 +215,8 @@ def _cell(board: ComputedBoard, means: Intervals | None, t: int, m: int) -> Boar
 def _tasks(board: ComputedBoard) -> Iterable[BoardTask]:
     mean, std = board.cells.numbers("mean"), board.cells.numbers("std")
     for t, task in enumerate(board.cells.tasks):
-        known = std[t] if np.isfinite(std[t]).all() else None
-        values = diagnose(board.q[t], mean[t], known, board.ranking.final, task.greater_is_better)
+        spread = std[t] if np.isfinite(std[t]).all() else None
+        values = diagnose(board.q[t], mean[t], spread, board.ranking.final, task.greater_is_better)
         values["weight"] = board.ranking.weights[t]
         if board.sure and len(board.names) > 1:  # alone, a method makes no pair
             values["pairs_apart"] = number(board.sure.apart_share[t], RANDOM)
@@ -259,7 +259,7 @@ def _sections(board: ComputedBoard) -> Iterable[Section]:
     if len(board.names) > 1:
         yield _robustness(board, rankings)
     columns = (TASK, *(Column(f"w{i}", name) for i, name in enumerate(rankings)))
-    rows = tuple((name, *(own.weights[t] for own in rankings.values())) for t, name in enumerate(board.tasks))
+    rows = tuple((name, *(ranking.weights[t] for ranking in rankings.values())) for t, name in enumerate(board.tasks))
     yield Section("Weights by other rules", columns, rows, about="tasks")
     matrix, names = correlations(board.q), board.tasks
     alike = tuple((names[a], names[b], number(value, RANDOM)) for a, b, value in redundant(matrix, len(board.names)))
@@ -268,7 +268,7 @@ def _sections(board: ComputedBoard) -> Iterable[Section]:
         yield Section("Tasks that order methods almost alike", columns, alike, about="tasks")
     if len(names) > 1 and len(board.names) > 2:
         columns = (TASK, *(Column(name, name, digits=2) for name in names))
-        cells = tuple((name, *(number(v, RANDOM) for v in own)) for name, own in zip(names, matrix, strict=True))
+        cells = tuple((name, *(number(v, RANDOM) for v in line)) for name, line in zip(names, matrix, strict=True))
         yield Section("Spearman's correlation of Q between tasks", columns, cells, about="tasks", matrix=True)
 
 
@@ -285,7 +285,9 @@ def _robustness(board: ComputedBoard, rankings: Mapping[str, Ranking]) -> Sectio
         if len(names) > 1:
             ranks[f"Without a {noun}"] = furthest(board.ranking.final, moves)
     columns = [METHOD, *(Column(f"r{i}", name, HELP[name], format="rank") for i, name in enumerate(ranks))]
-    rows: list[tuple[Value, ...]] = [(board.names[m], *(int(own[m]) for own in ranks.values())) for m in board.order]
+    rows: list[tuple[Value, ...]] = [
+        (board.names[m], *(int(final[m]) for final in ranks.values())) for m in board.order
+    ]
     if len(board.tasks) > 1:
         columns.append(RESAMPLED)
         others = assess_tasks(board.ranking)

@@ -38,7 +38,7 @@ class Trained(NamedTuple):
     trials: float = 1.0
 
 
-NOTHING_TOLD = Trained()
+UNCORRECTED = Trained()
 
 
 def of_f1(metrics: Mapping[str, Splits], test_to_train: float) -> Trained:
@@ -50,12 +50,12 @@ def of_f1(metrics: Mapping[str, Splits], test_to_train: float) -> Trained:
     try:
         f1, accuracy, precision, recall = (metrics[name] for name in ("f1", "accuracy", "precision", "recall"))
     except KeyError:
-        return NOTHING_TOLD
+        return UNCORRECTED
     positives = share_of_positives(accuracy, precision, recall)
-    known = [value for value in f1 if value is not None]
-    if positives is None or not known or not is_binary(f1, precision, recall):
-        return NOTHING_TOLD
-    mean = float(np.mean(known))
+    scores = [value for value in f1 if value is not None]
+    if positives is None or not scores or not is_binary(f1, precision, recall):
+        return UNCORRECTED
+    mean = float(np.mean(scores))
     factor = variance_factor(mean, positives, test_to_train / (1 + test_to_train))
     # The variance of a share x of n trials is x (1 - x) / n; carried over from J to F1, n is multiplied by this.
     return Trained(factor, positives * 2 / (2 - mean) ** 2)
@@ -68,21 +68,21 @@ def share_of_positives(accuracy: Splits, precision: Splits, recall: Splits) -> f
     named, they are all the positives; where there are no errors, nothing is known.
     """
     shares = []
-    for right, named_right, found in zip(accuracy, precision, recall, strict=True):
-        if right is None or found is None:
+    for right, named_right, recalled in zip(accuracy, precision, recall, strict=True):
+        if right is None or recalled is None:
             continue
-        if found == 0 and named_right is None:
+        if recalled == 0 and named_right is None:
             shares.append(1 - right)
-        elif found > 0 and named_right and right < 1:
-            shares.append((1 - right) / (1 - 2 * found + found / named_right))
+        elif recalled > 0 and named_right and right < 1:
+            shares.append((1 - right) / (1 - 2 * recalled + recalled / named_right))
     return float(np.mean(shares)) if shares else None
 
 
 def is_binary(f1: Splits, precision: Splits, recall: Splits) -> bool:
     """Whether F1 is that of one class: then it follows from precision and recall. For several it is a mean."""
-    known = [(f, p, r) for f, p, r in zip(f1, precision, recall, strict=True) if f and p and r]
+    defined = [(f, p, r) for f, p, r in zip(f1, precision, recall, strict=True) if f and p and r]
     # F1 is recorded in single precision.
-    return all(abs(2 * p * r / (p + r) - f) < 1e-5 for f, p, r in known) if known else not any(f1)
+    return all(abs(2 * p * r / (p + r) - f) < 1e-5 for f, p, r in defined) if defined else not any(f1)
 
 
 def variance_factor(f1: float, positives: float, test_share: float) -> float:
@@ -128,7 +128,7 @@ class _Binormal:
         """Of a sample's influence on F1 when tested, when trained on, and the covariance of the two."""
         lost, named = self._at_cut(1), self._at_cut(0) + self._at_cut(1)
         by_cut = (self.f1 * named - 2 * lost) / self.marks  # the derivative of F1
-        found = np.zeros(3)
+        moments = np.zeros(3)
         for label in (0, 1):
             density = self._share(label) * np.exp(-((GRID - self.centres[label]) ** 2) / 2) / sqrt(2 * pi)
             above = self.cut < GRID
@@ -138,6 +138,6 @@ class _Binormal:
             moved = GRID - (label - self.positives) / self.slope - self.cut * slope / self.slope
             by_way = by_cut * moved
             pairs = ((direct, direct), (by_way, by_way), (direct, by_way))
-            found += [(density * a * b).sum() for a, b in pairs]
-        tested, trained, both = found * (GRID[1] - GRID[0])
+            moments += [(density * a * b).sum() for a, b in pairs]
+        tested, trained, both = moments * (GRID[1] - GRID[0])
         return float(tested), float(trained), float(both)

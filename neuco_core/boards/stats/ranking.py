@@ -40,11 +40,11 @@ class Rule:
     def describe(self) -> str:
         """The rule in words, as it stands under every board."""
         if self.weights == "equal":
-            words = "mean rank over the tasks, equal weights"
+            rule = "mean rank over the tasks, equal weights"
         else:
-            words = f"weighted mean rank over the tasks; weights: {WEIGHTS[self.weights]} ({SPREADS[self.spread]})"
+            rule = f"weighted mean rank over the tasks; weights: {WEIGHTS[self.weights]} ({SPREADS[self.spread]})"
         # Tasks of equal weight count as tasks of spread 1.
-        return words + (f"; ghost task of spread {self.ghost:g}, in which all have rank 0" if self.ghost else "")
+        return rule + (f"; ghost task of spread {self.ghost:g}, in which all have rank 0" if self.ghost else "")
 
 
 @dataclass(frozen=True)

@@ -169,8 +169,8 @@ def mean_interval(scores: TaskScores) -> Intervals:
 
 def _ends(scores: TaskScores) -> tuple[float, float] | None:
     """The lower end of the metric and its range, if it has one."""
-    known = scores.lower is not None and scores.upper is not None
-    return (scores.lower, scores.upper - scores.lower) if known else None  # type: ignore[operator,return-value]
+    bounded = scores.lower is not None and scores.upper is not None
+    return (scores.lower, scores.upper - scores.lower) if bounded else None  # type: ignore[operator,return-value]
 
 
 def _trials(scores: TaskScores, mean: np.ndarray, error: np.ndarray) -> np.ndarray:
@@ -178,34 +178,34 @@ def _trials(scores: TaskScores, mean: np.ndarray, error: np.ndarray) -> np.ndarr
     low, span = _ends(scores) or (0.0, 1.0)
     share = np.clip((mean - low) / span, 0.0, 1.0)
     most = np.minimum(scores.samples * np.asarray(scores.trials), 1e12)  # a finite number if nothing is known
-    found = np.minimum(share * (1 - share) / np.maximum((error / span) ** 2, 1e-300), most)
-    return np.where(error > 0, found, most)
+    trials = np.minimum(share * (1 - share) / np.maximum((error / span) ** 2, 1e-300), most)
+    return np.where(error > 0, trials, most)
 
 
 def _wilson(share: np.ndarray, trials: np.ndarray, z: np.ndarray) -> np.ndarray:
     """The true share that is ``z`` of its own standard errors above what was observed: always between 0 and 1."""
     shrunk = z**2 / trials
     half = z * np.sqrt(share * (1 - share) / trials + shrunk / (4 * trials))
-    found: np.ndarray = np.clip((share + shrunk / 2 + half) / (1 + shrunk), 0.0, 1.0)  # but for rounding it is
-    return found
+    true_share: np.ndarray = np.clip((share + shrunk / 2 + half) / (1 + shrunk), 0.0, 1.0)  # but for rounding it is
+    return true_share
 
 
 def replicate_q(scores: TaskScores, rng: np.random.RandomState, replicates: int = REPLICATES) -> np.ndarray:
     """Q of every method on replicates of a task, (replicates, methods)."""
     k = scores.splits.shape[1]
-    known = np.isfinite(scores.splits)
+    scored = np.isfinite(scores.splits)
     mean = np.nanmean(scores.splits, axis=1)
     std = np.nanstd(scores.splits, axis=1)
-    centred = np.where(known, scores.splits - mean[:, None], 0.0)
+    centred = np.where(scored, scores.splits - mean[:, None], 0.0)
     drawn = rng.multinomial(k, np.full(k, 1 / k), size=replicates).astype(np.float64)
-    count = np.maximum(drawn @ known.T, 1)
+    count = np.maximum(drawn @ scored.T, 1)
     shift = drawn @ centred.T / count
     spread = np.sqrt(np.maximum(drawn @ (centred**2).T / count - shift**2, 0.0))
     # Turned round, as a pivot: where a resample is high, the truth is as much below what was observed. This matters
     # for the spread, whose error is skewed.
     typical = spread.mean(axis=0)
     ratio = np.where(typical > 0, typical, 1.0) / np.maximum(np.where(typical > 0, spread, 1.0), FLOOR * typical)
-    n = known.sum(axis=1)
+    n = scored.sum(axis=1)
     stretch = np.sqrt((1 / n + scores.overlap) * n**2 / (n - 1))
     student = np.sqrt((k - 1) / rng.chisquare(k - 1, size=replicates))
     moved = mean - shift * stretch * student[:, None]
@@ -235,10 +235,10 @@ def _between_ends(
     # Without any spread there are no deviations to be resampled; all such methods then share theirs.
     z = np.where(error > 0, (moved - mean) / np.where(error > 0, error, 1.0), rng.standard_normal((len(moved), 1)))
     drawn = _wilson(share, trials, z)
-    own = np.where(std > 0, np.maximum(share * (1 - share), 1e-12), 1.0)
+    observed = np.where(std > 0, np.maximum(share * (1 - share), 1e-12), 1.0)
     tested = np.maximum(trials * scores.test_to_train / (1 + scores.test_to_train), 1.0)
     few = trials * np.minimum(share, 1 - share) < FEW
-    factor = np.where(few, np.sqrt(drawn * (1 - drawn) / own), 1.0)
+    factor = np.where(few, np.sqrt(drawn * (1 - drawn) / observed), 1.0)
     return low + span * drawn, np.where(std > 0, factor, span * factor / np.sqrt(tested))
 
 
@@ -256,7 +256,7 @@ def replicate_board(tasks: Sequence[TaskScores], *, seed: int = SEED, replicates
     streams: dict[tuple[str | int, int], int] = {}
     parts = []
     for t, task in enumerate(tasks):
-        own = streams.setdefault((task.dataset or t, task.splits.shape[1]), t)
+        stream = streams.setdefault((task.dataset or t, task.splits.shape[1]), t)
         # RandomState is old, and for that very reason gives the same numbers with every version of numpy.
-        parts.append(replicate_q(task, np.random.RandomState((seed, own)), replicates))
+        parts.append(replicate_q(task, np.random.RandomState((seed, stream)), replicates))
     return np.stack(parts, axis=1)
