@@ -11,6 +11,7 @@ import pytest
 from neuco_core.cli import COMMANDS, GROUPS
 from neuco_core.errors import EXIT_CODES
 from tests.command import neuco, neuco_here, python
+from tests.contract.helpers import plugins_of, quick_neuco
 from tests.plugins.helpers import ONE
 
 HEAVY = ("boto3", "numba", "numpy", "pandas", "pooch", "pyarrow", "scipy", "sklearn", "torch", "xarray")
@@ -118,19 +119,20 @@ def test_a_switch_that_is_not_a_boolean_is_refused() -> None:
 def test_a_broken_plugin_is_listed_with_file_and_reason_and_hurts_nobody(tmp_path: Path) -> None:
     path = plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
     plugin(tmp_path, "fine")
-    tasks = neuco("tasks", "--json", path=tmp_path)
+    tasks = quick_neuco(tmp_path, "tasks", "--json")
     assert "fine" in {task["id"] for task in tasks.json}
     assert "1 broken plugin left out: run `neuco plugins`" in tasks.err
-    rows = {row["name"]: row for row in neuco("plugins", "--json", path=tmp_path).json}
+    rows = {row["name"]: row for row in quick_neuco(tmp_path, "plugins", "--json").json}
     assert (rows["rotten"]["file"], rows["rotten"]["error"]) == (f"{path}:1", "RuntimeError: cheese")
-    doctor = neuco("doctor", path=tmp_path)
+    doctor = quick_neuco(tmp_path, "doctor")
     assert doctor.code == 5
     assert f"{path}:1: RuntimeError: cheese" in doctor.out
 
 
 def test_strict_makes_a_broken_plugin_an_error_on_the_command_line(tmp_path: Path) -> None:
     plugin(tmp_path, "rotten", "raise RuntimeError('cheese')")
-    done = neuco("tasks", path=tmp_path, env={"NEUCO_STRICT": "1"})
+    with plugins_of(tmp_path):
+        done = neuco_here("tasks", env={"NEUCO_STRICT": "1"})
     assert done.code == 5
     assert "RuntimeError: cheese" in done.err
 
@@ -166,9 +168,8 @@ def test_a_suite_with_a_version_that_does_not_exist_is_reported(tmp_path: Path) 
     path.parent.mkdir()
     path.write_text('id = "future"\n[tasks]\nbiomass_mean = 7\n')
     env = {"NEUCO_REGISTRY": str(tmp_path)}
-    answers = [neuco_here("suites", env=env).err, neuco_here("doctor", env=env).out]
-    answers.append(neuco("leaderboard", "show", "future", env=env).err)
-    for text in answers:
+    answers = (neuco_here("suites", env=env).err, neuco_here("doctor", env=env).out)
+    for text in (*answers, neuco("leaderboard", "show", "future", env=env).err):
         assert f"{path}: task 'biomass_mean'" in text
         assert "not the version that suite 'future' compares; expected version 7, got 1" in text
 

@@ -1,4 +1,4 @@
-"""Commands that other packages bring, in a process that sees these packages."""
+"""Commands that other packages bring, and what becomes of those that cannot be used."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import neuco
+from tests.contract.helpers import quick_neuco
 
 
 def command_package(folder: Path, name: str, source: str) -> None:
@@ -34,7 +35,7 @@ def neuco_commands():
 
 
 def rows_by_name(folder: Path) -> dict[str, dict[str, str]]:
-    return {row["name"]: row for row in neuco("plugins", "--json", path=folder).json}
+    return {row["name"]: row for row in quick_neuco(folder, "plugins", "--json").json}
 
 
 def test_another_package_may_bring_a_command(tmp_path: Path) -> None:
@@ -48,12 +49,12 @@ def test_another_package_may_bring_a_command(tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", ["raise RuntimeError('cheese')", SOIL.replace('"soil"', '"sand"'), "x = 1"])
 def test_a_plugin_that_brings_no_such_command_breaks_only_itself(tmp_path: Path, source: str) -> None:
     command_package(tmp_path, "acme", source)
-    done = neuco("soil", path=tmp_path)
+    done = quick_neuco(tmp_path, "soil")
     assert (done.code, "acme" in done.err) == (5, True), done.err
-    assert neuco("--help", path=tmp_path).code == 0
+    assert quick_neuco(tmp_path, "--help").code == 0
     row = rows_by_name(tmp_path)["soil"]
     assert (row["status"], row["source"].startswith("acme ")) == ("broken", True)
-    doctor = neuco("doctor", path=tmp_path)
+    doctor = quick_neuco(tmp_path, "doctor")
     assert (doctor.code, row["error"] in doctor.out) == (5, True)
 
 
@@ -68,19 +69,19 @@ def test_a_plugin_that_brings_no_such_command_breaks_only_itself(tmp_path: Path,
 def test_a_target_that_is_no_command_breaks_only_the_command(tmp_path: Path, target: str, reason: str) -> None:
     """The help and the list of plugins name it: what a command's name leads to is not imported for them."""
     command_package(tmp_path, "acme", SOIL.replace("command=soil", f"command={target}"))
-    done = neuco("soil", path=tmp_path)
+    done = quick_neuco(tmp_path, "soil")
     assert (done.code, reason in done.err) == (5, True), done.err
-    assert "About soil" in neuco("--help", path=tmp_path).out
+    assert "About soil" in quick_neuco(tmp_path, "--help").out
 
 
 def test_a_command_that_neuco_has_itself_is_reported(tmp_path: Path) -> None:
     command_package(tmp_path, "acme", SOIL.replace('id="soil"', 'id="tasks"'))
     (tmp_path / "acme-1.0.dist-info" / "entry_points.txt").write_text("[neuco.commands]\ntasks = acme\n")
     words = "neuco itself has a command 'tasks'"
-    assert words in neuco("plugins", path=tmp_path).err
-    doctor = neuco("doctor", path=tmp_path)
+    assert words in quick_neuco(tmp_path, "plugins").err
+    doctor = quick_neuco(tmp_path, "doctor")
     assert (doctor.code, words in doctor.out) == (5, True)
-    assert neuco("tasks", path=tmp_path).code == 0
+    assert quick_neuco(tmp_path, "tasks").code == 0
 
 
 @pytest.mark.parametrize("content", [b"[console_scripts]\nno equals sign\n", b"[neuco.tasks]\n\xff = x\n"])
@@ -89,19 +90,19 @@ def test_a_malformed_list_of_entry_points_is_reported_and_hurts_nobody(tmp_path:
     command_package(tmp_path, "rotten", "")
     bad = tmp_path / "rotten-1.0.dist-info" / "entry_points.txt"
     bad.write_bytes(content)
-    assert neuco("soil", path=tmp_path).out == "soil!\n"
-    assert "About soil" in neuco("--help", path=tmp_path).out
-    tasks = neuco("tasks", "--json", path=tmp_path)
+    assert quick_neuco(tmp_path, "soil").out == "soil!\n"
+    assert "About soil" in quick_neuco(tmp_path, "--help").out
+    tasks = quick_neuco(tmp_path, "tasks", "--json")
     assert tasks.err == "1 broken plugin left out: run `neuco plugins`\n"
     assert "biomass_mean" in {task["id"] for task in tasks.json}
-    listed = neuco("plugins", path=tmp_path).err
+    listed = quick_neuco(tmp_path, "plugins").err
     assert listed.startswith(f"broken: rotten-1.0 ({bad}): its entry points cannot be read")
 
 
 def test_two_packages_with_one_command_are_refused_by_name(tmp_path: Path) -> None:
     command_package(tmp_path, "acme", SOIL)
     command_package(tmp_path, "umbra", SOIL)
-    done = neuco("soil", path=tmp_path)
+    done = quick_neuco(tmp_path, "soil")
     assert done.code == 5
     assert "acme" in done.err
     assert "umbra" in done.err

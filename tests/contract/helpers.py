@@ -128,7 +128,8 @@ def plugins_of(folder: Path) -> Iterator[None]:
         for tree, path in zip(trees, paths, strict=True):
             tree.__path__ = path
         for name in set(sys.modules) - modules:
-            if name.startswith(("neuco_tasks.", "neuco_methods.")):
+            inside = str(getattr(sys.modules[name], "__file__", "")).startswith(f"{folder}{os.sep}")
+            if inside or name.startswith(("neuco_tasks.", "neuco_methods.")):
                 del sys.modules[name]
         catalog.cache_clear()
 
