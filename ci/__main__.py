@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Kind, Report, parse
+from ci.report import EXIT_CODES, LARGEST, NO_COMMIT, Report, parse
 from neuco_core.contract.contract import Finding
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import write_atomic
@@ -36,7 +36,6 @@ FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
 MEMORY = click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
 REGISTRY = click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
-TRUST = "Run the code WITHOUT a sandbox, with all your rights: your own code only."
 
 
 def time_limit(seconds: float) -> Callable[[Any], Any]:
@@ -65,8 +64,7 @@ def changed(repo: Path, since: str) -> None:
 @time_limit(600)
 @MEMORY
 @click.option("--deadline", type=float, default=150, show_default=True, help="Time limit of the whole, in minutes.")
-@click.option("--trust", is_flag=True, help=TRUST)
-def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float, trust: bool) -> None:
+def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float) -> None:
     """Check, test and score what a pull request touches; the checkout that this runs in judges.
 
     Exits with 0 if it is green, with 1 if anything failed, and with 3 if it waits for a maintainer: nothing failed, but
@@ -75,24 +73,22 @@ def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, dea
     """
     from ci.comment import summary  # one command, one import
     from ci.judge import Judge  # one command, one import
-    from ci.sandbox import Limits, engine  # not for `comment` and `post`: they have a right, and run nothing
+    from ci.sandbox import Limits  # not for `comment` and `post`: they have a right, and run nothing
 
-    kind: Kind = "trust" if trust else "bubblewrap"
     # Written first, so that it is there even if this process is killed.
     unfinished = NeucoError(f"it was ended from outside, or long after its deadline of {deadline:g} minutes")
-    write_atomic(out.absolute(), _failed(head, kind, unfinished).to_bytes())
+    write_atomic(out.absolute(), _failed(head, unfinished).to_bytes())
     _stop_at(deadline)
     try:
-        kind = engine(trusted=trust)
-        warnings = sandbox_warnings(kind)
+        warnings = sandbox_warnings()
         limits = Limits(seconds=seconds, memory=memory << 20)
-        report = Judge(Path(), head, since, limits, kind, deadline, partial(say, err=True)).run()
+        report = Judge(Path(), head, since, limits, deadline, partial(say, err=True)).run()
     except Stopped as stopped:
         signal.setitimer(signal.ITIMER_REAL, 0)
         say(f"ci: stopped by signal {stopped.number}; the report is red", err=True)
         sys.exit(128 + stopped.number)
     except Exception as error:
-        write_atomic(out.absolute(), _failed(head, kind, error).to_bytes())
+        write_atomic(out.absolute(), _failed(head, error).to_bytes())
         if isinstance(error, NeucoError):
             raise
         say("".join(traceback.format_exception(error)), err=True)
@@ -140,24 +136,21 @@ def _stop_at(minutes: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes + GRACE)
 
 
-def sandbox_warnings(kind: str) -> list[Finding]:
+def sandbox_warnings() -> list[Finding]:
     """Say what protects this machine from the code that will run; what a sandbox lacks is for the report, too.
 
-    Without cgroup the limits hold all the same.
+    Without cgroup the limits hold all the same. Without bubblewrap it is an error.
     """
     from ci.sandbox import protections  # not for `comment` and `post`: they have a right, and run nothing
 
-    if kind == "trust":
-        say("--trust: NO SANDBOX. The code can read, change and send whatever you can; its scores are not published.")
-        return []
-    there = protections()
-    say("sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in there.items()))
-    lacking = ", ".join(name for name, on in there.items() if not on and "cgroup" not in name)
+    active = protections()
+    say("sandbox: bubblewrap, " + ", ".join(f"{'' if on else 'NO '}{name}" for name, on in active.items()))
+    lacking = ", ".join(name for name, on in active.items() if not on and "cgroup" not in name)
     cure = "Use bubblewrap 0.8 or newer on x86_64 or aarch64"
     return [Finding("sandbox", "machine", "warning", f"bubblewrap lacks here: {lacking}", cure)] if lacking else []
 
 
-def _failed(head: Path, kind: Kind, error: Exception) -> Report:
+def _failed(head: Path, error: Exception) -> Report:
     """A red report about a run that could not be completed."""
     from ci.git import git  # one command, one import
 
@@ -165,10 +158,10 @@ def _failed(head: Path, kind: Kind, error: Exception) -> Report:
         commit = git(head, "rev-parse", "HEAD").strip()
     except (NeucoError, OSError):
         commit = NO_COMMIT
-    words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+    message = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
     cure = "Read the log of the run; if it is not your plugin's fault, open an issue"
-    finding = Finding("judge", "pull request", "failed", f"the run was not completed: {words[:2000]}", cure)
-    return Report(NO_COMMIT, commit, kind, (), (finding,), (), (), 0.0, 1)
+    finding = Finding("judge", "pull request", "failed", f"the run was not completed: {message[:2000]}", cure)
+    return Report(NO_COMMIT, commit, "bubblewrap", (), (finding,), (), (), 0.0, 1)
 
 
 def on_main(seconds: float, minutes: float) -> Callable[[Callable[..., None]], Any]:
@@ -182,15 +175,12 @@ def on_main(seconds: float, minutes: float) -> Callable[[Callable[..., None]], A
         @wraps(command)
         def run(repo: Path, seconds: float, memory: int, deadline: float, **options: Any) -> None:
             from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`, which run nothing
-            from ci.sandbox import Limits, engine  # not for `comment` and `post`, which run nothing
+            from ci.sandbox import Limits  # not for `comment` and `post`, which run nothing
 
-            kind = engine()
-            sandbox_warnings(kind)
+            sandbox_warnings()
             limits, end = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * deadline
             with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-                command(
-                    PluginSandbox(repo.resolve(), Path(scratch), limits, kind, end, partial(say, err=True)), **options
-                )
+                command(PluginSandbox(repo.resolve(), Path(scratch), limits, end, partial(say, err=True)), **options)
 
         return run
 
@@ -306,8 +296,8 @@ def release(repo: Path, dist: Path, tag: str, notes: Path | None) -> None:
     """Refuse a distribution that must not be released; `python -m build` makes it."""
     from ci.release import LARGEST, check, the_wheel  # one command, one import
 
-    wheel = the_wheel(dist)
-    say(f"{wheel.path.name}: {wheel.path.stat().st_size:,} bytes, fewer than {LARGEST:,}")
+    wheel, _ = the_wheel(dist)
+    say(f"{wheel.name}: {wheel.stat().st_size:,} bytes, fewer than {LARGEST:,}")
     if tag:
         text = check(dist, repo, tag)
         if notes:

@@ -197,9 +197,9 @@ def _odd_contents(repo: Path, entries: Sequence[TreeEntry]) -> Iterator[tuple[st
     for blob, size in sizes.items():
         for path in paths[blob]:
             data = PLUGIN.fullmatch(path) and not path.endswith(CODE)  # of sources a reviewer is told more below
-            most, words = (LARGEST_DATA, PUBLISH) if data else (LARGEST_FILE, "")
+            most, cure = (LARGEST_DATA, PUBLISH) if data else (LARGEST_FILE, "")
             if size > most:
-                yield _shown(path), f"{size / 1e6:.1f} MB; at most {most / 1e6:g} MB{words}"
+                yield _shown(path), f"{size / 1e6:.1f} MB; at most {most / 1e6:g} MB{cure}"
     whole = sum(size * len(paths[blob]) for blob, size in sizes.items())
     if whole > LARGEST_SUM:
         yield f"{len(entries)} files", f"{whole / 1e6:.0f} MB together; at most {LARGEST_SUM / 1e6:g} MB"

@@ -24,10 +24,7 @@ from neuco_core.text import counted, join_names, one_line
 MARK = "<!-- neuco: the score of this pull request -->"
 LONGEST = 60_000  # GitHub takes 65,536 characters
 SIGNS = {"ok": "✅", "warning": "⚠️", "failed": "❌", "skipped": "⏭️"}
-SANDBOX = {
-    "bubblewrap": "Contributed code has no network, no secrets and no labels there.",
-    "trust": "⚠️ The code ran with all rights of the user (`--trust`): these scores are not published.",
-}
+SANDBOX = "Contributed code has no network, no secrets and no labels there."
 ITS_OWN_CLAIM = "This pull request changes the code that judges it: the verdict below is its own claim"
 _ENTITIES = {ord(char): f"&#{ord(char)};" for char in string.punctuation}
 TAGS = re.compile(r"<!--.*?-->|</?(?:code|sub|details|summary)(?: open)?>")
@@ -36,8 +33,8 @@ WORDS = {sign: status.upper() if status == "failed" else status for status, sign
 
 def text(value: object, most: int = 600) -> str:
     """Untrusted words: punctuation as entities, inside ``<code>``, where nothing is linked and nobody is notified."""
-    words = one_line(str(value), most)
-    return f"<code>{words.translate(_ENTITIES)}</code>" if words else ""
+    line = one_line(str(value), most)
+    return f"<code>{line.translate(_ENTITIES)}</code>" if line else ""
 
 
 def summary(report: Report) -> str:
@@ -56,14 +53,14 @@ def render(report: Report, records: Sequence[Record], registry: Path, judges: Se
         names = join_names([*map(text, judges)])
         claim = "" if report.green else f"⚠️ {ITS_OWN_CLAIM}. "  # of a green one it is the headline
         parts.append(f"{claim}It changes {names}. No record is published after such a merge.")
-    known = read_all(registry) if records else []
-    parts += _ranks(report, records, known, registry)  # what people look for, above the long tables
-    parts += [_plugin(plugin, records, known) for plugin in report.plugins]
+    published = read_all(registry) if records else []
+    parts += _ranks(report, records, published, registry)  # what people look for, above the long tables
+    parts += [_plugin(plugin, records, published) for plugin in report.plugins]
     if report.general:
         parts += ["### The pull request as a whole", _findings(report.general)]
     parts.append(_next(report, bool(judges)))
     cost = f"{len(records)} records, {report.seconds:.1f} s, sandbox: {report.sandbox}"
-    foot = f"<sub>{cost}. {SANDBOX[report.sandbox]} Judged: {report.head}.</sub>"
+    foot = f"<sub>{cost}. {SANDBOX} Judged: {report.head}.</sub>"
     body = "\n\n".join(part for part in parts if part)
     room = LONGEST - len(foot)
     if len(body) > room:
@@ -85,7 +82,7 @@ def _headline(report: Report, judges_itself: bool) -> str:
     return "## ❌ No check completed"
 
 
-def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Record]) -> str:
+def _plugin(plugin: PluginReport, records: Sequence[Record], published: Sequence[Record]) -> str:
     parts = [f"### {plugin.tree}/{plugin.name} ({plugin.how})"]
     if plugin.findings:
         parts.append(_findings(plugin.findings))
@@ -94,7 +91,7 @@ def _plugin(plugin: PluginReport, records: Sequence[Record], known: Sequence[Rec
     mine = [r for r in records if r.task in plugin.tasks or r.method in plugin.methods]
     scored = [r for r in mine if r.ok]
     if scored:
-        parts.append(_scores([*scored, *_rivals(scored, known)], {record.key for record in scored}))
+        parts.append(_scores([*scored, *_rivals(scored, published)], {record.key for record in scored}))
     left_out = [r for r in mine if not r.ok]
     if left_out:
         parts.append(_left_out(left_out))
@@ -109,11 +106,11 @@ def _findings(findings: Iterable[Finding]) -> str:
     return "\n".join(lines)
 
 
-def _rivals(scored: Sequence[Record], known: Sequence[Record]) -> list[Record]:
+def _rivals(scored: Sequence[Record], published: Sequence[Record]) -> list[Record]:
     """What the registry has to compare with: the baselines, and the best of each task and protocol."""
     mine = {record.key for record in scored}
     columns = {(record.task, record.protocol) for record in scored}
-    others = [r for r in known if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
+    others = [r for r in published if r.ok and (r.task, r.protocol) in columns and r.key not in mine]
     best: dict[tuple[str, str], Record] = {}
     for r in others:
         column = r.task, r.protocol
@@ -143,12 +140,12 @@ def _left_out(records: Sequence[Record]) -> str:
     return "<details><summary>Not scored, and why</summary>\n\n" + "\n".join(lines) + "\n\n</details>"
 
 
-def _ranks(report: Report, records: Sequence[Record], known: Sequence[Record], registry: Path) -> list[str]:
+def _ranks(report: Report, records: Sequence[Record], published: Sequence[Record], registry: Path) -> list[str]:
     """The places that touched methods would take on the boards of the suites, with the columns of each board."""
     methods = [name for plugin in report.plugins for name in plugin.methods]
     if not methods or not records:
         return []
-    pool = {record.key: record for record in (*known, *records)}
+    pool = {record.key: record for record in (*published, *records)}
     tables = [table for suite in frozen_suites(registry) if (table := _places(list(pool.values()), suite, methods))]
     nothing = "None: no suite is complete for the methods of this pull request."
     return ["### Places on the boards\n\n" + ("\n\n".join(tables) or nothing)]

@@ -17,7 +17,7 @@ import msgspec
 
 from ci.changed import TREES
 from ci.plugin_sandbox import CODE, PINS, PluginData, PluginSandbox, copy_main
-from ci.stub_tree import NOUNS, own_sources, read_rows, spec_of, write_stub
+from ci.stub_tree import NOUNS, declared_sources, read_rows, spec_of, write_stub
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.files import read_limited
 from neuco_core.jsonio import dump
@@ -72,7 +72,7 @@ def _declare(plugin: PluginData, rows: list[dict[str, Any]]) -> None:
         spec = spec_of(row)
         if not inside(spec.id, name):
             raise DataError(f"{spec.id!r} is outside the plugin {name!r}")
-        list(own_sources(tree, name, spec))
+        list(declared_sources(tree, name, spec))
     plugin.declare(rows)
 
 

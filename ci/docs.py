@@ -125,14 +125,14 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    own = [file.src_uri for file in files if file.src_dir == config.docs_dir]
-    if other := [name for name in own if not name.endswith(KINDS)]:
+    pages = [file.src_uri for file in files if file.src_dir == config.docs_dir]
+    if other := [name for name in pages if not name.endswith(KINDS)]:
         raise PluginError(f"docs/: {', '.join(other)}: expected pages and pictures, {' '.join(KINDS)}")
-    for path, place in LINKS.where.items():
+    for path, target in LINKS.where.items():
         if not path.startswith("docs/"):
             # One entry for each card would fill the menu; the tables of tasks and methods lead to them.
             level = InclusionLevel.NOT_IN_NAV if CARDS.fullmatch(path) else InclusionLevel.UNDEFINED
-            files.append(File.generated(config, place, abs_src_path=str(LINKS.root / path), inclusion=level))
+            files.append(File.generated(config, target, abs_src_path=str(LINKS.root / path), inclusion=level))
     return files
 
 
@@ -142,7 +142,7 @@ def on_nav(nav: Navigation, **_: Any) -> Navigation:
 
 
 def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
-    (LINKS.page,) = (path for path, place in LINKS.where.items() if place == page.file.src_uri)
+    (LINKS.page,) = (path for path, target in LINKS.where.items() if target == page.file.src_uri)
     return spaced(COMMENT.sub("", markdown))
 
 

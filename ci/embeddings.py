@@ -106,14 +106,14 @@ class Store:
     ) -> None:
         if made_from(methods, method, dataset) != entry.made_from:
             raise DataError("they were made from other code or data")
-        path = fetch(Remote(entry.url, sha256=entry.sha256, size=entry.size))
-        embeddings = read_embeddings(path, strict=True)
+        file = fetch(Remote(entry.url, sha256=entry.sha256, size=entry.size))
+        embeddings = read_embeddings(file, strict=True)
         if embeddings.sha256 != entry.content:
             raise DataError("not the content on record", expected=entry.content, got=embeddings.sha256)
         _name_samples(owner, dataset, embeddings)
-        place = methods.made / "embeddings" / method.label / f"{dataset.id}.npy"
-        place.parent.mkdir(parents=True, exist_ok=True)
-        np.save(place, embeddings.values, allow_pickle=False)
+        path = methods.result("embeddings", method, dataset)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(path, embeddings.values, allow_pickle=False)
 
 
 def _name_samples(owner: PluginData, dataset: Dataset, embeddings: Embeddings) -> None:
@@ -124,9 +124,9 @@ def _name_samples(owner: PluginData, dataset: Dataset, embeddings: Embeddings) -
             raise DataError(f"they are of other samples than {dataset.id} has")
     elif dataset.cubes is not None:
         source = dataset.cubes()
-        words = {name: getattr(source, name) for name in ("version", "bands", "seasons")}
+        described = {name: getattr(source, name) for name in ("version", "bands", "seasons")}
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_json(path, {**words, "ids": embeddings.ids})
+        write_json(path, {**described, "ids": embeddings.ids})
 
 
 def fill(boxes: PluginSandbox, registry: Path, publish: Publish) -> Iterator[str]:
@@ -172,7 +172,7 @@ def _pairs(plugins: Collection[PluginData]) -> Iterator[tuple[str, Pair]]:
 def _make(boxes: PluginSandbox, methods: PluginData, method: Method, owner: PluginData, dataset: Dataset) -> Embeddings:
     cubes = make_cubes(boxes, owner, dataset)
     make_embeddings(boxes, EncodingJob(methods, method, dataset, cubes))
-    values = np.load(methods.made / "embeddings" / method.label / f"{dataset.id}.npy", allow_pickle=False)
+    values = np.load(methods.result("embeddings", method, dataset), allow_pickle=False)
     return make_table(read_json(cubes / "cubes.json", LARGEST_IDS)["ids"], values)
 
 
@@ -209,8 +209,8 @@ def push_index(repo: Path) -> str:
     now = read_index(repo / "registry")
 
     def join(registry: Path) -> None:
-        there = {name: entry for name, entry in read_index(registry).items() if name in now or name not in before}
+        others = {name: entry for name, entry in read_index(registry).items() if name in now or name not in before}
         registry.mkdir(exist_ok=True)
-        write_index(registry, there | {name: entry for name, entry in now.items() if before.get(name) != entry})
+        write_index(registry, others | {name: entry for name, entry in now.items() if before.get(name) != entry})
 
     return deliver(repo, MESSAGE, join)

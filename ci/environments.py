@@ -50,23 +50,23 @@ def install(lock: Path, seconds: float = INSTALLING.seconds, written: int = INST
     """The folder with what a lock names, made if it is not there yet; it goes by the content of the lock."""
     wanted = additions(read_lock(lock))
     key = hashlib.sha256("\n".join([sys.version, sys.platform, os.uname().machine, *map(str, wanted)]).encode())
-    place = cache_dir() / "environments" / key.hexdigest()[:32]
-    if place.is_dir():
-        return place
-    with writing(place.parent):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        scratch = tempfile.TemporaryDirectory(dir=place.parent, prefix="installing-", ignore_cleanup_errors=True)
+    folder = cache_dir() / "environments" / key.hexdigest()[:32]
+    if folder.is_dir():
+        return folder
+    with writing(folder.parent):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        scratch = tempfile.TemporaryDirectory(dir=folder.parent, prefix="installing-", ignore_cleanup_errors=True)
     with scratch as name:
         made = Path(name) / "packages"
         made.mkdir()
         if wanted:
             _pip(Path(name), made, wanted, seconds, written)
         try:
-            made.rename(place)
+            made.rename(folder)
         except OSError:  # somebody else was faster
-            if not place.is_dir():
+            if not folder.is_dir():
                 raise
-    return place
+    return folder
 
 
 def additions(packages: Sequence[Locked]) -> list[Locked]:

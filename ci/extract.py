@@ -3,6 +3,8 @@
 An encoder learns from the dataset in its order, under names that keep that order, because what it learns may depend on
 it. It then encodes the same samples shuffled, under names that say nothing: what it knows of names and places is of no
 use. Names, shuffling and noise are made outside, where no contributed code can look.
+
+Arrays and tables from a sandbox are measured before they are read or parsed.
 """
 
 from __future__ import annotations
@@ -15,13 +17,13 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ci.inside import write_json
 from ci.plugin_sandbox import COPY, CUBES, SAMPLES, PluginData, PluginSandbox
-from ci.read_outputs import array_header, read_array, read_table
-from ci.stub_tree import LARGEST_IDS, own_sources, read_json
+from ci.stub_tree import LARGEST_IDS, declared_sources, read_json
 from neuco_core.contract.repeatability import agree, allowed, describe_difference, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
@@ -31,13 +33,16 @@ from neuco_core.fetch.pins import find_pin
 from neuco_core.specs import Dataset, Method, Task
 
 MOST_IDS = 1_000_000  # samples of one dataset
+LARGEST_TABLE = 200_000_000  # bytes
+MOST_CELLS = 250_000_000  # of one array: 2 GB as doubles
+MOST_TABLE_CELLS = 20_000_000  # parsed, each takes up to a hundred bytes
 BATCHES = (64, 5)  # a contributed encoder must give the same for both
 
 
 def fetch_sources(plugin: PluginData, specs: Iterable[Task | Method | Dataset]) -> None:
     """Fetch what specs of a plugin declare, outside the sandbox: here is a network, and the sha256 is checked."""
     for spec in specs:
-        for remote in own_sources(plugin.touched.tree, plugin.touched.name, spec):
+        for remote in declared_sources(plugin.touched.tree, plugin.touched.name, spec):
             pin = find_pin(remote)
             if pin is not None and pin.sha256 and not remote.url.startswith("pkg://"):
                 plugin.fetched[pin.sha256] = fetch(remote)
@@ -81,16 +86,16 @@ def make_cubes(boxes: PluginSandbox, plugin: PluginData, dataset: Dataset) -> Pa
 
 def check_cubes(folder: Path) -> None:
     """Exported cubes must be what everybody who reads them expects; the array itself is not read for that."""
-    words = read_json(folder / "cubes.json", LARGEST_IDS)
+    described = read_json(folder / "cubes.json", LARGEST_IDS)
     for name in ("ids", "bands", "seasons"):
-        values = words.get(name) if isinstance(words, dict) else None
+        values = described.get(name) if isinstance(described, dict) else None
         if not isinstance(values, list) or not all(isinstance(value, str) and value for value in values):
             raise DataError(f"{name} of cubes must be a list of non-empty strings", where="cubes.json")
         if not 0 < len(values) <= MOST_IDS or len(set(values)) < len(values):
             expected = f"1 to {MOST_IDS} different ones"
             raise DataError(f"{name} of cubes are too many, none or not unique", where="cubes.json", expected=expected)
     shape, dtype, size = array_header(folder / "cubes.npy")
-    wanted = tuple(len(words[name]) for name in ("ids", "seasons", "bands"))
+    wanted = tuple(len(described[name]) for name in ("ids", "seasons", "bands"))
     if dtype != np.float32 or len(shape) != 5 or shape[:3] != wanted:
         expected = f"float32, {len(wanted) + 2} dimensions that begin with {wanted}"
         raise DataError("not an array of cubes", where="cubes.npy", expected=expected, got=f"{dtype} {shape}")
@@ -98,6 +103,48 @@ def check_cubes(folder: Path) -> None:
         what = "the file's size does not match its header"
         raise DataError(what, where="cubes.npy", expected=shape, got=f"{size} bytes")
     read_array(folder / "plain.npy", shape[0])
+
+
+def array_header(path: Path) -> tuple[tuple[int, ...], np.dtype[Any], int]:
+    """Shape and type of an array, and how many bytes follow its header; the array is not read."""
+    try:
+        with path.open("rb") as file:
+            version = np.lib.format.read_magic(file)
+            if version != (1, 0):
+                raise DataError("unsupported npy version", where=path.name, expected="1.0", got=version)
+            shape, _, dtype = np.lib.format.read_array_header_1_0(file, max_header_size=4096)
+            size = path.stat().st_size - file.tell()
+    except (OSError, ValueError, EOFError) as error:
+        raise DataError(f"not an array: {error}", where=path.name) from error
+    return shape, dtype, size
+
+
+def read_array(path: Path, rows: int) -> np.ndarray:
+    """A table of floats with that many rows; its header must match the size of the file before it is read."""
+    shape, dtype, size = array_header(path)
+    if dtype not in (np.float32, np.float64) or len(shape) != 2 or shape[0] != rows or min(shape) < 1:
+        raise DataError("not a table of floats", where=path.name, expected=f"{rows} rows", got=f"{dtype} {shape}")
+    if dtype.itemsize * shape[0] * shape[1] != size:
+        raise DataError(
+            "the file's size does not match its header", where=path.name, expected=shape, got=f"{size} bytes"
+        )
+    if shape[0] * shape[1] > MOST_CELLS:
+        raise DataError("the array is too large", where=path.name, expected=f"at most {MOST_CELLS} cells", got=shape)
+    return np.asarray(np.load(path, allow_pickle=False))
+
+
+def read_table(path: Path) -> bytes:
+    """The bytes of a CSV."""
+    if not path.is_file():
+        raise DataError("the loader wrote no labels", where=path.name)
+    if path.stat().st_size > LARGEST_TABLE:
+        raise DataError("the file is too large", where=path.name, expected=f"at most {LARGEST_TABLE} bytes")
+    table = path.read_bytes()
+    cells = table.count(b",") + table.count(b"\n") + table.count(b"\r")
+    if cells > MOST_TABLE_CELLS:
+        expected = f"at most {MOST_TABLE_CELLS} cells"
+        raise DataError("the table is too large", where=path.name, expected=expected, got=cells)
+    return table
 
 
 @dataclass(frozen=True)
@@ -109,8 +156,8 @@ class EncodingJob:
     dataset: Dataset
     cubes: Path
 
-    def keep(self, what: str, values: np.ndarray) -> None:
-        path = self.owner.made / what / self.method.label / f"{self.dataset.id}.npy"
+    def keep(self, kind: str, values: np.ndarray) -> None:
+        path = self.owner.result(kind, self.method, self.dataset)
         path.parent.mkdir(parents=True, exist_ok=True)
         np.save(path, values, allow_pickle=False)
 

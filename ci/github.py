@@ -150,6 +150,6 @@ def post(github: GitHub, registry: Path, run: Mapping[str, str]) -> str:
             raise DataError("the report is about another commit", got=parsed.head)
         body = render(parsed, records, registry, github.judging_files(number, run["HEAD_SHA"]))
     except NeucoError as error:
-        words = f"The report cannot be shown: {text(error)}. See the run's log: {text(run['RUN_URL'])}"
-        body = f"{MARK}\n\n## ❌ No check completed\n\n{words}\n\n**Next:** push again, or ask a maintainer.\n"
+        message = f"The report cannot be shown: {text(error)}. See the run's log: {text(run['RUN_URL'])}"
+        body = f"{MARK}\n\n## ❌ No check completed\n\n{message}\n\n**Next:** push again, or ask a maintainer.\n"
     return f"{github.comment(number, body)} on {number}"

@@ -98,8 +98,8 @@ def cubes(out: Path, package: str, name: str, dataset: str, root: str = "") -> N
         array[start : start + 64] = source.read(ids[start : start + 64]).values
     array.flush()
     np.save(out / "plain.npy", plain_statistics(source), allow_pickle=False)
-    words = {"ids": ids, "bands": source.bands, "seasons": source.seasons, "version": source.version}
-    write_json(out / "cubes.json", words)
+    described = {"ids": ids, "bands": source.bands, "seasons": source.seasons, "version": source.version}
+    write_json(out / "cubes.json", described)
 
 
 def encode(out: Path, name: str, method_id: str, dataset: str, batch: str, cubes: str, samples: str) -> None:

@@ -13,15 +13,13 @@ from pathlib import Path
 
 import msgspec
 
-from ci import sandbox
 from ci.changed import TREES, Changes, changed, frozen_suites
 from ci.describe import describe, describe_all
 from ci.embeddings import Store, read_index
-from ci.extract import fetch_sources, make_cubes, make_labels
+from ci.extract import array_header, fetch_sources, make_cubes, make_labels
 from ci.git import check_out
 from ci.plugin_sandbox import OVER, PINS, PluginData, PluginSandbox, plugin_folders
 from ci.plugin_tests import run_tests, test_everything
-from ci.read_outputs import array_header
 from ci.report import LARGEST, MOST_FINDINGS, MOST_RECORDS, WAITING, Report, cut
 from ci.rules import (
     MOST_PLUGINS,
@@ -61,7 +59,6 @@ class Judge:
         head: Path,
         since: str,
         limits: Limits | None = None,
-        kind: str = "",
         minutes: float = MINUTES,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
@@ -73,7 +70,6 @@ class Judge:
             self.base,
             self.scratch,
             limits or Limits(),
-            kind or sandbox.engine(),
             self.start + 60 * minutes,
             lambda text: tell(f"[{time.monotonic() - self.start:4.0f} s] {text}"),
         )
@@ -112,12 +108,12 @@ class Judge:
         before = describe_all(self.boxes) if changes.plugins or changes.core else []
         mine = self._touched(changes)
         folders = {plugin.touched.folder for plugin in mine}
-        there = [plugin for plugin in mine if plugin.touched.how != "removed"]
-        after = [*(plugin for plugin in before if plugin.touched.folder not in folders), *there]
-        for plugin in there:
+        present = [plugin for plugin in mine if plugin.touched.how != "removed"]
+        after = [*(plugin for plugin in before if plugin.touched.folder not in folders), *present]
+        for plugin in present:
             self._look_at(plugin)
         rows = {plugin.touched.folder: plugin.rows for plugin in before}
-        for plugin in there:  # registers what it does on main, with the same code and data
+        for plugin in present:  # registers what it does on main, with the same code and data
             folder = plugin.touched.folder
             if folder in changes.cards and plugin.rows and plugin.rows == rows.get(folder):
                 self.cards.add(folder)
@@ -125,8 +121,8 @@ class Judge:
         try:
             if changes.core and not (changes.plugins or changes.only_data):
                 limits, warm = self.boxes.within(self.boxes.limits), self.boxes.warm_for(self.head)
-                self.findings += test_everything(self.head, self.scratch, limits, self.boxes.kind, warm)
-            return mine, self._score(changes.head, after, there)
+                self.findings += test_everything(self.head, self.scratch, limits, warm)
+            return mine, self._score(changes.head, after, present)
         except Exception as error:
             self._say("evaluate", "failed", str(error) or type(error).__name__, HELP)
             return mine, []
@@ -160,8 +156,8 @@ class Judge:
         describe(self.boxes, plugin)
         for method in plugin.methods:
             if method.uses_ids:
-                words = f"method {method.label!r} declares uses_ids=True: it is given the true names of samples"
-                plugin.say("uses-ids", "warning", words, "Make sure that it needs them, and that they tell no label")
+                detail = f"method {method.label!r} declares uses_ids=True: it is given the true names of samples"
+                plugin.say("uses-ids", "warning", detail, "Make sure that it needs them, and that they tell no label")
         plugin.findings += unwritten(plugin)
         try:
             fetch_sources(plugin, [*plugin.tasks, *plugin.methods, *plugin.datasets])
@@ -177,9 +173,9 @@ class Judge:
         except DataError as error:
             plugin.say("tests", "failed", str(error))
 
-    def _score(self, commit: str, after: Sequence[PluginData], there: Sequence[PluginData]) -> list[str]:
+    def _score(self, commit: str, after: Sequence[PluginData], present: Sequence[PluginData]) -> list[str]:
         """Make the data of all cells that are asked for, and evaluate them."""
-        alive = [plugin for plugin in there if plugin.rows]
+        alive = [plugin for plugin in present if plugin.rows]
         if not alive:
             return []
         store = Store(read_index(self.base / "registry"))
@@ -217,8 +213,8 @@ class Judge:
             try:
                 folder = make_cubes(self.boxes, plugin, dataset)
                 shape = array_header(folder / "cubes.npy")[0]
-                words = f"{shape[0]} images of {shape[2]} bands, {shape[3]} × {shape[4]} pixels, all read"
-                plugin.say(IMAGES, "ok", words)
+                detail = f"{shape[0]} images of {shape[2]} bands, {shape[3]} × {shape[4]} pixels, all read"
+                plugin.say(IMAGES, "ok", detail)
             except TransientError as error:
                 plugin.say(WAITING, "skipped", str(error), "Run it again")
             except Exception as error:  # what comes out of a sandbox may be broken in any way
@@ -228,7 +224,7 @@ class Judge:
         report = Report(
             base=changes.base,
             head=changes.head,
-            sandbox=self.boxes.kind,  # type: ignore[arg-type] # one of two words, checked by whoever reads the report
+            sandbox="bubblewrap",
             plugins=tuple(plugin.report() for plugin in mine),
             general=cut(self.findings),
             records=tuple(records),
@@ -239,8 +235,8 @@ class Judge:
         size = len(report.to_bytes())
         if len(records) <= MOST_RECORDS and size <= LARGEST:
             return report
-        words = f"{len(records)} records and {len(report.findings)} findings are more than a report can hold"
-        too_many = Finding("records", "pull request", "failed", words, "Make several pull requests")
+        detail = f"{len(records)} records and {len(report.findings)} findings are more than a report can hold"
+        too_many = Finding("records", "pull request", "failed", detail, "Make several pull requests")
         # Without their findings if these are what is too large: then nothing is known of the plugins.
         kept = report.plugins if size - sum(map(len, records)) < LARGEST // 2 else ()
         return msgspec.structs.replace(report, records=(), plugins=kept, general=(*report.general[:SHOWN], too_many))

@@ -73,6 +73,10 @@ class PluginData:
     def ids(self, noun: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(row["spec"]["id"] for row in self.rows if row["noun"] == noun))
 
+    def result(self, kind: str, method: Method, dataset: Dataset) -> Path:
+        """Where the array is that an encoder made of a dataset; ``kind`` is ``embeddings`` or ``disturbed``."""
+        return self.made / kind / method.label / f"{dataset.id}.npy"
+
     def weights(self) -> dict[str, Path]:
         """Fetched weights of encoders by sha256: all that a method's sandbox sees of what was fetched."""
         pins = [find_pin(remote) for method in self.methods for remote in method.weights.values()]
@@ -100,11 +104,10 @@ class PluginSandbox:
         base: Path,
         scratch: Path,
         limits: Limits,
-        kind: str,
         deadline: float = math.inf,
         tell: Callable[[str], None] = lambda text: None,
     ) -> None:
-        self.base, self.scratch, self.limits, self.kind, self.deadline = base, scratch, limits, kind, deadline
+        self.base, self.scratch, self.limits, self.deadline = base, scratch, limits, deadline
         self.tell = tell
         scratch.mkdir(parents=True, exist_ok=True)
         self._copies: dict[tuple[Path, bool], Path] = {}
@@ -120,13 +123,13 @@ class PluginSandbox:
         A method sees no task and no other method, so no labels and nobody else's results. The sources of mounts can be
         read inside: they are copies in folders with random names, which say neither what is run nor why.
         """
-        own = plugin.touched
+        touched = plugin.touched
         parts = (*CODE, "registry", *(f"{tree}/__init__.py" for tree in TREES))
         mounts = {f"{TREE}/{name}": self._core() / name for name in parts}
-        for tree in TREES if own.tree == "neuco_tasks" else ():
+        for tree in TREES if touched.tree == "neuco_tasks" else ():
             for name, folder in self.folders[tree].items():
-                mounts[f"{TREE}/{tree}/{name}"] = self._copied(folder, code_only=tree == own.tree)
-        mounts[f"{TREE}/{own.folder}"] = self._copied(plugin.folder)
+                mounts[f"{TREE}/{tree}/{name}"] = self._copied(folder, code_only=tree == touched.tree)
+        mounts[f"{TREE}/{touched.folder}"] = self._copied(plugin.folder)
         return mounts
 
     def _copied(self, folder: Path, *, code_only: bool = False) -> Path:
@@ -156,9 +159,7 @@ class PluginSandbox:
         return core
 
     def warm(self) -> dict[str, Path]:
-        """The compiled kernels, for a step that may need them. They fit the sandbox's paths, so only that has them."""
-        if self.kind != "bubblewrap":
-            return {}
+        """The compiled kernels, for a step that may need them."""
         return {WARM: warm_folder(self._core(), self.within(COMPILING), self.tell)}
 
     def warm_for(self, tree: Path) -> dict[str, Path]:
@@ -173,18 +174,18 @@ class PluginSandbox:
         """Run Python on a plugin; ``read`` are further folders that it sees, by their place without the slash."""
         out = self.scratch / "out" / plugin.touched.how / plugin.touched.folder / step
         self.tell(f"{plugin.touched.folder}: {step}")
-        places = {**self.mounts(plugin), **{f"/{place}": path for place, path in read.items()}}
+        mounts = {**self.mounts(plugin), **{f"/{name}": path for name, path in read.items()}}
         is_method = plugin.touched.tree == "neuco_methods"
-        places |= in_cache(plugin.weights() if is_method else plugin.fetched)
+        mounts |= in_cache(plugin.weights() if is_method else plugin.fetched)
         lock = plugin.folder / FILE
         if is_method and step.startswith(IN_EARNEST) and lock.is_file():
             self.tell(f"{plugin.touched.folder}: packages")
-            places[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
+            mounts[PACKAGES] = install(lock, self.within(INSTALLING).seconds)
             arguments = with_packages(arguments)
         if not is_method and not plugin.kept and step != "describe":
-            places |= self.warm()
+            mounts |= self.warm()
         limits = self.within(self.limits)
-        ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=self.kind, hide_labels=is_method)
+        ran = sandbox.run(arguments, read=mounts, out=out, limits=limits, hide_labels=is_method)
         return ran, out
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
@@ -204,13 +205,13 @@ class PluginSandbox:
 
 def limit(ran: sandbox.Ran, limits: Limits) -> str:
     """The limit that a run was stopped at, in words."""
-    words = {
+    texts = {
         "timeout": f"{limits.seconds:g} s",
         "memory": f"{limits.memory >> 20} MB",
         "processes": f"{limits.processes} processes",
         "files": f"{limits.files} files and {limits.written >> 20} MB",
     }
-    return f"at most {words[ran.status]}"
+    return f"at most {texts[ran.status]}"
 
 
 def in_cache(files: Mapping[str, Path]) -> dict[str, Path]:
@@ -262,7 +263,7 @@ def warm_folder(core: Path, limits: Limits, tell: Callable[[str], None]) -> Path
         tell("compiling main's code")
         out = folder.with_name(f"{key}-{os.getpid()}")
         arguments = ("-m", "ci.inside", OUT, "warm")
-        ran = sandbox.run(arguments, read={TREE: core}, out=out, limits=limits, kind="bubblewrap")
+        ran = sandbox.run(arguments, read={TREE: core}, out=out, limits=limits)
         if not ran.ok:
             raise DataError(f"the kernel cannot be compiled: {ran.status}: {ran.output[-300:]}")
         try:

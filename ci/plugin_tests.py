@@ -49,16 +49,16 @@ def judge(ran: Ran, out: Path) -> tuple[Status, str, str]:
         pass
     failed = counts["failures"] + counts["errors"]
     passed = counts["tests"] - failed - counts["skipped"]
-    words = f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
+    detail = f"{passed} passed, {failed} failed, {counts['skipped']} skipped"
     if ran.ok and passed > 0 and not failed:
-        return "ok", words, ""
+        return "ok", detail, ""
     if ran.status not in ("ok", "failed"):
-        return "failed", f"stopped at the limit of {ran.status}; {words}", "Make the tests smaller"
+        return "failed", f"stopped at the limit of {ran.status}; {detail}", "Make the tests smaller"
     if not counts["tests"]:
         last = " ".join(ran.output.split())[-300:] or "nothing was printed"
         return "failed", f"no tests were collected: {last}", "A test is a function named test_…"
     lines = [line for line in ran.output.splitlines() if line.startswith(("FAILED", "ERROR", "E  "))]
-    return "failed", f"{words}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
+    return "failed", f"{detail}: {one_line(' | '.join(lines), 1500)}", "Run `python -m pytest` on the plugin's tests"
 
 
 def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
@@ -71,7 +71,7 @@ def run_tests(boxes: PluginSandbox, plugin: PluginData) -> None:
     plugin.say("tests", *judge(ran, out))
 
 
-def test_everything(head: Path, scratch: Path, limits: Limits, kind: str, warm: Mapping[str, Path]) -> list[Finding]:
+def test_everything(head: Path, scratch: Path, limits: Limits, warm: Mapping[str, Path]) -> list[Finding]:
     """A change to the core concerns every plugin: run the tests of all of them with it.
 
     Those that have packages of their own run one by one, with these. ``warm`` are compiled kernels that fit ``head``.
@@ -91,9 +91,9 @@ def test_everything(head: Path, scratch: Path, limits: Limits, kind: str, warm: 
         try:
             if folders is not together:
                 read[PACKAGES], run = install(folders[0] / FILE), with_packages(run)
-            ran = sandbox.run(run, read=read, out=out, limits=limits, kind=kind)
-            status, words, cure = judge(ran, out)
+            ran = sandbox.run(run, read=read, out=out, limits=limits)
+            status, detail, cure = judge(ran, out)
         except DataError as error:  # its packages cannot be installed
-            status, words, cure = "failed", str(error), ""
-        findings.append(Finding("everything", name, status, f"with the changed core: {words}", cure))
+            status, detail, cure = "failed", str(error), ""
+        findings.append(Finding("everything", name, status, f"with the changed core: {detail}", cure))
     return findings

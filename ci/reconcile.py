@@ -116,9 +116,9 @@ class Reconciling:
     def _score(self, planned: Mapping[str, Any], most: int) -> None:
         update = self.update
         states = Counter(state for *_, state in planned["cells"])
-        words = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
         left = len(planned["cells"]) - most
-        update.lines.append(f"plan: {words}" + (f"; {left} are left for the next run" if left > 0 else ""))
+        update.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
         material = Material(self.boxes, self.plugins, merged=True, store=Store(read_index(self.registry)))
         commit = git(self.base, "rev-parse", "HEAD").strip()
         before = {record.key: record for record in read_all(self.registry)}
@@ -150,8 +150,8 @@ class Reconciling:
         for path in sorted((out / "registry" / "leaderboards").glob("*.json")):
             lost = lost_methods(out / "registry", self.registry, path.stem, self.withdraw)
             if lost:
-                words = f"it would lose {join_names(lost)}; score them again, or withdraw them"
-                update.lines.append(f"board {path.stem} stays as it was: {words}")
+                reason = f"it would lose {join_names(lost)}; score them again, or withdraw them"
+                update.lines.append(f"board {path.stem} stays as it was: {reason}")
             else:
                 update.files[f"leaderboards/{path.name}"] = path.read_bytes()
         if site is not None:
@@ -203,8 +203,8 @@ def withdrawable(
             if item.record.task in suite.tasks and item.record.protocol == suite.protocol:
                 kept.add(item.record.key)
                 hint = f"bring it back, or run `python -m ci reconcile --push --withdraw {item.name}`"
-                words = f"suite {suite.id!r} compares records of {item.noun} {item.name!r}, which no plugin registers"
-                refused[f"{words}: {hint}"] = None
+                reason = f"suite {suite.id!r} compares records of {item.noun} {item.name!r}, which no plugin registers"
+                refused[f"{reason}: {hint}"] = None
     gone = {item.record.key: item.record for item in lost if item.record.key not in kept}
     return list(gone.values()), list(refused)
 
@@ -256,8 +256,8 @@ def compared(before: Iterable[Record], made: Iterable[Record], spreads: Mapping[
         check = compare(record, now[record.key], spread=spreads.get(method, 0.0))
         status: Status = "skipped" if check.confirmed is None else "ok" if check.confirmed else "failed"
         cure = "Find out why: `neuco explain` and `neuco verify`; the record stays until somebody has"
-        words = f"{check.verdict}: {check.reason or 'no split differs'}"
-        findings.append(Finding("verify", name, status, words, cure if status == "failed" else ""))
+        detail = f"{check.verdict}: {check.reason or 'no split differs'}"
+        findings.append(Finding("verify", name, status, detail, cure if status == "failed" else ""))
     if not any(finding.status in ("ok", "failed") for finding in findings):
         findings.append(Finding("verify", "sample", "failed", "no record of the sample could be scored again"))
     return findings

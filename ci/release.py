@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from email import message_from_string
 from email.message import Message
 from pathlib import Path
@@ -18,20 +17,8 @@ UNSET = re.compile(r"\bPLACEHOLDER\b")
 TO_FILL_IN = (".github/CODEOWNERS", "mkdocs.yml")
 
 
-@dataclass(frozen=True)
-class Wheel:
-    """The wheel of a folder, as it will be installed."""
-
-    path: Path
-    metadata: Message
-
-    @property
-    def version(self) -> str:
-        return str(self.metadata["Version"])
-
-
-def the_wheel(dist: Path) -> Wheel:
-    """The only wheel in ``dist``, which must not be too large."""
+def the_wheel(dist: Path) -> tuple[Path, Message]:
+    """The only wheel in ``dist``, which must not be too large, and its metadata."""
     wheels = sorted(dist.glob("*.whl"))
     if len(wheels) != 1:
         got = ", ".join(path.name for path in wheels) or "none"
@@ -45,25 +32,26 @@ def the_wheel(dist: Path) -> Wheel:
         named = ", ".join(f"{item.filename} ({item.compress_size:,})" for item in largest)
         hint = f"The largest files in it: {named}. If it is the records, publish them (docs/results.md)"
         raise DataError("the wheel is too large", where=wheels[0], expected=f"< {LARGEST:,} bytes", got=size, hint=hint)
-    return Wheel(wheels[0], metadata)
+    return wheels[0], metadata
 
 
 def check(dist: Path, repo: Path, tag: str) -> str:
     """Check all that a release needs, and return its section of the changelog."""
-    wheel = the_wheel(dist)
+    _, metadata = the_wheel(dist)
     version = tag.removeprefix("v")
     date, notes = section((repo / "CHANGELOG.md").read_text(encoding="utf-8"), version)
-    if wrong := list(_problems(wheel, dist, repo, version, date)):
+    if wrong := list(_problems(metadata, dist, repo, version, date)):
         raise DataError(f"{tag} cannot be released: {'; '.join(wrong)}", where=repo, hint="See docs/maintaining.md")
     return notes
 
 
-def _problems(wheel: Wheel, dist: Path, repo: Path, version: str, date: str) -> Iterator[str]:
-    if wheel.version != version:
-        yield f"the wheel's version is {wheel.version}: set __version__ in neuco_core/__init__.py, or move the tag"
-    if not (dist / f"neuco-{wheel.version}.tar.gz").is_file():
-        yield f"there is no neuco-{wheel.version}.tar.gz beside the wheel"
-    if not wheel.metadata.get_all("Project-URL"):
+def _problems(metadata: Message, dist: Path, repo: Path, version: str, date: str) -> Iterator[str]:
+    built = metadata["Version"]
+    if built != version:
+        yield f"the wheel's version is {built}: set __version__ in neuco_core/__init__.py, or move the tag"
+    if not (dist / f"neuco-{built}.tar.gz").is_file():
+        yield f"there is no neuco-{built}.tar.gz beside the wheel"
+    if not metadata.get_all("Project-URL"):
         yield "pyproject.toml has no [project.urls]: set project.urls to the repository and the documentation"
     if not date:
         yield f"CHANGELOG.md has no section '## {version} (YYYY-MM-DD)'"

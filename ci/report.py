@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Annotated, Literal
 
 import msgspec
 
+from ci.git import COMMIT
 from neuco_core.contract.contract import FAILED, OK, SKIPPED, WARNING, Finding
 from neuco_core.errors import DataError
 from neuco_core.fields import ID
@@ -19,13 +19,11 @@ from neuco_core.text import one_line
 
 LARGEST = 20_000_000
 MOST_FINDINGS = MOST_RECORDS = 5000
-COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 NO_COMMIT = "0" * 40  # what git writes where there is none
 WAITING = "waiting"  # the check of a finding that says what a maintainer, a machine or a server must do first
 # Exit codes of `score-pr`; 2 is a wrong use of the command line.
 EXIT_CODES = {"green": 0, "red": 1, WAITING: 3}
 
-Kind = Literal["bubblewrap", "trust"]
 Id = Annotated[str, msgspec.Meta(pattern=rf"\A{ID.pattern}\Z")]
 Ids = Annotated[tuple[Id, ...], msgspec.Meta(max_length=1000)]
 Commit = Annotated[str, msgspec.Meta(pattern=rf"\A{COMMIT.pattern}\Z")]
@@ -50,7 +48,7 @@ class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     base: Commit
     head: Commit
-    sandbox: Kind
+    sandbox: Literal["bubblewrap"]
     plugins: Annotated[tuple[PluginReport, ...], msgspec.Meta(max_length=500)]
     general: Findings
     records: Annotated[tuple[RecordText, ...], msgspec.Meta(max_length=MOST_RECORDS)]
@@ -98,10 +96,10 @@ def cut(findings: Sequence[Finding]) -> tuple[Finding, ...]:
     """As many findings as a report holds. What is left out may have failed, so it counts as failed."""
     if len(findings) <= MOST_FINDINGS:
         return tuple(findings)
-    words = f"{len(findings) - MOST_FINDINGS + 1} more findings than a report can hold"
+    detail = f"{len(findings) - MOST_FINDINGS + 1} more findings than a report can hold"
     return (
         *findings[: MOST_FINDINGS - 1],
-        Finding("findings", "report", "failed", words, "Make several pull requests"),
+        Finding("findings", "report", "failed", detail, "Make several pull requests"),
     )
 
 

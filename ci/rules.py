@@ -45,22 +45,22 @@ def general(changes: Changes) -> Iterator[Finding]:
     if len(refused) > SHOWN:
         yield Finding(refused[SHOWN][1], f"{len(refused) - SHOWN} more", "failed", "refused for reasons like these")
     if len(changes.plugins) > MOST_PLUGINS:
-        words = f"{len(changes.plugins)} plugins are touched, at most {MOST_PLUGINS} are judged at once: none was run"
-        yield Finding("plugins", "pull request", "failed", words, "Make several pull requests")
+        detail = f"{len(changes.plugins)} plugins are touched, at most {MOST_PLUGINS} are judged at once: none was run"
+        yield Finding("plugins", "pull request", "failed", detail, "Make several pull requests")
     names = ", ".join(changes.core[:5]) + (" …" if len(changes.core) > 5 else "")
     if changes.core and changes.plugins:
-        words = f"{len(changes.core)} core files beside plugins: {names}"
+        detail = f"{len(changes.core)} core files beside plugins: {names}"
         cure = "Make two pull requests: code that scores is reviewed on its own"
-        yield Finding("core", "core", "failed", words, cure)
+        yield Finding("core", "core", "failed", detail, cure)
     elif changes.only_data:
         yield Finding("core", "registry", "ok", f"{names}: no code changes; a maintainer decides what is compared")
     elif changes.core:
-        words = f"{len(changes.core)} core files ({names}): the tests of all plugins are run with them here, "
-        yield Finding("core", "core", "ok", words + "all others by `make test`; a maintainer reads every line")
+        detail = f"{len(changes.core)} core files ({names}): the tests of all plugins are run with them here, "
+        yield Finding("core", "core", "ok", detail + "all others by `make test`; a maintainer reads every line")
     elif not (changes.plugins or changes.submissions or changes.bad_names or changes.protected):
-        words = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
+        detail = f"no plugin is touched, {len(changes.other)} other files are: nothing to score"
         status: Status = "ok" if changes.other else "failed"
-        yield Finding("nothing", "pull request", status, words, "" if changes.other else "Add something")
+        yield Finding("nothing", "pull request", status, detail, "" if changes.other else "Add something")
 
 
 def compare_ids(before: Sequence[PluginData], after: Sequence[PluginData]) -> Iterator[Finding]:
@@ -72,19 +72,19 @@ def compare_ids(before: Sequence[PluginData], after: Sequence[PluginData]) -> It
         if len(homes) > 1:
             name, home = homes[0]
             more = (f" and {'' if other == name else f'as {other!r} '}by {folder}" for other, folder in homes[1:])
-            words = f"{noun} {name!r} is registered by {home}{''.join(more)}"
-            yield Finding("ids", name, "failed", words, "Choose another id; - and _ make no difference")
+            detail = f"{noun} {name!r} is registered by {home}{''.join(more)}"
+            yield Finding("ids", name, "failed", detail, "Choose another id; - and _ make no difference")
     for (noun, key), homes in old.items():
         (name, home), now = homes[0], new.get((noun, key), ())
         if (name, home) in now:
             continue
         if now and home not in [folder for _, folder in now]:
-            words = f"{noun} {name!r} moves from {home} to {now[0][1]}"
-            yield Finding("ids", name, "failed", words, "An id stays where it is: its records belong to that plugin")
+            detail = f"{noun} {name!r} moves from {home} to {now[0][1]}"
+            yield Finding("ids", name, "failed", detail, "An id stays where it is: its records belong to that plugin")
         elif home in described:
             fate = f"is {now[0][0]!r} now" if now else "is registered by nobody now"
-            words = f"{noun} {name!r} was registered by {home} and {fate}"
-            yield Finding("ids", name, "failed", words, "Keep it; only a whole plugin can be removed")
+            detail = f"{noun} {name!r} was registered by {home} and {fate}"
+            yield Finding("ids", name, "failed", detail, "Keep it; only a whole plugin can be removed")
 
 
 def _by_id(plugins: Sequence[PluginData]) -> Ids:
@@ -94,7 +94,7 @@ def _by_id(plugins: Sequence[PluginData]) -> Ids:
             name = row["spec"]["id"]
             # Several versions of an id may stand side by side.
             homes.setdefault((row["noun"], alike(name)), {})[name, plugin.touched.folder] = None
-    return {key: list(own) for key, own in homes.items()}
+    return {key: list(pairs) for key, pairs in homes.items()}
 
 
 def removed(
@@ -124,15 +124,17 @@ def removed(
     partners = sorted({record.task if record.method in methods else record.method for record in lost})
     names = [f"{row['noun']} {row['spec']['id']!r}" for row in gone.rows]
     fate = f", and {counted(len(lost), 'record')} ({join_names(partners)}) with it" if lost else "; it has no records"
-    words = f"{join_names(names)} {'goes' if len(names) == 1 else 'go'}{fate}"
-    yield Finding("removed", touched.name, "warning", words, "If it is not yours, ask whose it is")
+    detail = f"{join_names(names)} {'goes' if len(names) == 1 else 'go'}{fate}"
+    yield Finding("removed", touched.name, "warning", detail, "If it is not yours, ask whose it is")
     for suite in suites:
         compared = [item for item in lost if item.task in suite.tasks and item.protocol == suite.protocol]
         withdraw = sorted({record.method for record in compared if record.method in methods})
         if withdraw:
-            words = f"suite {suite.id!r} compares {counted(len(compared), 'record')} of it: a maintainer withdraws them"
+            detail = (
+                f"suite {suite.id!r} compares {counted(len(compared), 'record')} of it: a maintainer withdraws them"
+            )
             order = f"after the merge, with `python -m ci reconcile --push --withdraw {' '.join(withdraw)}`"
-            yield Finding(WAITING, touched.name, "skipped", f"{words} {order}")
+            yield Finding(WAITING, touched.name, "skipped", f"{detail} {order}")
 
 
 def unwritten(plugin: PluginData) -> Iterator[Finding]:
@@ -148,8 +150,8 @@ def unwritten(plugin: PluginData) -> Iterator[Finding]:
 def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
     """Suites of the pull request: each must be readable and name tasks that are there, in their version."""
     versions: dict[str, set[int]] = {}
-    for own in (task for plugin in plugins for task in plugin.tasks):
-        versions.setdefault(own.id, set()).add(own.version)
+    for registered in (task for plugin in plugins for task in plugin.tasks):
+        versions.setdefault(registered.id, set()).add(registered.version)
     for path in suite_files(registry):
         try:
             suite = read_suite(path)
@@ -158,12 +160,12 @@ def check_suites(registry: Path, plugins: Sequence[PluginData]) -> Iterator[Find
             continue
         for task, version in suite.tasks.items():
             if version not in versions.get(task, ()):
-                there = (
+                registered_versions = (
                     f"version {join_names(sorted(map(str, versions[task])))}" if task in versions else "no such task"
                 )
-                words = f"it compares version {version} of task {task!r}; there is {there}"
+                detail = f"it compares version {version} of task {task!r}; there is {registered_versions}"
                 cure = "Keep the version registered beside the new one; a suite is frozen, so make a new suite for that"
-                yield Finding("suites", path.stem, "failed", words, cure)
+                yield Finding("suites", path.stem, "failed", detail, cure)
 
 
 def check_pins(base: Path, head: Path, plugins: Sequence[PluginData]) -> Iterator[Finding]:
@@ -183,13 +185,13 @@ def check_pins(base: Path, head: Path, plugins: Sequence[PluginData]) -> Iterato
 
 def _pin(url: str, old: Pin | None, new: Pin | None, tasks: Sequence[Task]) -> Iterator[Finding]:
     if not tasks:
-        words = f"{url}: no task has this source"
-        yield Finding("pins", "pins.json", "warning" if new is None else "failed", words, "Use `neuco data pin TASK`")
+        detail = f"{url}: no task has this source"
+        yield Finding("pins", "pins.json", "warning" if new is None else "failed", detail, "Use `neuco data pin TASK`")
         return
     names = ", ".join(task.id for task in tasks)
     if new is None:
-        words = f"{names}: loses its pin; after the merge its labels cannot be read, and nothing is scored on it"
-        yield Finding("pins", names, "warning", words)
+        detail = f"{names}: loses its pin; after the merge its labels cannot be read, and nothing is scored on it"
+        yield Finding("pins", names, "warning", detail)
         return
     try:
         fetch(Remote(url, sha256=new.sha256, size=new.size))
@@ -202,8 +204,8 @@ def _pin(url: str, old: Pin | None, new: Pin | None, tasks: Sequence[Task]) -> I
         if old is None:
             yield Finding("pins", names, "ok", f"{verified}; after the merge it can and will be scored")
         else:
-            words = f"{verified}; it replaces {old.sha256}, so after the merge every record of {names} is outdated"
-            yield Finding("pins", names, "warning", words, "If the labels changed, raise the task's version")
+            detail = f"{verified}; it replaces {old.sha256}, so after the merge every record of {names} is outdated"
+            yield Finding("pins", names, "warning", detail, "If the labels changed, raise the task's version")
 
 
 def changed_suites(base: Path, head: Path, paths: Sequence[str], plugins: Sequence[PluginData]) -> Iterator[Finding]:
@@ -217,8 +219,8 @@ def changed_suites(base: Path, head: Path, paths: Sequence[str], plugins: Sequen
         if after is not None:
             yield _changes(before, after, methods)
         elif before is not None:
-            words = f"suite {before.id!r} goes: its board is made no more, and its records are compared by nobody"
-            yield Finding("suites", before.id, "warning", words)
+            detail = f"suite {before.id!r} goes: its board is made no more, and its records are compared by nobody"
+            yield Finding("suites", before.id, "warning", detail)
 
 
 def _changes(before: Suite | None, after: Suite, methods: int) -> Finding:
@@ -236,10 +238,10 @@ def _changes(before: Suite | None, after: Suite, methods: int) -> Finding:
         changes.append(f"{counted(len(came), 'task')} by {counted(methods, 'method')} are to be scored: {cells}")
     if not changes:
         return Finding("suites", after.id, "ok", "only words about the suite change")
-    words = "; ".join(changes)
+    detail = "; ".join(changes)
     if before and before.version == after.version:
-        return Finding("suites", after.id, "failed", f"it changes under its old version: {words}", FROZEN)
-    return Finding("suites", after.id, "warning", f"after the merge: {words}; until then its board stays as it is")
+        return Finding("suites", after.id, "failed", f"it changes under its old version: {detail}", FROZEN)
+    return Finding("suites", after.id, "warning", f"after the merge: {detail}; until then its board stays as it is")
 
 
 def _plain(value: str | Mapping[str, object]) -> object:
@@ -265,8 +267,8 @@ def check_submissions(base: Path, head: Path, names: Sequence[str]) -> Iterator[
         subjects = (resolve(item.find)(str(folder)) for item in checks if item.find is not None)
         subject = next((subject for subject in subjects if subject is not None), None)
         if subject is None:
-            words = f"no check of an extension knows registry/{name}: a maintainer reads it"
-            yield Finding(WAITING, folder.name, "skipped", words)
+            detail = f"no check of an extension knows registry/{name}: a maintainer reads it"
+            yield Finding(WAITING, folder.name, "skipped", detail)
             continue
         for finding in (run_check(item, subject) for item in checks if item.noun == subject.noun):
             failed = failed or finding.status == "failed"
@@ -292,6 +294,6 @@ def _standing(before: Sequence[Published], after: Sequence[Published]) -> Iterat
             continue
         for row in (row for row in board.rows if row.method in rows):
             lacks = join_names(list(row.lacks))
-            place = f"rank {row.rank} of {len(board.ranked)}" if row.rank else f"not ranked, lacks {lacks}"
-            words = f"{row.method}: {place}; nothing here was run: the numbers are the submitter's"
-            yield Finding("submission-place", published.id, "ok", words)
+            rank = f"rank {row.rank} of {len(board.ranked)}" if row.rank else f"not ranked, lacks {lacks}"
+            detail = f"{row.method}: {rank}; nothing here was run: the numbers are the submitter's"
+            yield Finding("submission-place", published.id, "ok", detail)

@@ -149,8 +149,8 @@ class Material:
             try:
                 make()
             except Exception as error:  # results of a stranger's code may be broken in any way
-                words = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
-                self._failed[key] = f"{' on '.join(names)}: {words}"
+                message = str(error) if isinstance(error, NeucoError) else f"{type(error).__name__}: {error}"
+                self._failed[key] = f"{' on '.join(names)}: {message}"
                 if not (plugin.kept or isinstance(error, TransientError)):
                     plugin.say(step, "failed", self._failed[key], CURE if step == "encode" else "")
         return self._failed[key]
@@ -191,8 +191,7 @@ def where_all_is_data(
     (tree / "job.json").write_text(json.dumps(job), encoding="utf-8")
     limits = boxes.within(limits)
     arguments = ("-m", "ci.evaluate", OUT, command, f"{TREE}/job.json")
-    places = {TREE: tree, **(read or {})}
-    ran = sandbox.run(arguments, read=places, out=out, limits=limits, kind=boxes.kind)
+    ran = sandbox.run(arguments, read={TREE: tree, **(read or {})}, out=out, limits=limits)
     if ran.status not in ("ok", "failed"):
         raise DataError(f"{command}: stopped at the limit of {ran.status}", expected=limit(ran, limits))
     if not ran.ok:
@@ -264,13 +263,13 @@ def judge_cells(plugin: PluginData, result: Evaluated, records: Sequence[Record]
             unfit.add(cell["reason"])
     fitting = {record.key[1] for record in records if record.ok} & {task.label for task in plugin.tasks}
     for record in records:
-        pair, words = record.key[:2], f"{record.method} on {record.task}: {record.failure}: {record.reason}"
+        pair, failure = record.key[:2], f"{record.method} on {record.task}: {record.failure}: {record.reason}"
         if record.status == "skipped":  # while it was run: a full disk, for example
             skipped[record.reason] += 1
         elif record.status == "failed" and (pair in result.foreign or pair[1] in fitting):
-            skipped[words] += 1
+            skipped[failure] += 1
         elif record.status == "failed":
-            plugin.say("score", "failed", words)
+            plugin.say("score", "failed", failure)
     for reason, count in skipped.items():
         plugin.say("score", "skipped", f"{counted(count, 'cell')} not scored here: {reason}")
     scored = sum(record.ok for record in records)

@@ -53,7 +53,7 @@ def neuco_methods():
 '''
 
 
-class CubeWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class CubeDescription(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What a dataset's cubes are, or the ``error`` why they cannot be opened."""
 
     error: str = ""
@@ -72,7 +72,7 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     noun: str
     spec: dict[str, Any]
     code: str = ""
-    cubes: CubeWords | None = None
+    cubes: CubeDescription | None = None
 
     def __post_init__(self) -> None:
         if self.noun == "dataset" and bool(self.spec.get("cubes")) != (self.cubes is not None):
@@ -86,13 +86,13 @@ class FileCubes:
     """
 
     def __init__(self, folder: Path, described: Mapping[str, Any] | None = None) -> None:
-        words = described or read_json(folder / "cubes.json", LARGEST_IDS)
+        facts = described or read_json(folder / "cubes.json", LARGEST_IDS)
         self.dataset = folder.name
         self._path = folder / "cubes.npy"
-        self._rows = {name: row for row, name in enumerate(words.get("ids", ()))}
-        self.bands: tuple[str, ...] = tuple(words["bands"])
-        self.seasons: tuple[str, ...] = tuple(words["seasons"])
-        self.version: str = words["version"]
+        self._rows = {name: row for row, name in enumerate(facts.get("ids", ()))}
+        self.bands: tuple[str, ...] = tuple(facts["bands"])
+        self.seasons: tuple[str, ...] = tuple(facts["seasons"])
+        self.version: str = facts["version"]
 
     def ids(self) -> tuple[str, ...]:
         if not self._rows:
@@ -203,12 +203,12 @@ def spec_of(row: Mapping[str, Any], folder: Path = Path()) -> Dataset | Task | M
     return rebuild(noun, fields, **stand_ins)
 
 
-def _open_cubes(folder: Path, words: Mapping[str, Any]) -> FileCubes:
+def _open_cubes(folder: Path, described: Mapping[str, Any]) -> FileCubes:
     if (folder / "cubes.json").is_file():
         return FileCubes(folder)
-    if words["error"]:
-        raise DataError(words["error"])
-    return FileCubes(folder, words)
+    if described["error"]:
+        raise DataError(described["error"])
+    return FileCubes(folder, described)
 
 
 def _read_labels(path: Path) -> Any:
@@ -228,7 +228,7 @@ def specs(file: str, noun: str) -> Iterator[Any]:
             yield spec_of(row, folder)
 
 
-def own_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterator[Remote]:
+def declared_sources(tree: str, plugin: str, spec: Dataset | Task | Method) -> Iterator[Remote]:
     """The files that a plugin declares. Each must be on the network or in the plugin's own folder.
 
     ``pkg://`` imports the package that it names: any other, even one below the plugin, would be code that runs here;

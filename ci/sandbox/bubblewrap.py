@@ -7,6 +7,7 @@ import ctypes
 import functools
 import json
 import platform
+import resource
 import shutil
 import socket
 import subprocess
@@ -19,7 +20,7 @@ from typing import IO
 import psutil
 
 from ci.sandbox import cgroup, enter, seccomp
-from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, Started, end, launch
+from ci.sandbox.limits import OUT, TREE, Limits, SandboxError, Started, end
 
 SMALL, TMP = 1 << 26, 1 << 30  # bytes of /dev/shm and of /tmp
 SLACK = 1 << 20  # so that a run that is over its limit of bytes can be told from one that is just within
@@ -30,10 +31,18 @@ CLOSED = ("/dev/zero", "/proc/keys", "/proc/key-users")
 LABELS = ("neuco_tasks", "neuco_core/_registry", "sklearn/datasets/data")
 # From 0.8 on; the filter forbids the same, so an older bubblewrap will do.
 NO_NESTING = ("--unshare-user", "--disable-userns")
-NEXT = (
-    "Install it (`sudo sh ci/parts.sh sandbox` on Debian or Ubuntu), "
-    "or, only for code that you trust as your own, use --trust (NEUCO_CI_SANDBOX=trust)"
-)
+# Nothing from us, no tokens, no proxies; and nothing that is set only here and would tell that this is CI.
+ENVIRONMENT = {
+    "HOME": "/tmp",  # noqa: S108 - the sandbox's own
+    "LANG": "C.UTF-8",
+    "NEUCO_CACHE": "/tmp/cache",  # noqa: S108
+    "NUMBA_CACHE_DIR": "/tmp/numba",  # noqa: S108
+    "PATH": "/usr/bin:/bin",
+    "PYTHONDONTWRITEBYTECODE": "1",
+    "TMPDIR": "/tmp",  # noqa: S108
+    **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
+}
+NEXT = "Install it (`sudo sh ci/parts.sh sandbox` on Debian or Ubuntu); `neuco check` needs none"
 
 
 def command() -> tuple[str, ...]:
@@ -57,8 +66,8 @@ def _tried(path: str) -> tuple[str, ...]:
             )
         if trial.returncode == 0:
             return path, *options
-    words = " ".join(trial.stderr.split())[-300:] or f"it ended with {trial.returncode}"
-    raise SandboxError(f"no sandbox: bubblewrap does not work here: {words}", where=path, hint=NEXT)
+    reason = " ".join(trial.stderr.split())[-300:] or f"it ended with {trial.returncode}"
+    raise SandboxError(f"no sandbox: bubblewrap does not work here: {reason}", where=path, hint=NEXT)
 
 
 def protections() -> dict[str, bool]:
@@ -78,46 +87,41 @@ def start(
     hidden = label_folders() if hide_labels else []
     mounts = [*_view(read, hidden), "--size", str(limits.written + SLACK), "--tmpfs", OUT]
     # The root itself is a file system in memory: without this it could be filled.
-    has_tree = any(place.startswith(TREE) for place in read)
+    has_tree = any(target.startswith(TREE) for target in read)
     mounts += ["--remount-ro", "/", "--chdir", TREE if has_tree else "/"]
     python = [sys.executable, "-I", "-S", "-c", Path(enter.__file__).read_text(encoding="utf-8")]
     ours, theirs = socket.socketpair()
     with ours, theirs, _filter() as (extra, descriptors), cgroup.opened(limits) as group:
         whole = [*command(), *extra, *mounts, *python, str(theirs.fileno()), json.dumps(limits.inner_walls())]
-        started = launch(
+
+        def prepare() -> None:
+            for name, most in limits.walls().items():
+                resource.setrlimit(getattr(resource, name), (most, most))
+            _leave_the_keyring()
+            if group is not None:
+                group.enter()
+
+        process = psutil.Popen(
             [*whole, sys.executable, *arguments],
-            limits,
-            log,
-            environment("/tmp"),  # noqa: S108 - the sandbox's own
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env=ENVIRONMENT,
             pass_fds=(*descriptors, theirs.fileno()),
-            before=(_leave_the_keyring, *([group.enter] if group else [])),
+            preexec_fn=prepare,
+            start_new_session=True,
         )
-        started.group = group
+        started = Started(process, group=group)
         theirs.close()
         try:
             ours.settimeout(limits.seconds)
             with contextlib.suppress(TimeoutError):  # nothing comes if the sandbox could not be set up
                 _, started.folders, _, _ = socket.recv_fds(ours, 1, len(enter.FOLDERS))
-            started.in_memory = True
             with contextlib.suppress(psutil.Error):
                 started.first = started.process.children()
             yield started
         finally:
             end(started)
-
-
-def environment(home: str) -> dict[str, str]:
-    """Nothing from us, no tokens, no proxies; and nothing that is set only here and would tell that this is CI."""
-    return {
-        "HOME": home,
-        "LANG": "C.UTF-8",
-        "NEUCO_CACHE": f"{home}/cache",
-        "NUMBA_CACHE_DIR": f"{home}/numba",
-        "PATH": "/usr/bin:/bin",
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "TMPDIR": home,
-        **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
-    }
 
 
 def label_folders() -> list[str]:
@@ -126,9 +130,9 @@ def label_folders() -> list[str]:
     # Not only our own Python's: the sandbox sees the packages of every Python there, and could put them on its path.
     others = [path for prefix in prefixes for path in Path(prefix).glob("[lL]ib*/python3*/*-packages")]
     others += Path("/usr/local").glob("lib*/python3*/*-packages")
-    places = [folder / name for folder in {*map(Path, sys.path), *others} for name in LABELS]
-    seen = {str(place) for place in places if place.is_dir() and not place.is_symlink()}
-    return sorted(place for place in seen if place.startswith(tuple(f"{prefix}/" for prefix in prefixes)))
+    candidates = [folder / name for folder in {*map(Path, sys.path), *others} for name in LABELS]
+    folders = {str(path) for path in candidates if path.is_dir() and not path.is_symlink()}
+    return sorted(path for path in folders if path.startswith(tuple(f"{prefix}/" for prefix in prefixes)))
 
 
 def _view(read: Mapping[str, Path], hidden: Sequence[str]) -> list[str]:
@@ -150,10 +154,10 @@ def _view(read: Mapping[str, Path], hidden: Sequence[str]) -> list[str]:
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         if not prefix.startswith("/usr"):
             options += ["--ro-bind", prefix, prefix]
-    for place in hidden:
-        options += ["--size", "4096", "--tmpfs", place, "--remount-ro", place]
-    for place, folder in read.items():
-        options += ["--ro-bind", str(folder), place]
+    for path in hidden:
+        options += ["--size", "4096", "--tmpfs", path, "--remount-ro", path]
+    for target, folder in read.items():
+        options += ["--ro-bind", str(folder), target]
     return options
 
 

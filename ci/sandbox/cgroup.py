@@ -45,8 +45,8 @@ def parent(mount: Path = MOUNT) -> Path | None:
     """The folder in which we may make groups that have limits."""
     try:
         entries = Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
-        (own,) = [entry.removeprefix("0::") for entry in entries if entry.startswith("0::")]
-        folder = (mount / own.lstrip("/")).parent if own != "/" else mount
+        (group,) = [entry.removeprefix("0::") for entry in entries if entry.startswith("0::")]
+        folder = (mount / group.lstrip("/")).parent if group != "/" else mount
         enabled = set((folder / "cgroup.subtree_control").read_text(encoding="ascii").split())
     except (OSError, ValueError):
         return None

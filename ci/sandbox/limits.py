@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import resource
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import psutil
 
@@ -62,14 +60,13 @@ class Limits:
 
 @dataclass
 class Started:
-    """A running process. ``folders`` are open: the results and, ``in_memory``, all others that it can write.
+    """A running process. ``folders`` are open: the results and all others that it can write, which are in memory.
 
     ``first`` is the first of its pid namespace: when it is gone, so are all.
     """
 
     process: psutil.Popen
     folders: list[int] = field(default_factory=list)
-    in_memory: bool = False
     first: list[psutil.Process] = field(default_factory=list)
     group: Cgroup | None = None
     ended: bool = False
@@ -77,38 +74,6 @@ class Started:
     def close(self) -> None:
         for folder in self.folders:
             os.close(folder)
-
-
-def launch(
-    command: Sequence[str],
-    limits: Limits,
-    log: IO[bytes],
-    environment: Mapping[str, str],
-    *,
-    folder: Path | None = None,
-    pass_fds: tuple[int, ...] = (),
-    before: Sequence[Callable[[], None]] = (),
-) -> Started:
-    """``before`` is done by the new process itself, before it becomes the command."""
-
-    def prepare() -> None:
-        for name, most in limits.walls().items():
-            resource.setrlimit(getattr(resource, name), (most, most))
-        for step in before:
-            step()
-
-    process = psutil.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=log,
-        stderr=subprocess.STDOUT,
-        env=dict(environment),
-        cwd=folder,
-        pass_fds=pass_fds,
-        preexec_fn=prepare,
-        start_new_session=True,
-    )
-    return Started(process)
 
 
 def watch(started: Started, limits: Limits) -> str:
@@ -137,8 +102,7 @@ def _over(started: Started, limits: Limits) -> str:
             # Pages of files are left out: those of files in memory are counted there, mapped or not.
             memory += used.rss - used.shared
             threads += member.num_threads()
-    if started.in_memory:
-        memory += sum(_used(folder)[0] for folder in started.folders) + _in_sockets(started.first)
+    memory += sum(_used(folder)[0] for folder in started.folders) + _in_sockets(started.first)
     if len(family) > limits.processes or threads > limits.threads:
         return "processes"
     return "memory" if memory > limits.memory else _over_outside(started, limits)
@@ -148,7 +112,7 @@ def _over_outside(started: Started, limits: Limits) -> str:
     """What the kernel had to enforce, and files in memory, also deleted ones, as their file system knows them."""
     if started.group is not None and (over := started.group.over()):
         return over
-    if not (started.in_memory and started.folders):
+    if not started.folders:
         return ""
     written = _used(started.folders[0])[0]
     count = sum(_used(folder)[1] for folder in started.folders)

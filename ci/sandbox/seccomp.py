@@ -60,8 +60,8 @@ def program(machine: str = "") -> bytes:
         steps += [(_EQUAL, 0, 1, numbers[column]), _fail(errno.EPERM)]
     steps += _look_at(CLONE[column], 0, [(_ANY_BIT, 0, 1, NAMESPACES), _fail(errno.EPERM)])
     steps += _look_at(MMAP[column], 3, [(_ANY_BIT, 0, 2, SHARED), (_ANY_BIT, 0, 1, ANONYMOUS), _fail(errno.EPERM)])
-    known = [(_EQUAL, len(FAMILIES) - i, 0, family) for i, family in enumerate(FAMILIES)]
-    steps += _look_at(SOCKET[column], 0, [*known, _fail(errno.EAFNOSUPPORT)])
+    families = [(_EQUAL, len(FAMILIES) - i, 0, family) for i, family in enumerate(FAMILIES)]
+    steps += _look_at(SOCKET[column], 0, [*families, _fail(errno.EAFNOSUPPORT)])
     return b"".join(struct.pack("=HBBI", *step) for step in [*steps, (_RETURN, 0, 0, _ALLOW)])
 
 

@@ -27,7 +27,7 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     folder = tmp_path_factory.mktemp("upstream")
     upstream = Upstream(folder / "upstream")
     if shutil.which("bwrap"):  # with its catalogue, as main has it: else each rehearsal would ask every plugin
-        boxes = PluginSandbox(upstream.base, folder / "scratch", Limits(), "bubblewrap")
+        boxes = PluginSandbox(upstream.base, folder / "scratch", Limits())
         (upstream.base / CATALOG).write_bytes(catalog_bytes(describe_all(boxes), upstream.base))
         upstream.commit("Catalogue")
     return upstream

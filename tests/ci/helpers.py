@@ -184,11 +184,11 @@ def _images() -> np.ndarray:
 def take_kernels(checkout: Path) -> None:
     """Give a checkout the kernels that are compiled here: ``neuco`` in it would compile them for 12 s."""
     for name in KERNELS:
-        source, place = ROOT / name, (checkout / name).parent / "__pycache__"
+        source, target = ROOT / name, (checkout / name).parent / "__pycache__"
         shutil.copystat(source, checkout / name)  # their compiler goes by the time of the file
-        place.mkdir(exist_ok=True)
+        target.mkdir(exist_ok=True)
         for path in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb[ic]"):
-            shutil.copyfile(path, place / path.name)
+            shutil.copyfile(path, target / path.name)
 
 
 def fresh_cache(folder: Path) -> str:

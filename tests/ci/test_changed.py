@@ -116,8 +116,8 @@ def test_what_main_writes_is_protected(path: str) -> None:
     ],
 )
 def test_a_file_name_that_hides_something_is_refused(name: str, reason: str) -> None:
-    words = odd_path(f"neuco_tasks/old/{name}")
-    assert (bool(words), reason in words) == (bool(reason), True)
+    message = odd_path(f"neuco_tasks/old/{name}")
+    assert (bool(message), reason in message) == (bool(reason), True)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_a_file_name_that_hides_something_is_refused(name: str, reason: str) -> 
         ("labels.csv", "id,label\na\u200b,1\n", "U+200B, in line 2"),
         ("labels.csv", "id,label\x1b[2K\n", "U+001B, in line 1"),
         ("notes.txt", "seen\runseen\n", "U+000D, in line 1"),
-        ("words.json", '{"a": "\u202e"}\n', "U+202E, in line 1"),
+        ("message.json", '{"a": "\u202e"}\n', "U+202E, in line 1"),
         ("data.bin", "\x00\x1b\u202e", ""),
         ("big.py", "x = 1\n" * 170_000, "at most 1000000"),
         ("wide.py", "x = 1" + " " * 3000 + "; evil()\n", "line 1 has"),
@@ -138,8 +138,8 @@ def test_a_file_name_that_hides_something_is_refused(name: str, reason: str) -> 
     ],
 )
 def test_what_a_reviewer_does_not_see_is_named(name: str, content: str, reason: str) -> None:
-    words = deceptive(name, content.encode())
-    assert (bool(words), reason in words) == (bool(reason), True), words
+    message = deceptive(name, content.encode())
+    assert (bool(message), reason in message) == (bool(reason), True), message
 
 
 def test_source_must_be_text() -> None:

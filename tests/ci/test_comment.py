@@ -24,7 +24,7 @@ def report() -> Report:
         Finding("card", "ink", "failed", "the card still asks: Say here \x1b[31mwhat", "Write it"),
     )
     plugin = PluginReport("neuco_tasks", "ink", "added", ("ink",), (), findings)
-    return Report("0" * 40, "1" * 40, "trust", (plugin,), (), (), (), 12.3, 1)
+    return Report("0" * 40, "1" * 40, "bubblewrap", (plugin,), (), (), (), 12.3, 1)
 
 
 def test_tables_are_columns_and_no_markup_is_left(tmp_path: Path) -> None:

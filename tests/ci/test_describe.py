@@ -95,7 +95,7 @@ class Answering(PluginSandbox):
     """In place of the sandbox an answer."""
 
     def __init__(self, folder: Path, rows: Any) -> None:
-        super().__init__(folder, folder, Limits(), "bubblewrap")
+        super().__init__(folder, folder, Limits())
         (folder / "describe.json").write_text(json.dumps(rows))
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
@@ -104,25 +104,25 @@ class Answering(PluginSandbox):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_a_plugin_may_not_register_is_refused(name: str, tmp_path: Path) -> None:
-    rows, words = REFUSED[name]
+    rows, message = REFUSED[name]
     plugin = PluginData(Touched("neuco_methods", "plain", "added"), tmp_path, tmp_path)
     describe(Answering(tmp_path, rows), plugin)
     (finding,) = plugin.findings
-    assert (finding.check, finding.status, words in finding.detail) == ("import", "failed", True), finding
+    assert (finding.check, finding.status, message in finding.detail) == ("import", "failed", True), finding
     assert plugin.rows == []
 
 
 def test_a_plugin_is_asked_in_a_sandbox_and_says_where_it_is_wrong(upstream: Upstream, tmp_path: Path) -> None:
     need_bubblewrap()
     method(tmp_path)
-    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
     plugins = [
         PluginData(Touched("neuco_methods", "plain", how), tmp_path / "neuco_methods/plain", tmp_path / how)
         for how in ("added", "changed")
     ]
     describe(boxes, plugins[0])
     write_file("neuco_methods/plain/__init__.py", "raise RuntimeError('cheese')")(tmp_path)
-    describe(PluginSandbox(upstream.base, tmp_path / "again", Limits(), "bubblewrap"), plugins[1])
+    describe(PluginSandbox(upstream.base, tmp_path / "again", Limits()), plugins[1])
     assert [plugin.findings[0].detail for plugin in plugins] == [
         "registers method plain",
         "neuco_methods/plain/__init__.py:1: RuntimeError: cheese",
@@ -139,7 +139,7 @@ def test_main_is_asked_only_for_what_its_catalogue_does_not_know(
 
     def plugins() -> list[PluginData]:
         asked.clear()
-        return describe_all(PluginSandbox(base, tmp_path / "scratch", Limits(), "bubblewrap"))
+        return describe_all(PluginSandbox(base, tmp_path / "scratch", Limits()))
 
     first = plugins()
     assert asked == []

@@ -42,8 +42,8 @@ def write_wheel(folder: Path, name: str = "tinypack", version: str = "1.0", code
     record = "".join(f"{path},,\n" for path in (*parts, f"{info}/RECORD"))
     path = folder / f"{name}-{version}-py3-none-any.whl"
     with zipfile.ZipFile(path, "w") as archive:
-        for place, text in {**parts, f"{info}/RECORD": record}.items():
-            archive.writestr(place, text)
+        for member, text in {**parts, f"{info}/RECORD": record}.items():
+            archive.writestr(member, text)
     return f"{name}=={version} --hash=sha256:{hashlib.sha256(path.read_bytes()).hexdigest()}\n"
 
 
@@ -64,12 +64,12 @@ def lock(folder: Path, text: str) -> Path:
 
 def test_an_environment_is_installed_once_and_goes_by_its_lock(index: Path, tmp_path: Path) -> None:
     line = write_wheel(index)
-    place = install(lock(tmp_path, line))
-    assert (place / "tinypack" / "__init__.py").read_text() == CODE
+    folder = install(lock(tmp_path, line))
+    assert (folder / "tinypack" / "__init__.py").read_text() == CODE
     (index / "tinypack-1.0-py3-none-any.whl").unlink()
-    assert install(lock(tmp_path, f"# the same\n{line}")) == place
+    assert install(lock(tmp_path, f"# the same\n{line}")) == folder
     other = write_wheel(index, code=CODE.replace("3", "4"))
-    assert install(lock(tmp_path, other)) != place
+    assert install(lock(tmp_path, other)) != folder
 
 
 def test_what_cannot_be_installed_says_why(index: Path, tmp_path: Path) -> None:
@@ -97,8 +97,8 @@ def test_neucos_own_packages_are_not_replaced(index: Path, tmp_path: Path) -> No
     with zipfile.ZipFile(index / "sly-1.0-py3-none-any.whl", "a") as archive:
         archive.writestr("numpy/__init__.py", "raise RuntimeError('replaced')")
     digest = hashlib.sha256((index / "sly-1.0-py3-none-any.whl").read_bytes()).hexdigest()
-    place = install(lock(tmp_path, f"{line.partition(' ')[0]} --hash=sha256:{digest}\n"))
-    command = [sys.executable, "-c", BEHIND, str(place), "timeit", "-n1", "-r1", "import numpy, sly"]
+    folder = install(lock(tmp_path, f"{line.partition(' ')[0]} --hash=sha256:{digest}\n"))
+    command = [sys.executable, "-c", BEHIND, str(folder), "timeit", "-n1", "-r1", "import numpy, sly"]
     assert subprocess.run(command, capture_output=True).returncode == 0
 
 

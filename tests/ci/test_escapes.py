@@ -27,7 +27,7 @@ def _bubblewrap() -> None:
 
 def run(tmp_path: Path, code: str, *arguments: str, limits: Limits = LIMITS) -> Ran:
     command = ("-c", textwrap.dedent(code), *arguments)
-    return sandbox.run(command, read={}, out=tmp_path / "out", limits=limits, kind="bubblewrap")
+    return sandbox.run(command, read={}, out=tmp_path / "out", limits=limits)
 
 
 # Each uses more than it may without being a large process or a large visible file, and then ends well.
@@ -200,5 +200,5 @@ def test_ordinary_work_still_works(tmp_path: Path) -> None:
     tree = tmp_path / "tree"
     tree.mkdir()
     (tree / "work.py").write_text(WORK)
-    ran = sandbox.run(("work.py",), read={"/tree": tree}, out=tmp_path / "out", kind="bubblewrap")
+    ran = sandbox.run(("work.py",), read={"/tree": tree}, out=tmp_path / "out")
     assert (ran.status, ran.output) == ("ok", "[1, 4, 9]\n1.5 1000.0\n28 27000000.0\n")

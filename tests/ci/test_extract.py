@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,15 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ci import sandbox
 from ci.changed import Touched
 from ci.describe import describe
-from ci.extract import EncodingJob, make_embeddings
+from ci.extract import (
+    MOST_CELLS,
+    MOST_TABLE_CELLS,
+    EncodingJob,
+    check_cubes,
+    make_embeddings,
+    read_array,
+    read_table,
+)
 from ci.inside import write_json
 from ci.plugin_sandbox import PluginData, PluginSandbox, limit
 from ci.plugin_tests import judge, run_tests
 from ci.sandbox import Limits, Ran
-from ci.stub_tree import read_json
+from ci.stub_tree import LARGEST_IDS, read_json
 from neuco_core.contract.repeatability import some_rows
 from neuco_core.errors import DataError
 from neuco_core.specs import Dataset
@@ -58,7 +66,7 @@ class InProcess(PluginSandbox):
     """In place of the sandbox a function, from what is to be learned and the samples to the embeddings."""
 
     def __init__(self, folder: Path, encode: Callable[[list[str], list[str], np.ndarray], np.ndarray]) -> None:
-        super().__init__(folder, folder, LIMITS, "bubblewrap")
+        super().__init__(folder, folder, LIMITS)
         self.encode = encode
 
     def inside(self, plugin: PluginData, step: str, *arguments: str, **read: Path) -> Path:
@@ -130,14 +138,14 @@ BAD: dict[str, tuple[Callable[..., Any], str]] = {
 
 @pytest.mark.parametrize("name", BAD)
 def test_embeddings_that_are_not_what_was_asked_for_are_refused(name: str, tmp_path: Path) -> None:
-    encode, words = BAD[name]
-    with pytest.raises(DataError, match=words):
+    encode, message = BAD[name]
+    with pytest.raises(DataError, match=message):
         make_embeddings(InProcess(tmp_path, encode), job_for(stranger(tmp_path), tmp_path))
 
 
 def contributed(change_into: Path, base: Path) -> tuple[PluginSandbox, PluginData]:
     need_bubblewrap()
-    boxes = PluginSandbox(base, change_into / "scratch", LIMITS, "bubblewrap")
+    boxes = PluginSandbox(base, change_into / "scratch", LIMITS)
     folder = change_into / "neuco_methods/plain"
     return boxes, PluginData(Touched("neuco_methods", "plain", "added"), folder, change_into / "made")
 
@@ -151,7 +159,7 @@ def test_an_encoder_in_its_sandbox_writes_no_result_but_its_own(upstream: Upstre
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
+    ("status", "message"),
     [
         ("timeout", "encode: stopped at the limit of timeout; expected at most 120 s"),
         ("memory", "stopped at the limit of memory; expected at most 2500 MB"),
@@ -161,21 +169,21 @@ def test_an_encoder_in_its_sandbox_writes_no_result_but_its_own(upstream: Upstre
     ],
 )
 def test_a_step_that_is_stopped_says_at_which_limit(
-    status: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    status: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = Ran(status, 7, "left  a pipe", "bubblewrap", 1.0)
+    ran = Ran(status, 7, "left  a pipe", 1.0)
     monkeypatch.setattr(PluginSandbox, "run", lambda *args: (ran, tmp_path))
-    with pytest.raises(DataError, match=words):
-        PluginSandbox(tmp_path, tmp_path, LIMITS, "bubblewrap").inside(stranger(tmp_path), "encode-x", "encode")
+    with pytest.raises(DataError, match=message):
+        PluginSandbox(tmp_path, tmp_path, LIMITS).inside(stranger(tmp_path), "encode-x", "encode")
     if status != "failed":
-        assert limit(ran, LIMITS) in words
+        assert limit(ran, LIMITS) in message
 
 
 XML = '<testsuites><testsuite tests="{}" failures="{}" errors="0" skipped="{}"/></testsuites>'
 
 
 @pytest.mark.parametrize(
-    ("status", "counts", "words"),
+    ("status", "counts", "message"),
     [
         ("ok", (2, 0, 1), ""),
         ("ok", (1, 0, 1), "0 passed, 0 failed, 1 skipped"),
@@ -186,12 +194,12 @@ XML = '<testsuites><testsuite tests="{}" failures="{}" errors="0" skipped="{}"/>
     ],
 )
 def test_contributed_tests_count_only_if_they_ran_and_passed(
-    status: str, counts: tuple[int, int, int] | None, words: str, tmp_path: Path
+    status: str, counts: tuple[int, int, int] | None, message: str, tmp_path: Path
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    found, detail, _ = judge(Ran(status, 0, "E  assert no", "bubblewrap", 1.0), tmp_path)
-    assert (found, words in detail) == ("failed" if words else "ok", True), detail
+    verdict, detail, _ = judge(Ran(status, 0, "E  assert no", 1.0), tmp_path)
+    assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
 
 
 LEAVES = "import os\nos._exit(0)\ndef test_x():\n    pass\n"
@@ -205,7 +213,7 @@ def test_contributed_tests_run_in_the_sandbox_all_of_them(upstream: Upstream, tm
     boxes, plugin = contributed(tmp_path, upstream.base)
     run_tests(boxes, plugin)
     write_file("neuco_methods/plain/test.py", LEAVES)(tmp_path)
-    again = PluginSandbox(upstream.base, tmp_path / "again", LIMITS, "bubblewrap")
+    again = PluginSandbox(upstream.base, tmp_path / "again", LIMITS)
     run_tests(again, plugin)
     (plugin.folder / "test.py").unlink()
     run_tests(boxes, plugin)
@@ -224,4 +232,71 @@ def test_an_encoder_that_never_ends_is_ended_with_all_its_children(upstream: Ups
     boxes.limits = Limits(seconds=3)
     with pytest.raises(DataError, match="limit of timeout"):
         make_embeddings(boxes, job_for(plugin, tmp_path))
-    assert sandbox.engine() == "bubblewrap"
+
+
+def write_header(path: Path, shape: tuple[int, ...], size: int) -> Path:
+    with path.open("wb") as file:
+        header = {"descr": "<f4", "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(file, header)
+        file.truncate(file.tell() + size)  # zeros that take no room
+    return path
+
+
+def test_an_array_is_read_if_it_is_what_its_header_says(tmp_path: Path) -> None:
+    path = write_header(tmp_path / "x.npy", (3, 5), 60)
+    assert read_array(path, 3).shape == (3, 5)
+    with pytest.raises(DataError, match="expected 4 rows"):
+        read_array(path, 4)
+    with pytest.raises(DataError, match="size does not match its header"):
+        read_array(write_header(path, (3, 10**12), 60), 3)
+
+
+def test_nothing_is_unpickled(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[print]] * 3, dtype=object), allow_pickle=True)
+    with pytest.raises(DataError, match="not a table of floats"):
+        read_array(tmp_path / "x.npy", 3)
+
+
+def test_an_array_of_too_many_cells_is_not_read(tmp_path: Path) -> None:
+    columns = MOST_CELLS // 3 + 1
+    with pytest.raises(DataError, match="too large; expected at most 250000000 cells"):
+        read_array(write_header(tmp_path / "x.npy", (3, columns), 12 * columns), 3)
+
+
+def test_a_table_of_too_many_cells_is_not_parsed(tmp_path: Path) -> None:
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,label\na,1\n")
+    assert read_table(path) == b"id,label\na,1\n"
+    path.write_bytes(b"," * (MOST_TABLE_CELLS + 1))
+    with pytest.raises(DataError, match="too large; expected at most 20000000 cells"):
+        read_table(path)
+
+
+@pytest.mark.parametrize(
+    ("ids", "shape", "size", "message"),
+    [
+        (["a", "b"], (2, 1, 1, 4, 4), 128, ""),
+        (["a", "a"], (2, 1, 1, 4, 4), 128, "not unique"),
+        (["a", ""], (2, 1, 1, 4, 4), 128, "non-empty strings"),
+        ([["a"], "b"], (2, 1, 1, 4, 4), 128, "non-empty strings"),
+        ("ab", (2, 1, 1, 4, 4), 128, "must be a list"),
+        ([], (0, 1, 1, 4, 4), 0, "none"),
+        (["x" * LARGEST_IDS], (1, 1, 1, 4, 4), 64, "too large"),
+        (["a", "b"], (3, 1, 1, 4, 4), 192, "not an array of cubes"),
+        (["a", "b"], (2, 1, 16), 128, "not an array of cubes"),
+        (["a", "b"], (2, 1, 1, 4, 10**12), 128, "does not match its header"),
+    ],
+)
+def test_cubes_are_checked_before_anybody_reads_them(
+    ids: Any, shape: tuple[int, ...], size: int, message: str, tmp_path: Path
+) -> None:
+    text = json.dumps({"ids": ids, "bands": ["grey/0"], "seasons": ["scene"], "version": "1"})
+    (tmp_path / "cubes.json").write_text(text)
+    write_header(tmp_path / "cubes.npy", shape, size)
+    np.save(tmp_path / "plain.npy", np.zeros((shape[0], 3), np.float32))
+    if not message:
+        check_cubes(tmp_path)
+        np.save(tmp_path / "plain.npy", np.zeros((shape[0] + 1, 3), np.float32))
+        message = "not a table of floats"
+    with pytest.raises(DataError, match=message):
+        check_cubes(tmp_path)

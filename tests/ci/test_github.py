@@ -64,16 +64,16 @@ def test_one_comment_that_is_updated(server: FakeGitHub, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("report", "words"),
+    ("report", "message"),
     [(None, "the run left no report"), (b"{", "is not JSON"), (b'"<b>@all</b>"', "bad"), (GREEN.to_bytes(), "")],
 )
 def test_what_is_shown_for_a_missing_or_bad_report(
-    server: FakeGitHub, tmp_path: Path, report: bytes | None, words: str
+    server: FakeGitHub, tmp_path: Path, report: bytes | None, message: str
 ) -> None:
     say(server, tmp_path, report)
     body = server.comments[0]["body"]
     assert ("✅" in body) == (report == GREEN.to_bytes())
-    assert words in body
+    assert message in body
     assert "@all" not in body
 
 
@@ -84,7 +84,7 @@ def test_a_report_about_another_commit_is_not_shown(server: FakeGitHub, tmp_path
 
 
 @pytest.mark.parametrize(
-    ("run", "base", "words"),
+    ("run", "base", "message"),
     [
         ({"HEAD_SHA": OTHER}, "main", "no open pull request"),
         ({"HEAD_OWNER": "other"}, "main", "no open pull request"),
@@ -94,10 +94,10 @@ def test_a_report_about_another_commit_is_not_shown(server: FakeGitHub, tmp_path
     ],
 )
 def test_a_run_that_is_out_of_date_or_of_another_workflow_says_nothing(
-    server: FakeGitHub, tmp_path: Path, run: dict[str, str], base: str, words: str
+    server: FakeGitHub, tmp_path: Path, run: dict[str, str], base: str, message: str
 ) -> None:
     server.pulls[0] |= {"base": {"ref": base}}
-    assert words in say(server, tmp_path, GREEN.to_bytes(), **run)
+    assert message in say(server, tmp_path, GREEN.to_bytes(), **run)
     assert server.comments == []
 
 

@@ -120,8 +120,8 @@ def harmless(comment: str) -> None:
     assert len(comment) <= LONGEST + 1000
     assert Tags(comment).tags <= {"code", "br", "details", "summary", "sub"}
     assert Tags(comment).attributes <= {"open"}
-    for words in re.findall(r"<code>(.*?)</code>", comment, re.DOTALL):
-        plain = re.sub(r"&#\d+;", "", words)
+    for message in re.findall(r"<code>(.*?)</code>", comment, re.DOTALL):
+        plain = re.sub(r"&#\d+;", "", message)
         assert not set(plain) & set("<>&@#[](){}`*_~|\\:/!$\n\r\x1b")
     outside = re.sub(r"<code>.*?</code>", "", comment, flags=re.DOTALL)
     assert not re.search(r"@|https?:|example|alert|touch|\x1b|::", outside)
@@ -133,12 +133,19 @@ def test_a_good_report_is_taken(registry: Path) -> None:
     harmless(render(parsed, records, registry))
 
 
-@pytest.mark.parametrize("words", HOSTILE)
-def test_hostile_words_are_shown_as_words(words: str, registry: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    finding = {**FINDING, "check": words, "subject": words, "detail": words or "x", "cure": words, "status": "failed"}
+@pytest.mark.parametrize("message", HOSTILE)
+def test_hostile_words_are_shown_as_words(message: str, registry: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    finding = {
+        **FINDING,
+        "check": message,
+        "subject": message,
+        "detail": message or "x",
+        "cure": message,
+        "status": "failed",
+    }
     plugin = {**PLUGIN, "findings": [finding]}
-    # Characters that steer a terminal are refused in records; the rest of the words must do no harm.
-    reason = clean(words.encode("utf-8", "replace").decode()) or "x"
+    # Characters that steer a terminal are refused in records; the rest of the message must do no harm.
+    reason = clean(message.encode("utf-8", "replace").decode()) or "x"
     texts = [record(status="skipped", reason=reason, per_split=(), samples={}, mean=None, std=None, q=None)]
     parsed, records = parse(raw(report(plugins=[plugin], general=[finding], records=texts)))
     harmless(render(parsed, records, registry))
@@ -179,7 +186,7 @@ BAD: dict[str, Any] = {
     "deep inside": report(general=json.loads("[" * 500 + "]" * 500)),
     "huge": b" " * (LARGEST + 1),
     "many findings": report(general=[FINDING] * 6000),
-    "long words": report(general=[{**FINDING, "detail": "x" * (MOST_WORDS + 1)}]),
+    "long message": report(general=[{**FINDING, "detail": "x" * (MOST_WORDS + 1)}]),
     "a finding without a reason": report(general=[{**FINDING, "status": "skipped", "detail": " "}]),
     "a status of its own": report(general=[{**FINDING, "status": "great"}]),
     "a commit that is none": report(head="main; touch /tmp/x"),
@@ -247,9 +254,9 @@ def refused_or_harmless(data: bytes, registry: Path) -> None:
     harmless(render(parsed, records, registry))
 
 
-@given(words=st.text())
-def test_any_text_is_one_line_of_letters_and_entities(words: str) -> None:
-    shown = text(words)
+@given(message=st.text())
+def test_any_text_is_one_line_of_letters_and_entities(message: str) -> None:
+    shown = text(message)
     assert "\n" not in shown
     assert not set(re.sub(r"&#\d+;", "", shown.removeprefix("<code>").removesuffix("</code>"))) & set("<>&@`|[")
 

@@ -13,10 +13,10 @@ import pytest
 
 from ci.changed import Changes, Touched
 from ci.plugin_sandbox import PluginData
-from ci.report import MOST_FINDINGS, PluginReport, Report, cut
+from ci.report import MOST_FINDINGS, cut
 from ci.rules import MOST_PLUGINS, changed_suites, check_pins, check_suites, compare_ids, general, removed, unwritten
 from ci.stub_tree import FUNCTIONS
-from neuco_core.contract.contract import Finding, Status
+from neuco_core.contract.contract import Finding
 from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.plugins.catalog import load_method, load_task
 from neuco_core.records.store import read_all
@@ -67,7 +67,7 @@ TRUE = {task: sha256(HUB[f"labels/{file}"]) for task, file in LABELS.items()}
 
 
 @pytest.mark.parametrize(
-    ("pins", "status", "words"),
+    ("pins", "status", "message"),
     [
         ({"biomass_mean": TRUE["biomass_mean"], "crops": TRUE["crops"]}, "ok", "crops: verified, sha256"),
         ({"biomass_mean": TRUE["biomass_mean"], "crops": "1" * 64}, "failed", "not the declared file"),
@@ -77,12 +77,12 @@ TRUE = {task: sha256(HUB[f"labels/{file}"]) for task, file in LABELS.items()}
     ],
 )
 def test_a_pin_is_compared_with_the_file(
-    pins: dict[str, str], status: str, words: str, trees: tuple[Path, Path]
+    pins: dict[str, str], status: str, message: str, trees: tuple[Path, Path]
 ) -> None:
     pin(trees[1], **pins)
     (finding,) = check_pins(*trees, MAIN)
     assert (finding.check, finding.status) == ("pins", status)
-    assert words in finding.detail
+    assert message in finding.detail
     assert str(trees[1]) not in finding.detail
 
 
@@ -110,7 +110,7 @@ def test_a_pin_that_nobody_can_verify_now_waits(trees: tuple[Path, Path], monkey
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "status", "words"),
+    ("old", "new", "status", "message"),
     [
         ('title = "Real"', 'title = "True"', "ok", "only words"),
         ("crops = 1\n", "", "failed", "it changes under its old version: 'crops' is compared no more"),
@@ -119,14 +119,14 @@ def test_a_pin_that_nobody_can_verify_now_waits(trees: tuple[Path, Path], monkey
     ],
 )
 def test_a_suite_says_what_it_will_compare(
-    old: str, new: str, status: str, words: str, trees: tuple[Path, Path]
+    old: str, new: str, status: str, message: str, trees: tuple[Path, Path]
 ) -> None:
     path = trees[1] / SUITE_PATH
     assert old in path.read_text()
     path.write_text(path.read_text().replace(old, new))
     (finding,) = changed_suites(*trees, [SUITE_PATH], MAIN)
     assert finding.status == status
-    assert words in finding.detail
+    assert message in finding.detail
 
 
 def test_a_suite_that_goes_is_named(trees: tuple[Path, Path]) -> None:
@@ -145,7 +145,7 @@ LAND = datasets("land", "land_cover")
 
 
 @pytest.mark.parametrize(
-    ("after", "words"),
+    ("after", "message"),
     [
         (
             [LAND, datasets("land-cover", "land-cover", how="added")],
@@ -166,8 +166,8 @@ LAND = datasets("land", "land_cover")
         ([datasets("land", "land_cover", how="changed")], ""),
     ],
 )
-def test_a_dataset_is_not_taken_by_another_spelling(after: list[PluginData], words: str) -> None:
-    assert [f.detail for f in compare_ids([LAND], after)] == ([words] if words else [])
+def test_a_dataset_is_not_taken_by_another_spelling(after: list[PluginData], message: str) -> None:
+    assert [f.detail for f in compare_ids([LAND], after)] == ([message] if message else [])
 
 
 def test_more_plugins_than_anybody_reads_are_refused() -> None:
@@ -183,16 +183,6 @@ def test_findings_beyond_what_a_report_holds_are_counted_and_fail() -> None:
     assert (len(shown), shown[-1].status) == (MOST_FINDINGS, "failed")
     assert "6 more" in shown[-1].detail
     assert cut(many[:3]) == tuple(many[:3])
-
-
-@pytest.mark.parametrize(
-    ("check", "status", "green"),
-    [("tests", "ok", False), ("method-card", "skipped", False), ("method-card", "ok", True), ("score", "ok", True)],
-)
-def test_what_a_plugin_says_of_itself_is_no_evidence(check: str, status: Status, green: bool) -> None:
-    findings = (Finding("import", "m", "ok", "registers method m"), Finding(check, "m", status, "words"))
-    made = PluginReport("neuco_methods", "m", "added", (), ("m",), findings)
-    assert Report("0" * 40, "1" * 40, "bubblewrap", (made,), (), (), (), 1.0, 1).green is green
 
 
 BRINGS = """
@@ -226,7 +216,7 @@ PLUGINS = (Touched("neuco_methods", "plain", "added"),)
 
 
 @pytest.mark.parametrize(
-    ("changes", "check", "status", "words"),
+    ("changes", "check", "status", "message"),
     [
         (files(plugins=PLUGINS, core=("neuco_core/errors.py",)), "core", "failed", "1 core files beside plugins"),
         (files(core=("scripts/neuco_tasks/x/evil.py",)), "core", "ok", "the tests of all plugins are run"),
@@ -238,9 +228,11 @@ PLUGINS = (Touched("neuco_methods", "plain", "added"),)
         (files(bad_names=("neuco_tasks/Böse Task",)), "name", "failed", "is not an id"),
     ],
 )
-def test_what_is_touched_decides_before_anything_is_run(changes: Changes, check: str, status: str, words: str) -> None:
+def test_what_is_touched_decides_before_anything_is_run(
+    changes: Changes, check: str, status: str, message: str
+) -> None:
     (finding, *_) = general(changes)
-    assert (finding.check, finding.status, words in finding.detail) == (check, status, True), finding
+    assert (finding.check, finding.status, message in finding.detail) == (check, status, True), finding
 
 
 def test_of_what_is_refused_only_the_first_are_shown() -> None:
@@ -250,7 +242,7 @@ def test_of_what_is_refused_only_the_first_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         ("biomass_mean = 7", "version 7 of task 'biomass_mean'; there is version 1"),
         ("biomass_men = 1", "there is no such task"),
@@ -258,11 +250,11 @@ def test_of_what_is_refused_only_the_first_are_shown() -> None:
         ("biomass_mean = 1", ""),
     ],
 )
-def test_a_suite_compares_tasks_that_are_there(line: str, words: str, tmp_path: Path) -> None:
+def test_a_suite_compares_tasks_that_are_there(line: str, message: str, tmp_path: Path) -> None:
     text = f'id = "other"\ntitle = "O"\nprotocol = "ridge"\n\n[tasks]\n{line}\n'
     write_file("suites/other.toml", text)(tmp_path)
     details = [finding.detail for finding in check_suites(tmp_path, MAIN)]
-    assert (len(details), words in "".join(details)) == (1 if words else 0, True), details
+    assert (len(details), message in "".join(details)) == (1 if message else 0, True), details
 
 
 @pytest.mark.parametrize("noun", CAVEATS)

@@ -1,9 +1,10 @@
-"""Both engines, each held to what it promises."""
+"""The sandbox is held to what it promises."""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,24 +18,17 @@ import psutil
 import pytest
 
 from ci import sandbox
-from ci.read_outputs import take
+from ci.__main__ import sandbox_warnings
 from ci.sandbox import Limits, Ran, SandboxError
+from ci.sandbox.results import take
 from tests.parts import missing
 
 LIMITS = Limits(seconds=60, memory=600 << 20, processes=20, file_size=1 << 20, written=3 << 20, files=200)
 
 
-@pytest.fixture(params=["bubblewrap", "trust"])
-def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "bubblewrap":
-        need_bubblewrap()
-    return str(request.param)
-
-
-@pytest.fixture
-def bubblewrap() -> str:
+@pytest.fixture(autouse=True, scope="module")
+def bubblewrap() -> None:
     need_bubblewrap()
-    return "bubblewrap"
 
 
 def need_bubblewrap() -> None:
@@ -44,15 +38,47 @@ def need_bubblewrap() -> None:
         missing("bubblewrap", str(error))
 
 
-def run(kind: str, tmp_path: Path, code: str, limits: Limits = LIMITS) -> Ran:
+def run(tmp_path: Path, code: str, limits: Limits = LIMITS) -> Ran:
     """Run code where ``file.txt`` is in the tree, and the folder of results is the argument."""
     tree = tmp_path / "tree"
     tree.mkdir(exist_ok=True)
     (tree / "file.txt").write_text("as it was")
     command = ("-c", f"import os, sys, time\n{textwrap.dedent(code)}", "/out")
-    ran = sandbox.run(command, read={"/tree": tree}, out=tmp_path / "out", limits=limits, kind=kind)
-    assert ran.engine == kind
-    return ran
+    return sandbox.run(command, read={"/tree": tree}, out=tmp_path / "out", limits=limits)
+
+
+def put_first(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """A ``bwrap`` that is found before the machine's own."""
+    (folder / "bwrap").write_text(f"#!/bin/sh\n{script}\n")
+    (folder / "bwrap").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SandboxError, match=r"not on the PATH\. Install it"):
+        sandbox.run(("-c", "print(1)"), read={}, out=tmp_path / "out")
+
+
+def test_a_bubblewrap_that_does_not_work_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_first(tmp_path, monkeypatch, "echo no namespaces for you >&2\nexit 1")
+    with pytest.raises(SandboxError, match=r"does not work here: no namespaces for you\. Install it"):
+        sandbox.run(("-c", "print(1)"), read={}, out=tmp_path / "out")
+
+
+def test_bubblewrap_may_be_anywhere_on_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_first(tmp_path, monkeypatch, f'touch {tmp_path}/used\nexec {shutil.which("bwrap")} "$@"')
+    ran = run(tmp_path, "print(1)")
+    assert (ran.output, (tmp_path / "used").exists()) == ("1\n", True)
+
+
+def test_an_old_bubblewrap_will_do_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refuse = 'case "$*" in *--disable-userns*) echo unknown option >&2; exit 1;; esac'
+    put_first(tmp_path, monkeypatch, f'{refuse}\nexec {shutil.which("bwrap")} "$@"')
+    assert run(tmp_path, "print(1)").ok
+    assert sandbox.protections()["no nested user namespaces"] is False
+    (warning,) = sandbox_warnings()
+    assert (warning.status, warning.detail) == ("warning", "bubblewrap lacks here: no nested user namespaces")
 
 
 ORDERLY = """
@@ -68,15 +94,15 @@ raise SystemExit(7)
 """
 
 
-def test_files_come_out_and_nothing_else_is_left(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_come_out_and_nothing_else_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "HTTPS_PROXY", "NEUCO_REGISTRY"):
         monkeypatch.setenv(name, "cheese")
-    ran = run(kind, tmp_path, ORDERLY)
+    ran = run(tmp_path, ORDERLY)
     assert (ran.status, ran.code, len(ran.output) <= sandbox.KEPT) == ("failed", 7, True)
     assert (tmp_path / "out" / "x").read_text() == "as it was"
     assert (tmp_path / "tree" / "file.txt").read_text() == "as it was"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "tree"]
-    ran = run(kind, tmp_path, ORDERLY.replace("500_000", "5"))
+    ran = run(tmp_path, ORDERLY.replace("500_000", "5"))
     secret, temporary = ran.output.split()[:2]
     assert (secret, Path(temporary).exists()) == ("False", False)
 
@@ -88,7 +114,7 @@ for place in ("/tree/x", "/x", "/usr/x", "/dev/x", "/etc/x", "/proc/sys/kernel/h
         open(place, "w")
         print(place, "can be written")
     except OSError as error:
-        assert any(words in str(error) for words in ("Read-only", "denied", "No such file")), error
+        assert any(message in str(error) for message in ("Read-only", "denied", "No such file")), error
 try:
     socket.create_connection(("127.0.0.1", {port}), timeout=5)
     print("there is a network")
@@ -110,11 +136,11 @@ def interpreters_below(folder: str) -> list[str]:
     return sorted({path.relative_to(folder).parts[0] for path in prefixes if path.is_relative_to(folder)})
 
 
-def test_nothing_of_ours_is_in_reach(bubblewrap: str, tmp_path: Path) -> None:
+def test_nothing_of_ours_is_in_reach(tmp_path: Path) -> None:
     """Nor does the environment tell that this is CI."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         ours = [str(tmp_path), __file__, "/var/log"]
-        ran = run(bubblewrap, tmp_path, PROBE.format(port=server.getsockname()[1], ours=ours))
+        ran = run(tmp_path, PROBE.format(port=server.getsockname()[1], ours=ours))
     homes = [interpreters_below(place) for place in ("/home", "/root")]
     assert ran.output.splitlines() == [
         f"{interpreters_below('/tmp')} /tmp",
@@ -141,9 +167,9 @@ MANY = "for i in range({}):\n    open(f'{{sys.argv[1]}}/{{i}}', 'wb').write(b'x'
         (MANY.format(10, 1 << 19), "files"),
     ],
 )
-def test_a_limit_ends_a_run(kind: str, tmp_path: Path, code: str, status: str) -> None:
+def test_a_limit_ends_a_run(tmp_path: Path, code: str, status: str) -> None:
     limits = Limits(seconds=1) if status == "timeout" else LIMITS
-    ran = run(kind, tmp_path, code, limits)
+    ran = run(tmp_path, code, limits)
     full = status == "files" and "No space left" in ran.output
     assert not ran.ok
     assert ran.status == status or status in ran.output or full, ran
@@ -173,8 +199,8 @@ def test_only_plain_files_are_taken(odd: str, deep: str, tmp_path: Path, monkeyp
     else:
         with socket.socket(socket.AF_UNIX) as server:
             server.bind("x")
-    _, words = taken(tmp_path / "results", out)
-    assert (odd in words, list(out.iterdir())) == (True, [])
+    _, message = taken(tmp_path / "results", out)
+    assert (odd in message, list(out.iterdir())) == (True, [])
 
 
 ODD = """
@@ -185,10 +211,10 @@ os.mkfifo("x")
 NESTED = "for _ in range(1500):\n    os.mkdir('x')\n    os.chdir('x')"
 
 
-@pytest.mark.parametrize(("code", "words"), [("", "a pipe"), (NESTED, "nested")])
-def test_odd_results_make_a_run_fail(kind: str, tmp_path: Path, code: str, words: str) -> None:
-    ran = run(kind, tmp_path, ODD.format(code), Limits())
-    assert (ran.status, words in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
+@pytest.mark.parametrize(("code", "message"), [("", "a pipe"), (NESTED, "nested")])
+def test_odd_results_make_a_run_fail(tmp_path: Path, code: str, message: str) -> None:
+    ran = run(tmp_path, ODD.format(code), Limits())
+    assert (ran.status, message in ran.output, list((tmp_path / "out").iterdir())) == ("failed", True, [])
 
 
 ORPHAN = """
@@ -210,22 +236,22 @@ def sleepers() -> set[int]:
     return pids
 
 
-def test_orphans_are_ended(kind: str, tmp_path: Path) -> None:
+def test_orphans_are_ended(tmp_path: Path) -> None:
     before = sleepers()
-    assert run(kind, tmp_path, ORPHAN).status == "ok"
+    assert run(tmp_path, ORPHAN).status == "ok"
     until = time.monotonic() + 60  # for a busy kernel: what is not ended sleeps ten times as long
     while sleepers() - before and time.monotonic() < until:
         time.sleep(0.05)
     assert sleepers() <= before
 
 
-def test_a_run_in_another_thread_does_not_disturb(kind: str, tmp_path: Path) -> None:
+def test_a_run_in_another_thread_does_not_disturb(tmp_path: Path) -> None:
     """The limits of one run are not those of another."""
     statuses: dict[str, str] = {}
 
     def start(name: str) -> None:
         (tmp_path / name).mkdir()
-        statuses[name] = run(kind, tmp_path / name, "print(1)").status
+        statuses[name] = run(tmp_path / name, "print(1)").status
 
     threads = [threading.Thread(target=start, args=(name,)) for name in "ab"]
     for thread in threads:
@@ -239,14 +265,15 @@ ORDINARY = """
 import sys
 from pathlib import Path
 from ci import sandbox
+from ci.__main__ import sandbox_warnings
 ran = sandbox.run(("-c", "print(open('/out/x', 'w').write('y'))"), read={}, out=Path(sys.argv[1]) / "out")
-print(ran.status, ran.engine, ran.output, (Path(sys.argv[1]) / "out" / "x").read_text())
+print(ran.status, ran.output, (Path(sys.argv[1]) / "out" / "x").read_text())
 """
 
 
 # Justified: only root can become somebody else, and there is nothing else to show here.
 @pytest.mark.skipif(os.getuid() != 0, reason="all the other tests run as an ordinary user already")
-def test_an_ordinary_user_can_use_it(bubblewrap: str, root: Path) -> None:
+def test_an_ordinary_user_can_use_it(root: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chown(folder, 65534, 65534)
         packages = f"{root}{os.pathsep}{Path(pytest.__file__).parents[1]}"
@@ -256,6 +283,6 @@ def test_an_ordinary_user_can_use_it(bubblewrap: str, root: Path) -> None:
             who = {"user": 65534, "group": 65534, "extra_groups": ()}
             with contextlib.suppress(OSError):
                 done = subprocess.run(command, env=variables, cwd="/", capture_output=True, text=True, **who)
-                assert (done.stdout, done.stderr) == ("ok bubblewrap 1\n y\n", "")
+                assert (done.stdout, done.stderr) == ("ok 1\n y\n", "")
                 return
     missing("interpreter", f"others cannot run {sys.executable}")

@@ -83,7 +83,9 @@ def test_what_was_not_scored_waits_and_what_fits_nobody_fails() -> None:
     ("findings", "verdict"),
     [
         ([], "red"),
-        ([("import", "ok")], "red"),
+        ([("import", "ok"), ("tests", "ok")], "red"),
+        ([("import", "ok"), ("method-card", "skipped")], "red"),
+        ([("import", "ok"), ("score", "ok")], "green"),
         ([("method-files", "ok")], "green"),
         ([("method-files", "ok"), ("card", "warning")], "green"),
         ([("method-files", "ok"), ("waiting", "skipped")], "waiting"),
@@ -103,7 +105,7 @@ def test_the_verdict_needs_evidence_and_no_failure(findings: list[tuple[str, Any
 
 def test_a_dataset_that_is_too_large_for_the_sandbox_is_said_to_be(upstream: Upstream, tmp_path: Path) -> None:
     need_bubblewrap()
-    boxes = PluginSandbox(upstream.base, tmp_path, Limits(file_size=20_000), "bubblewrap")
+    boxes = PluginSandbox(upstream.base, tmp_path, Limits(file_size=20_000))
     digits = boxes.plugin("neuco_tasks", "digits")
     with pytest.raises(DataError, match=r"do not fit into the sandbox; expected at most 0.0 GB, got 0.0 GB"):
         make_cubes(boxes, digits, load_dataset("digits"))
@@ -115,6 +117,6 @@ def test_images_of_the_true_size_leave_the_sandbox(tmp_path: Path, monkeypatch: 
     fake.write_folder(tmp_path / "copy", count=3, files=())
     monkeypatch.setenv(VARIABLE, str(tmp_path / "copy"))
     dataset = load_dataset("ssl4eo_s12_downstream")
-    boxes = PluginSandbox(ROOT, tmp_path / "scratch", Limits(), "bubblewrap")
+    boxes = PluginSandbox(ROOT, tmp_path / "scratch", Limits())
     folder = make_cubes(boxes, boxes.plugin("neuco_tasks", dataset.id), dataset)
     assert (folder / "cubes.npy").stat().st_size == 128 + 3 * 4 * 27 * 264 * 264 * 4

@@ -30,7 +30,7 @@ PLUGINS = [
 @pytest.fixture(scope="module")
 def boxes(tmp_path_factory: pytest.TempPathFactory) -> PluginSandbox:
     need_bubblewrap()
-    return PluginSandbox(ROOT, tmp_path_factory.mktemp("scratch"), Limits(), "bubblewrap")
+    return PluginSandbox(ROOT, tmp_path_factory.mktemp("scratch"), Limits())
 
 
 @pytest.mark.parametrize("folder", PLUGINS)

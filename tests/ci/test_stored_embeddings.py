@@ -81,7 +81,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
     monkeypatch.setenv("NEUCO_CACHE", fresh_cache(tmp_path / "cache"))
     fork = upstream.pull_request("parity", parity)
     base, files = Path(shutil.copytree(upstream.base, tmp_path / "base")), tmp_path / "files"
-    before = Judge(base, fork, "origin/main", Limits(), "bubblewrap").run()
+    before = Judge(base, fork, "origin/main", Limits()).run()
     assert [finding for finding in before.findings if finding.status == "failed"] == []
     assert sorted(step for step in steps if step.startswith("encode")) == [
         f"encode-{name}-digits-64" for name in METHODS
@@ -92,7 +92,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
     index = read_index(base / "registry")
     assert {entry.content for entry in index.values()} == {row[2] for row in numbers(before).values()}
     steps.clear()
-    after = Judge(base, fork, "origin/main", Limits(), "bubblewrap").run()
+    after = Judge(base, fork, "origin/main", Limits()).run()
     assert (before.green, after.green, numbers(after) == numbers(before)) == (True, True, True)
     assert [step for step in steps if step.startswith(("encode", "cubes"))] == []
     assert [f.detail for f in after.general if f.check == "stored-embeddings"] == [
@@ -101,7 +101,7 @@ def test_a_task_encodes_nothing_that_main_has_published(
 
 
 def test_what_does_not_fit_is_not_used_and_is_named(upstream: Upstream, tmp_path: Path) -> None:
-    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits(), "bubblewrap")
+    boxes = PluginSandbox(upstream.base, tmp_path / "scratch", Limits())
     owner, methods = describe_all(boxes)[:2]  # digits and averaging, from the catalogue
     method, dataset = methods.methods[0], owner.datasets[0]
     embeddings = make_embeddings(["a", "b"], np.ones((2, 3), np.float32))

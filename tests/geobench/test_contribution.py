@@ -107,7 +107,7 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "commit", "--quiet", "-m", "Submit")
     changes = changed(repo, "main")
     assert (changes.submissions, changes.core, changes.unreadable) == (("geobench/new",), (), ())
-    report: Report = Judge(repo, repo, "main", kind="trust").run()
+    report: Report = Judge(repo, repo, "main").run()
     places = [finding for finding in report.findings if finding.check == "submission-place"]
     assert [finding.status for finding in places] == ["ok", "ok"]
     assert report.green

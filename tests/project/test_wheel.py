@@ -88,7 +88,7 @@ def test_boards_show_offline(installed: Installed, root: Path) -> None:
 def test_the_wheel_is_small_enough_to_be_released(installed: Installed, tmp_path: Path) -> None:
     (wheel,) = (installed.folder / "wheels").glob("neuco-*.whl")
     shutil.copy(wheel, tmp_path)
-    assert the_wheel(tmp_path).version == neuco_core.__version__
+    assert the_wheel(tmp_path)[1]["Version"] == neuco_core.__version__
 
 
 def test_a_file_has_a_place_among_the_shipped_methods(installed: Installed) -> None:
