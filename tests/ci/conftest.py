@@ -34,6 +34,6 @@ def upstream(tmp_path_factory: pytest.TempPathFactory) -> Upstream:
 
 
 @pytest.fixture
-def own_upstream(tmp_path: Path) -> Upstream:
+def fresh_upstream(tmp_path: Path) -> Upstream:
     """An upstream to merge into."""
     return Upstream(tmp_path / "own")

@@ -123,9 +123,9 @@ class RealCase:
         write_method(tree, "fragile", ENCODER.format(name="fragile", body="raise RuntimeError('cheese')", more=""))
         environment = {**DIRECT, "HF_ENDPOINT": self.hub.hub.address, "NEUCO_REGISTRY": str(tree / "registry")}
         scored = ("score", "--method", "stored", "--task", "biomass_mean", "--protocol", PROTOCOL)
-        said = neuco(*scored, cwd=tree, path=tree, env=environment)
-        if said.code:
-            raise AssertionError(said.text)
+        scoring = neuco(*scored, cwd=tree, path=tree, env=environment)
+        if scoring.code:
+            raise AssertionError(scoring.text)
 
     def judge(
         self,

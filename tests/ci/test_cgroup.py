@@ -57,5 +57,5 @@ def test_a_control_group_holds_memory_and_processes(tmp_path: Path) -> None:
         command = [kernel, "mem=1500M", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}", "con=null"]
         command += ["con0=null,fd:1", "quiet", f"uml_dir={tmp_path}"]
     done = subprocess.run(command, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=200)
-    said = [line.strip() for line in done.stdout.splitlines() if line.startswith(("ran:", "left:"))]
-    assert said == ["ran: ok True", "ran: memory False", "ran: processes False", "left: 0"], done.stdout + done.stderr
+    lines = [line.strip() for line in done.stdout.splitlines() if line.startswith(("ran:", "left:"))]
+    assert lines == ["ran: ok True", "ran: memory False", "ran: processes False", "left: 0"], done.stdout + done.stderr

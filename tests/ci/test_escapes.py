@@ -82,11 +82,11 @@ HOARDS = {
 
 @pytest.mark.parametrize("hoard", HOARDS)
 def test_what_is_hoarded_out_of_sight_counts(tmp_path: Path, hoard: str) -> None:
-    code, said = HOARDS[hoard]
+    code, reason = HOARDS[hoard]
     imports = "import ctypes, mmap, os, socket, threading, time\nBLOCK = b'x' * (24 << 20)\n"
     ran = run(tmp_path, f"{imports}{code}\ntime.sleep(1)")
     assert not ran.ok
-    assert re.search(said, f"{ran.status}\n{ran.output}")
+    assert re.search(reason, f"{ran.status}\n{ran.output}")
 
 
 SYSCALL = """
@@ -163,8 +163,8 @@ for family, kind in (("VSOCK", "STREAM"), ("NETLINK", "DGRAM"), ("PACKET", "STRE
 
 def test_no_socket_to_the_kernel_or_to_the_machine_around_it(tmp_path: Path) -> None:
     """A socket to the hypervisor belongs to no network namespace."""
-    said = [f"{family} Address family not supported by protocol" for family in ("VSOCK", "NETLINK", "PACKET", "ALG")]
-    assert run(tmp_path, FAMILIES).output.splitlines() == said
+    errors = [f"{family} Address family not supported by protocol" for family in ("VSOCK", "NETLINK", "PACKET", "ALG")]
+    assert run(tmp_path, FAMILIES).output.splitlines() == errors
 
 
 WORK = """

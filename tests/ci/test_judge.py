@@ -37,15 +37,15 @@ def judge(upstream: Upstream, change: Change, out: Path) -> tuple[Report, list[R
     return report, records
 
 
-def said(report: Report, check: str) -> str:
+def details(report: Report, check: str) -> str:
     return " | ".join(f"{f.status} {f.detail}" for f in report.findings if f.check == check)
 
 
 def test_a_good_task_and_a_good_method(upstream: Upstream, tmp_path: Path) -> None:
     report, records = judge(upstream, both(task, method), tmp_path)
-    assert (report.green, said(report, "task-baseline").startswith("ok averaging reaches")) == (True, True)
+    assert (report.green, details(report, "task-baseline").startswith("ok averaging reaches")) == (True, True)
     waits = f"skipped 1 cell not scored here: {AFTER_MERGE}"
-    assert said(report, "score") == f"{waits} | ok 1 cells scored | {waits} | ok 3 cells scored"
+    assert details(report, "score") == f"{waits} | ok 1 cells scored | {waits} | ok 3 cells scored"
     assert {(record.method, record.task) for record in records} == {
         ("averaging", "good"), ("averaging_notebook", "good"), ("random", "good"), ("plain", "digits_class"),
     }  # fmt: skip
@@ -154,7 +154,7 @@ class Cubes:
 def test_labels_do_not_travel_in_the_cubes_of_a_task_beside_the_method(upstream: Upstream, tmp_path: Path) -> None:
     change = both(task, write_file("neuco_tasks/good/cubes.py", SMUGGLER), with_encode(GREEDY))
     report, records = judge(upstream, change, tmp_path)
-    assert "NO LABELS HERE" in said(report, "cubes"), said(report, "cubes")
+    assert "NO LABELS HERE" in details(report, "cubes"), details(report, "cubes")
     assert all(record.mean is None or record.mean < 0.98 for record in records if record.method == "plain")
 
 
@@ -167,9 +167,9 @@ def test_a_method_does_not_see_the_cubes_of_a_task_beside_it(upstream: Upstream,
         change_file("neuco_methods/plain/__init__.py", "encoder=Flat", "encoder=Flat, uses_ids=True"),
     )
     report, _ = judge(upstream, change, tmp_path)
-    assert "['cubes.json', 'cubes.npy']" in said(report, "encode")
-    assert "both are new" in said(report, "score")
-    assert said(report, "uses-ids").startswith("warning method 'plain' declares uses_ids=True")
+    assert "['cubes.json', 'cubes.npy']" in details(report, "encode")
+    assert "both are new" in details(report, "score")
+    assert details(report, "uses-ids").startswith("warning method 'plain' declares uses_ids=True")
 
 
 # name → (what it changes, whether it is green, a check and message of its finding)
@@ -198,5 +198,5 @@ VERDICTS: dict[str, tuple[Change, bool, str, str]] = {
 def test_the_verdict_and_its_reason(name: str, upstream: Upstream, tmp_path: Path) -> None:
     change, green, check, message = VERDICTS[name]
     report, records = judge(upstream, change, tmp_path)
-    assert (report.green, message in said(report, check)) == (green, True), report.findings
+    assert (report.green, message in details(report, check)) == (green, True), report.findings
     assert green or not any(record.ok for record in records if record.method == "plain")

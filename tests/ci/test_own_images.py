@@ -47,7 +47,7 @@ class Walk(NamedTuple):
 
     upstream: Upstream
     fork: Path
-    said: dict[str, str]
+    printed: dict[str, str]
     ended: Said
     report: Report
 
@@ -64,7 +64,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
     for name, suffix in (("tif", ".tif"), ("png", "")):
         (folder / f"{name}.csv").write_text(labels(images[name], suffix))
     env = {"NEUCO_CACHE": str(folder / "cache"), "NEUCO_REGISTRY": str(fork / "registry")}
-    said = {}
+    printed = {}
     for line in (*(line for lines in COMMANDS.values() for line in lines), *MORE):
         program, *words = line.split()
         if program == "git":
@@ -74,10 +74,10 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Walk:
         arguments = [str(folder / word) if (folder / word).exists() else word for word in words]
         done = python("-m", "neuco_core.cli", *arguments, *extra, cwd=fork, env=env, path=fork)
         assert done.code == 0, done.text
-        said[line] = done.out
+        printed[line] = done.out
     out = folder / "report.json"
     ended = ci(upstream.base, "score-pr", "--head", str(fork), "--out", str(out), NEUCO_CACHE=str(folder / "cache"))
-    return Walk(upstream, fork, said, Said(ended.returncode, ended.stdout, ended.stderr), parse(out.read_bytes())[0])
+    return Walk(upstream, fork, printed, Said(ended.returncode, ended.stdout, ended.stderr), parse(out.read_bytes())[0])
 
 
 def test_each_folder_takes_fewer_than_ten_commands() -> None:
@@ -87,11 +87,11 @@ def test_each_folder_takes_fewer_than_ten_commands() -> None:
 
 def test_what_the_commands_say(walk: Walk) -> None:
     tif, png = COMMANDS["plots"], COMMANDS["scenes"]
-    assert "200 images of 8 × 8 pixels" in walk.said[tif[0]]
-    assert "bands     image/B02, image/B03, image/B04, image/B08" in walk.said[tif[0]]
-    assert "places    200 of 200 are georeferenced" in walk.said[tif[0]]
-    assert "bands     image/red, image/green, image/blue" in walk.said[png[0]]
-    assert "protocol ridge: 40 splits" in walk.said[MORE[1]]
+    assert "200 images of 8 × 8 pixels" in walk.printed[tif[0]]
+    assert "bands     image/B02, image/B03, image/B04, image/B08" in walk.printed[tif[0]]
+    assert "places    200 of 200 are georeferenced" in walk.printed[tif[0]]
+    assert "bands     image/red, image/green, image/blue" in walk.printed[png[0]]
+    assert "protocol ridge: 40 splits" in walk.printed[MORE[1]]
 
 
 def test_the_pull_request_is_green_and_tells_what_it_does(walk: Walk) -> None:

@@ -100,7 +100,7 @@ class Case(NamedTuple):
 
     change: Change
     verdict: str
-    said: tuple[tuple[str, str, str], ...]
+    expected: tuple[tuple[str, str, str], ...]
     records: int = 0
     base: str = "pinned"
     dataset: bool = False
@@ -192,9 +192,9 @@ def test_a_pull_request_gets_one_of_three_verdicts(name: str, real: RealCase, tm
     assert (report.verdict, report.green, code) == (case.verdict, case.verdict == "green", EXIT_CODES[case.verdict]), (
         output
     )
-    for check, status, message in case.said:
-        said = [finding for finding in report.findings if (finding.check, finding.status) == (check, status)]
-        assert any(message in finding.detail for finding in said), f"{check} {status} {message}: {output}"
+    for check, status, message in case.expected:
+        matching = [finding for finding in report.findings if (finding.check, finding.status) == (check, status)]
+        assert any(message in finding.detail for finding in matching), f"{check} {status} {message}: {output}"
     assert len([record for record in records if record.ok]) == case.records, output
     assert all(record.provenance["commit"] == report.head and record.provenance["time"] for record in records)
     comment = render(report, records, real.upstream.base / "registry")

@@ -59,53 +59,53 @@ def ranked(upstream: Upstream) -> dict[str, int]:
     return {row["method"]: row["version"] for row in rows if row["rank"] or row["same_as"]}
 
 
-def test_the_day_after_the_merge(own_upstream: Upstream, tmp_path: Path) -> None:
+def test_the_day_after_the_merge(fresh_upstream: Upstream, tmp_path: Path) -> None:
     need_bubblewrap()
-    merge(own_upstream, "both", both(task, method))
-    said = reconcile(own_upstream, "first", "--site", str(tmp_path / "site"))
-    assert "pushed to main" in said
-    records = own_upstream.records()
+    merge(fresh_upstream, "both", both(task, method))
+    printed = reconcile(fresh_upstream, "first", "--site", str(tmp_path / "site"))
+    assert "pushed to main" in printed
+    records = fresh_upstream.records()
     assert {(r.method, r.task) for r in records if r.protocol == "ridge+k=5"} == {
         (name, "digits_class") for name in (*METHODS, "plain")
     }
-    assert set(ranked(own_upstream)) == {*METHODS, "plain"}
+    assert set(ranked(fresh_upstream)) == {*METHODS, "plain"}
     assert (tmp_path / "site" / "index.html").is_file()
-    assert "neuco_methods/plain" in json.loads(show(own_upstream, CATALOG))["plugins"]
-    changed = git(own_upstream.bare, "diff", "--name-only", "main~1", "main").split()
+    assert "neuco_methods/plain" in json.loads(show(fresh_upstream, CATALOG))["plugins"]
+    changed = git(fresh_upstream.bare, "diff", "--name-only", "main~1", "main").split()
     assert all(name.startswith(("registry/records", "registry/leaderboards/", CATALOG)) for name in changed), changed
 
-    before = tip(own_upstream)
-    said = reconcile(own_upstream, "second")
-    assert ("plan: nothing to score" in said, "main has all of it already" in said) == (True, True), said
-    assert ("describe" in said, tip(own_upstream)) == (False, before), "the catalogue knows every plugin"
+    before = tip(fresh_upstream)
+    printed = reconcile(fresh_upstream, "second")
+    assert ("plan: nothing to score" in printed, "main has all of it already" in printed) == (True, True), printed
+    assert ("describe" in printed, tip(fresh_upstream)) == (False, before), "the catalogue knows every plugin"
 
 
 @pytest.mark.slow
-def test_a_method_leaves_the_board_that_compares_it_when_a_maintainer_says_so(own_upstream: Upstream) -> None:
+def test_a_method_leaves_the_board_that_compares_it_when_a_maintainer_says_so(fresh_upstream: Upstream) -> None:
     need_bubblewrap()
-    merge(own_upstream, "plain", method)
-    reconcile(own_upstream, "first")
-    records = own_upstream.records()
-    merge(own_upstream, "removal", remove("neuco_methods/plain"))
-    repo = own_upstream.clone("third")
+    merge(fresh_upstream, "plain", method)
+    reconcile(fresh_upstream, "first")
+    records = fresh_upstream.records()
+    merge(fresh_upstream, "removal", remove("neuco_methods/plain"))
+    repo = fresh_upstream.clone("third")
     done = ci(repo, "reconcile", "--push")
     assert (done.returncode, "suite 'small' compares records of method 'plain'" in done.stderr) == (1, True), done
     assert "--withdraw plain" in done.stderr
-    assert "plain" in ranked(own_upstream)
-    assert "withdrawn" in reconcile(own_upstream, "fourth", "--withdraw", "other plain")
-    assert set(ranked(own_upstream)) == METHODS
-    assert {r.key: r for r in own_upstream.records()} == {r.key: r for r in records if r.method != "plain"}
-    withdrawn = own_upstream.records("registry/withdrawn")
+    assert "plain" in ranked(fresh_upstream)
+    assert "withdrawn" in reconcile(fresh_upstream, "fourth", "--withdraw", "other plain")
+    assert set(ranked(fresh_upstream)) == METHODS
+    assert {r.key: r for r in fresh_upstream.records()} == {r.key: r for r in records if r.method != "plain"}
+    withdrawn = fresh_upstream.records("registry/withdrawn")
     assert [r for r in withdrawn if r.method == "plain"] == [r for r in records if r.method == "plain"]
-    assert "nothing to score" in reconcile(own_upstream, "fifth")
+    assert "nothing to score" in reconcile(fresh_upstream, "fifth")
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_is_taken_up_where_it_stopped(own_upstream: Upstream) -> None:
+def test_a_run_that_is_killed_is_taken_up_where_it_stopped(fresh_upstream: Upstream) -> None:
     need_bubblewrap()
-    edit(own_upstream.base / "ci/reconcile.py", "BATCH = 100", "BATCH = 1")
-    own_upstream.commit("One by one")
-    repo = own_upstream.clone("killed")
+    edit(fresh_upstream.base / "ci/reconcile.py", "BATCH = 100", "BATCH = 1")
+    fresh_upstream.commit("One by one")
+    repo = fresh_upstream.clone("killed")
     environment = {**os.environ, **WHO, "PYTHONPATH": str(repo), "GIT_CONFIG_GLOBAL": "/dev/null"}
     command = [sys.executable, "-m", "ci", "reconcile", "--push"]
     with subprocess.Popen(command, cwd=repo, env=environment, start_new_session=True) as process:
@@ -117,12 +117,12 @@ def test_a_run_that_is_killed_is_taken_up_where_it_stopped(own_upstream: Upstrea
     assert 0 < len(kept) < 3, "some were scored, and what was scored is whole"
     done = ci(repo, "reconcile", "--push")
     assert (done.returncode, f"plan: {3 - len(kept)} new" in done.stdout) == (0, True), done.stdout + done.stderr
-    assert set(ranked(own_upstream)) == METHODS
+    assert set(ranked(fresh_upstream)) == METHODS
     assert kept.items() <= {record.key: record for record in read_all(repo / "registry")}.items()
 
 
 @pytest.mark.slow
-def test_new_versions_have_their_own_places_and_no_board_is_emptied(own_upstream: Upstream) -> None:
+def test_new_versions_have_their_own_places_and_no_board_is_emptied(fresh_upstream: Upstream) -> None:
     need_bubblewrap()
     averaging, scorer = "neuco_methods/averaging/__init__.py", "neuco_core/scoring/scorer.py"
 
@@ -130,25 +130,25 @@ def test_new_versions_have_their_own_places_and_no_board_is_emptied(own_upstream
         edit(fork / averaging, "            id=name,", "            id=name,\n            version=2,")
         edit(fork / averaging, '"size": 8}', '"size": 7}')
 
-    reconcile(own_upstream, "first")
-    first = own_upstream.records()
-    merge(own_upstream, "second", second)
-    assert "2 new" in reconcile(own_upstream, "again")
-    assert ranked(own_upstream) == {"averaging": 2, "averaging_notebook": 2, "random": 1}
-    assert {r.key for r in first} <= {r.key for r in own_upstream.records()}
+    reconcile(fresh_upstream, "first")
+    first = fresh_upstream.records()
+    merge(fresh_upstream, "second", second)
+    assert "2 new" in reconcile(fresh_upstream, "again")
+    assert ranked(fresh_upstream) == {"averaging": 2, "averaging_notebook": 2, "random": 1}
+    assert {r.key for r in first} <= {r.key for r in fresh_upstream.records()}
 
     # The scorer: every record is outdated at once, and the board stays until there are new ones.
-    board = show(own_upstream, BOARD)
+    board = show(fresh_upstream, BOARD)
     merge(
-        own_upstream,
+        fresh_upstream,
         "scorer",
         lambda fork: edit(fork / scorer, "@versioned(1)\ndef score(", "@versioned(2)\ndef score("),
     )
-    assert "board small stays as it was: it would lose averaging" in reconcile(own_upstream, "none", "--most", "0")
-    assert show(own_upstream, BOARD) == board
-    said = reconcile(own_upstream, "all")
-    assert ("3 stale" in said, "stays as it was" in said) == (True, False), said
-    assert (show(own_upstream, BOARD) != board, set(ranked(own_upstream))) == (True, METHODS)
+    assert "board small stays as it was: it would lose averaging" in reconcile(fresh_upstream, "none", "--most", "0")
+    assert show(fresh_upstream, BOARD) == board
+    printed = reconcile(fresh_upstream, "all")
+    assert ("3 stale" in printed, "stays as it was" in printed) == (True, False), printed
+    assert (show(fresh_upstream, BOARD) != board, set(ranked(fresh_upstream))) == (True, METHODS)
 
 
 DORMANT = """
@@ -168,28 +168,28 @@ atexit.register(strike)
 
 
 @pytest.mark.slow
-def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_itself(own_upstream: Upstream) -> None:
+def test_a_plugin_on_main_writes_nobodys_records_and_a_broken_one_stops_only_itself(fresh_upstream: Upstream) -> None:
     need_bubblewrap()
-    reconcile(own_upstream, "first")
-    before = own_upstream.records()
+    reconcile(fresh_upstream, "first")
+    before = fresh_upstream.records()
     sleeper = METHOD.replace('id="plain"', 'id="sleeper"') + DORMANT
-    merge(own_upstream, "sleeper", write_file("neuco_methods/sleeper/__init__.py", sleeper))
-    reconcile(own_upstream, "second")
-    after = own_upstream.records()
+    merge(fresh_upstream, "sleeper", write_file("neuco_methods/sleeper/__init__.py", sleeper))
+    reconcile(fresh_upstream, "second")
+    after = fresh_upstream.records()
     assert [r for r in after if r.method != "sleeper"] == before
     assert [(r.method, r.ok) for r in after if r.method == "sleeper"] == [("sleeper", True)]
 
-    merge(own_upstream, "broken", write_file("neuco_methods/random/__init__.py", "import nix\n"))
-    done = ci(own_upstream.clone("third"), "reconcile", "--push")
+    merge(fresh_upstream, "broken", write_file("neuco_methods/random/__init__.py", "import nix\n"))
+    done = ci(fresh_upstream.clone("third"), "reconcile", "--push")
     assert (done.returncode, "No module named 'nix'" in done.stderr) == (1, True), done.stderr
-    assert own_upstream.records() == after
-    assert "random" in ranked(own_upstream)
+    assert fresh_upstream.records() == after
+    assert "random" in ranked(fresh_upstream)
 
 
 @pytest.mark.slow
-def test_a_sample_is_verified_and_a_forged_record_is_found(own_upstream: Upstream) -> None:
+def test_a_sample_is_verified_and_a_forged_record_is_found(fresh_upstream: Upstream) -> None:
     need_bubblewrap()
-    repo = own_upstream.clone("main")
+    repo = fresh_upstream.clone("main")
     done = ci(repo, "reconcile")
     assert done.returncode == 0, done.stderr
     assert git(repo, "status", "--porcelain", ".", ":!registry") == ""

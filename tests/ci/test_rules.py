@@ -278,10 +278,10 @@ def test_a_removal_says_what_is_lost_and_a_suite_holds_it_up() -> None:
     gone = Touched("neuco_tasks", "main", "removed")
     averaging = plugin(load_method("averaging"))
     suite = Suite(id="real", protocol="ridge", tasks={"digits_class": 1})
-    said = {(f.check, f.status): f.detail for f in removed(gone, [averaging], [suite], records)}
-    assert "method 'averaging' goes, and 1 record (digits_class) with it" in said["removed", "warning"]
-    assert "reconcile --push --withdraw averaging" in said["waiting", "skipped"]
-    said = {(f.check, f.status): f.detail for f in removed(gone, [plugin(load_task("digits_class"))], [suite], [])}
-    assert said["removed", "failed"] == "suite 'real' compares its task 'digits_class'"
+    details = {(f.check, f.status): f.detail for f in removed(gone, [averaging], [suite], records)}
+    assert "method 'averaging' goes, and 1 record (digits_class) with it" in details["removed", "warning"]
+    assert "reconcile --push --withdraw averaging" in details["waiting", "skipped"]
+    details = {(f.check, f.status): f.detail for f in removed(gone, [plugin(load_task("digits_class"))], [suite], [])}
+    assert details["removed", "failed"] == "suite 'real' compares its task 'digits_class'"
     (finding,) = removed(Touched("neuco_tasks", "other", "removed"), [averaging], [suite], records)
     assert "nothing is lost" in finding.detail
