@@ -63,10 +63,10 @@ def rank(runs: Sequence[BenchRun]) -> Leaderboard:
     ranked = ranking.rank(np.array([[run.q[task] for run in pool] for task in tasks]))
     measured = sorted({task for run in pool for task in run.acc})
     rows = []
-    for run, weighted, place in zip(pool, ranked.weighted, ranked.final, strict=True):
+    for run, weighted, position in zip(pool, ranked.weighted, ranked.final, strict=True):
         mean_q, means = fmean(run.q.values()), [run.acc.get(task, math.nan) for task in measured]
         row = {"experiment": run.experiment, "mean_score": mean_q, "weighted_score": float(weighted)}
-        row |= {"aggregated_rank": int(place), **{f"q::{task}": run.q[task] for task in tasks}}
+        row |= {"aggregated_rank": int(position), **{f"q::{task}": run.q[task] for task in tasks}}
         row |= {f"acc::{task}": mean for task, mean in zip(measured, means, strict=True)}
         rows.append(row | {"overall_q_score": mean_q, "overall_acc_score": fmean(means) if means else math.nan})
     rows.sort(key=lambda row: (row["weighted_score"], row["experiment"]))

@@ -125,16 +125,16 @@ def _confusions(folder: Path, score: Score, stem: str) -> None:
     names = [f"{value:g}" for value in score.classes] or [str(i) for i in range(len(tables[0]))]
     axes.set_xticks(range(len(names)), names)
     axes.set_yticks(range(len(names)), names)
-    places = np.ndindex(tables[0].shape) if len(names) <= 20 else ()  # more numbers would not be legible
-    texts = {(row, column): axes.text(column, row, "", ha="center", va="center") for row, column in places}
+    positions = np.ndindex(tables[0].shape) if len(names) <= 20 else ()  # more numbers would not be legible
+    texts = {(row, column): axes.text(column, row, "", ha="center", va="center") for row, column in positions}
     figure.colorbar(image, ax=axes, label="samples", shrink=0.85)
     title = axes.set_title(score.task)
     axes.set(xlabel="predicted class", ylabel="true class")
     frames = Frames(figure, (image, *texts.values(), title))
     for index, table in enumerate(tables, start=1):
         image.set_data(table)
-        for place, text in texts.items():
-            text.set(text=str(int(table[place])), color="white" if table[place] > most / 2 else "black")
+        for position, text in texts.items():
+            text.set(text=str(int(table[position])), color="white" if table[position] > most / 2 else "black")
         title.set_text(_title(score, index))
         frames.save(folder / f"{stem}{index}.png")
 

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -101,7 +99,7 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
 
 def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
     protocol = job.config.protocol
-    with _short_turns(), ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor(1) as beside:
         reading = beside.submit(
             read_embeddings, job.submission_file, strict=job.strict, dim=protocol.embedding_dim, gaps=not job.strict
         )
@@ -121,17 +119,6 @@ def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
     # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
     labelled = {sample for task in tasks.values() for sample in task.ids}
     return BenchInputs(embeddings, tasks, [name for name in embeddings.ids if name in labelled], notes)
-
-
-@contextmanager
-def _short_turns() -> Iterator[None]:
-    """Reading asks for the interpreter now and then, and would wait 5 ms each time for whoever has it."""
-    before = sys.getswitchinterval()
-    sys.setswitchinterval(before / 25)
-    try:
-        yield
-    finally:
-        sys.setswitchinterval(before)
 
 
 def _without(embeddings: Embeddings, path: Path) -> Embeddings:

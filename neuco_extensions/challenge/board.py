@@ -189,7 +189,7 @@ def _teams(host: Host, phase: str, counts: Mapping[str, Counted]) -> tuple[Board
             hint = "Bring the team back: what it submitted is in the journal"
             raise DataError(f"team {name!r} has submissions and is not in the rules", hint=hint)
         values: dict[str, int | float | None] = {"mean_q": count.mean_q, "submissions": count.times}
-        if not all(name in there for there in took_part):
+        if not all(name in participants for participants in took_part):
             values[BARRED] = 1
         teams.append(BoardMethod(name, baseline=rules.host, title=rules.title, values=values))
     return tuple(teams)

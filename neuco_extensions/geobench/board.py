@@ -16,12 +16,11 @@ from neuco_core.boards.model import RANDOM, BoardRow, Column, Interval, Ranked, 
 from neuco_core.boards.stats.uncertainty import LEVEL, SEED
 from neuco_core.errors import NeucoError, UnknownIdError, UsageError
 from neuco_core.plugins.catalog import load_task
-from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, compute, rank
+from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, compute, interval_of, rank
 from neuco_extensions.geobench.board_sections import (
     BEST,
     CELL_COLUMNS,
     cells_of,
-    ends_of,
     sections,
     task_columns,
     tasks_of,
@@ -113,25 +112,25 @@ def rank_cells(
     tasks = {key: capabilities[name] for key, name in keys.items()}
     computed = compute(cells, pool, tasks, ends, replicates, aggregation)
     ranks = {key: rank(scores) for key, scores in computed.scores.items()}
-    own = ranks[first]
+    ranking = ranks[first]
     methods = {method.id: method for method in computed.methods}
-    order = [*own.places, *(name for name in methods if name not in own.places)]
+    order = [*ranking.places, *(name for name in methods if name not in ranking.places)]
     columns = [
         Column(key, name, f"Score on {len(tasks[key])} tasks: {', '.join(tasks[key])}", "higher")
         for key, name in keys.items()
     ]
     return Ranked(
         columns=(BEST, *columns),
-        rows=tuple(_row(computed, cells, methods[name], own) for name in order),
+        rows=tuple(_row(computed, cells, methods[name], ranking) for name in order),
         rule=rule,
         tasks=tasks_of(computed, cells),
         cell_columns=CELL_COLUMNS,
         task_columns=task_columns(computed),
-        groups=own.groups,
-        uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if own.ranks else None,
+        groups=ranking.groups,
+        uncertainty=Uncertainty(LEVEL, HOW, replicates, SEED) if ranking.ranks else None,
         sections=sections(computed, keys, first, ranks),
         profile="iqm",
-        notes=tuple(_notes(own, reasons)),
+        notes=tuple(_notes(ranking, reasons)),
     )
 
 
@@ -143,7 +142,7 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
     """By capability: its tasks. Tags that all tasks share tell nothing; what is overall holds every task."""
     names = tuple(task.id for task in cells.tasks)
     if scheme == "geobench-2":
-        return {**{name: own for name, own in CAPABILITIES.items() if set(own) <= set(names)}, OVERALL: names}
+        return {**{name: tasks for name, tasks in CAPABILITIES.items() if set(tasks) <= set(names)}, OVERALL: names}
     if scheme != "tags":
         raise UsageError("no such scheme of capabilities", expected="geobench-2 or tags", got=scheme)
     tagged: dict[str, list[str]] = {}
@@ -151,30 +150,30 @@ def _capabilities(cells: Cells, scheme: str) -> dict[str, tuple[str, ...]]:
         with suppress(NeucoError):  # a task that is not registered here has no tags
             for tag in load_task(f"{task.id}@{task.version}").tags:
                 tagged.setdefault(tag, []).append(task.id)
-    kept = {tag: tuple(own) for tag, own in sorted(tagged.items()) if len(own) < len(names)}
-    return {OVERALL: names, **{tag: own for tag, own in kept.items() if tag not in NOT_CAPABILITIES}}
+    kept = {tag: tuple(tasks) for tag, tasks in sorted(tagged.items()) if len(tasks) < len(names)}
+    return {OVERALL: names, **{tag: tasks for tag, tasks in kept.items() if tag not in NOT_CAPABILITIES}}
 
 
-def _notes(own: CapabilityRanks, reasons: Mapping[str, str | None]) -> Iterable[str]:
+def _notes(ranking: CapabilityRanks, reasons: Mapping[str, str | None]) -> Iterable[str]:
     for reason in sorted({reason for reason in reasons.values() if reason}):
         left_out = [name for name, other in reasons.items() if other == reason]
         yield f"Left out by the reader's choice, {reason}: {', '.join(left_out)}"
-    if own.places and not own.ranks:
+    if ranking.places and not ranking.ranks:
         yield "No intervals: they need at least two runs of a method on every task."
-    elif unknown := [name for name in own.places if name not in own.ranks]:
+    elif unknown := [name for name in ranking.places if name not in ranking.ranks]:
         yield f"No interval, since the runs do not vary: {', '.join(unknown)}"
 
 
-def _row(computed: CapabilityScores, cells: Cells, method: BoardMethod, own: CapabilityRanks) -> BoardRow:
+def _row(computed: CapabilityScores, cells: Cells, method: BoardMethod, ranking: CapabilityRanks) -> BoardRow:
     values: dict[str, float | None] = {}
     intervals: dict[str, Interval] = {}
-    if method.id in own.ranks:
-        values["best"] = number(own.best[method.id], RANDOM)
-        intervals["rank"] = Interval(*own.ranks[method.id])
+    if method.id in ranking.ranks:
+        values["best"] = number(ranking.best[method.id], RANDOM)
+        intervals["rank"] = Interval(*ranking.ranks[method.id])
     for key, scores in computed.scores.items():
         if method.id in scores:
             values[key] = number(scores[method.id].value, RANDOM)
-            if ends := ends_of(scores[method.id]):
-                intervals[key] = ends
-    place = own.places.get(method.id)
-    return method.row(place, cells_of(computed, cells, method), values=values, intervals=intervals)
+            if interval := interval_of(scores[method.id]):
+                intervals[key] = interval
+    shown = cells_of(computed, cells, method)
+    return method.row(ranking.places.get(method.id), shown, values=values, intervals=intervals)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from neuco_core.boards.cells import BoardMethod, Cell, Cells
+from neuco_core.boards.model import RANDOM, Interval, number
 from neuco_core.boards.stats.rank_intervals import groups, judge_pairs, rank_ranges
 from neuco_core.boards.stats.ranking import DIGITS, positions
 from neuco_core.boards.stats.uncertainty import LEVEL, chance_of_first
@@ -17,12 +18,16 @@ from neuco_extensions.geobench.normaliser import Normaliser
 
 @dataclass(frozen=True)
 class CapabilityScores:
-    """Scores by capability and method; ``others`` are those of the other aggregation, which is not ranked by."""
+    """Scores by capability and method; ``others`` are those of the other aggregation, which is not ranked by.
+
+    ``intervals`` are of single cells, by method and task, where there are runs to tell them.
+    """
 
     methods: Sequence[BoardMethod]
     capabilities: Mapping[str, tuple[str, ...]]
     normaliser: Normaliser | None
     values: Mapping[tuple[str, str], np.ndarray]
+    intervals: Mapping[tuple[str, str], Interval]
     scores: Mapping[str, Mapping[str, PooledScore]]
     others: Mapping[str, Mapping[str, PooledScore]]
     aggregation: str
@@ -46,7 +51,15 @@ def compute(
     both: dict[str, dict[str, dict[str, PooledScore]]] = {
         name: {key: {} for key in capabilities} for name in ("pooled", "mean")
     }
+    intervals: dict[tuple[str, str], Interval] = {}
     for method in methods:
+        # One method after the other: the draws of its tasks are cached, and all these scores are made of them.
+        for task in (task.id for task in cells.tasks if (method.id, task.id) in values):
+            cell = cells.cell(method.id, task)
+            if sum(value is not None for value in cell.splits) > 1:
+                runs, overlaps = [values[method.id, task].tolist()], [cell.test_to_train]
+                if interval := interval_of(score(runs, names=[task], overlaps=overlaps, replicates=replicates)):
+                    intervals[method.id, task] = interval
         for key, tasks in capabilities.items():
             if not tasks or any((method.id, task) not in values for task in tasks):
                 continue
@@ -59,7 +72,12 @@ def compute(
                 )
     scores = both.pop(aggregation)
     (others,) = both.values()
-    return CapabilityScores(methods, capabilities, normaliser, values, scores, others, aggregation)
+    return CapabilityScores(methods, capabilities, normaliser, values, intervals, scores, others, aggregation)
+
+
+def interval_of(pooled: PooledScore) -> Interval | None:
+    """The interval of a score; ``None`` where nothing varies."""
+    return Interval(number(pooled.low, RANDOM), number(pooled.high, RANDOM)) if pooled.error > 0 else None
 
 
 def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> np.ndarray:
@@ -73,7 +91,7 @@ def _runs(cell: Cell, sign: float, task: str, normaliser: Normaliser | None) -> 
 @dataclass(frozen=True)
 class CapabilityRanks:
     """Methods by their scores, the best first: places, and where they vary the ranks that are plausible, the chance of
-    being first, and who cannot be told apart. Of one whose own runs do not vary nothing but the place is known."""
+    being first, and who cannot be told apart. Of one whose runs do not vary nothing but the place is known."""
 
     places: Mapping[str, int]
     ranks: Mapping[str, tuple[int, int]]
@@ -85,7 +103,7 @@ def places(scores: Mapping[str, PooledScore]) -> dict[str, int]:
     """By method its place, in the order of places; ties share the better one."""
     if not scores:
         return {}
-    ranks = positions(-np.round(np.array([own.value for own in scores.values()]), DIGITS))
+    ranks = positions(-np.round(np.array([pooled.value for pooled in scores.values()]), DIGITS))
     return dict(sorted(zip(scores, map(int, ranks), strict=True), key=lambda item: (item[1], item[0])))
 
 

@@ -23,8 +23,8 @@ from neuco_core.boards.model import (
     number,
 )
 from neuco_core.text import counted
-from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, places
-from neuco_extensions.geobench.iqm import PooledScore, iqm, official_replicates, score
+from neuco_extensions.geobench.board_scores import CapabilityRanks, CapabilityScores, interval_of, places
+from neuco_extensions.geobench.iqm import iqm, official_replicates
 
 IQM = Column("iqm", "Normalised", "Interquartile mean of the normalised scores of the runs", "higher")
 CELL_COLUMNS = (SCORE, STD, IQM)
@@ -40,25 +40,15 @@ LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 def cells_of(computed: CapabilityScores, cells: Cells, method: BoardMethod) -> dict[str, BoardCell]:
-    """The cells of a method, raw and normalised, each with an interval where there are runs to tell it."""
+    """The cells of a method, raw and normalised."""
     shown = cells.shown(method)
     for task in cells.tasks:
-        own = computed.values.get((method.id, task.id))
-        if own is None:
-            continue
-        cell = cells.cell(method.id, task.id)
-        known = [value for value in cell.splits if value is not None]
-        intervals: dict[str, Interval] = {}
-        if len(known) > 1:
-            ends = ends_of(score([own.tolist()], names=[task.id], overlaps=[cell.test_to_train]))
-            intervals = {IQM.key: ends} if ends else {}
-        shown[task.id] = cell.shown(values={IQM.key: number(iqm(own), RANDOM)}, intervals=intervals)
+        key = method.id, task.id
+        if key in computed.values:
+            intervals = {IQM.key: computed.intervals[key]} if key in computed.intervals else {}
+            values = {IQM.key: number(iqm(computed.values[key]), RANDOM)}
+            shown[task.id] = cells.cell(*key).shown(values=values, intervals=intervals)
     return shown
-
-
-def ends_of(own: PooledScore) -> Interval | None:
-    """The interval of a score; ``None`` where nothing varies."""
-    return Interval(number(own.low, RANDOM), number(own.high, RANDOM)) if own.error > 0 else None
 
 
 def task_columns(computed: CapabilityScores) -> tuple[Column, ...]:
@@ -69,9 +59,9 @@ def tasks_of(computed: CapabilityScores, cells: Cells) -> tuple[BoardTask, ...]:
     tasks = []
     for task in cells.tasks:
         values: dict[str, float | None] = {}
-        own = [iqm(scores) for (_, other), scores in computed.values.items() if other == task.id]
-        if len(own) > 1:
-            values[SPREAD.key] = number(np.std(own))
+        means = [iqm(scores) for (_, other), scores in computed.values.items() if other == task.id]
+        if len(means) > 1:
+            values[SPREAD.key] = number(np.std(means))
         if computed.normaliser and task.id in computed.normaliser.ends:
             values |= zip((column.key for column in ENDS), computed.normaliser.ends[task.id], strict=True)
         tasks.append(replace(task, values=values))
@@ -79,23 +69,23 @@ def tasks_of(computed: CapabilityScores, cells: Cells) -> tuple[BoardTask, ...]:
 
 
 def sections(
-    computed: CapabilityScores, keys: Mapping[str, str], first: str, stand: Mapping[str, CapabilityRanks]
+    computed: CapabilityScores, keys: Mapping[str, str], first: str, ranks: Mapping[str, CapabilityRanks]
 ) -> tuple[Section, ...]:
-    rankings = tuple(_ranking(computed, key, name, stand[key]) for key, name in keys.items())
-    if len(stand[first].places) < 2:
+    rankings = tuple(_ranking(computed, key, name, ranks[key]) for key, name in keys.items())
+    if len(ranks[first].places) < 2:
         return (*rankings, _tasks(computed, keys))
-    ranked = [method for name in stand[first].places for method in computed.methods if method.id == name]
-    theirs = _published(computed, keys, first, ranked)
-    own = (_disagree(computed, keys), _by_capability(computed, keys, stand))
-    return (*rankings, *theirs, *own, _tasks(computed, keys))
+    ranked = [method for name in ranks[first].places for method in computed.methods if method.id == name]
+    published = _published(computed, keys, first, ranked)
+    ours = (_disagree(computed, keys), _by_capability(computed, keys, ranks))
+    return (*rankings, *published, *ours, _tasks(computed, keys))
 
 
-def _ranking(computed: CapabilityScores, key: str, name: str, own: CapabilityRanks) -> Section:
+def _ranking(computed: CapabilityScores, key: str, name: str, ranks: CapabilityRanks) -> Section:
     """The ranking by one capability, and that by the other aggregation beside it.
 
     Pooled, a task on which a method is far out is cut off as a whole; in a mean of IQMs each counts the same.
     """
-    here, there = computed.scores[key], computed.others[key]
+    scores, other_scores = computed.scores[key], computed.others[key]
     other = OTHER[computed.aggregation]
     columns = (
         METHOD,
@@ -108,16 +98,16 @@ def _ranking(computed: CapabilityScores, key: str, name: str, own: CapabilityRan
         Column("other", other[0].upper() + other[1:], "Score by the other aggregation", "higher"),
         Column("other_rank", "Its rank", f"Rank by the {other}", format="integer"),
     )
-    places_there = places(there)
+    other_places = places(other_scores)
     rows: list[tuple[Value, ...]] = []
-    for method, place in own.places.items():
-        ranks = Interval(*own.ranks[method]) if method in own.ranks else None
-        best = number(own.best[method], RANDOM) if method in own.best else None
-        first = method, place, ranks, number(here[method].value, RANDOM), ends_of(here[method]), best
-        last = number(there[method].value, RANDOM), places_there[method]
-        rows.append((*first, _letters(method, own.groups or ()), *last))
+    for method, place in ranks.places.items():
+        plausible = Interval(*ranks.ranks[method]) if method in ranks.ranks else None
+        best = number(ranks.best[method], RANDOM) if method in ranks.best else None
+        first = method, place, plausible, number(scores[method].value, RANDOM), interval_of(scores[method]), best
+        last = number(other_scores[method].value, RANDOM), other_places[method]
+        rows.append((*first, _letters(method, ranks.groups or ()), *last))
     tasks = computed.capabilities[key]
-    moved = sum(place != places_there[method] for method, place in own.places.items())
+    moved = sum(place != other_places[method] for method, place in ranks.places.items())
     lead = (
         f"{counted(len(tasks), 'task')}: {', '.join(tasks)}. By the {other}, {moved} of {counted(len(rows), 'method')} "
         f"{'has' if moved == 1 else 'have'} another rank."
@@ -142,11 +132,12 @@ def _disagree(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
     )
     rows: list[tuple[Value, ...]] = []
     for key, name in keys.items():
-        here, there = computed.scores[key], computed.others[key]
+        scores, others = computed.scores[key], computed.others[key]
         pairs = sum(
-            (here[a].value - here[b].value) * (there[a].value - there[b].value) < 0 for a, b in combinations(here, 2)
+            (scores[a].value - scores[b].value) * (others[a].value - others[b].value) < 0
+            for a, b in combinations(scores, 2)
         )
-        before, after = places(here), places(there)
+        before, after = places(scores), places(others)
         moved = {method: (rank, after[method]) for method, rank in before.items() if rank != after[method]}
         most = max((abs(one - other) for one, other in moved.values()), default=0)
         farthest = {method: (one, other) for method, (one, other) in moved.items() if abs(one - other) == most}
@@ -157,11 +148,11 @@ def _disagree(computed: CapabilityScores, keys: Mapping[str, str]) -> Section:
 
 
 def _by_capability(
-    computed: CapabilityScores, keys: Mapping[str, str], stand: Mapping[str, CapabilityRanks]
+    computed: CapabilityScores, keys: Mapping[str, str], ranks: Mapping[str, CapabilityRanks]
 ) -> Section:
     columns = (METHOD, *(Column(key, name, format="rank") for key, name in keys.items()))
     names = [method.id for method in computed.methods]
-    rows: list[tuple[Any, ...]] = [(name, *(stand[key].places.get(name) for key in keys)) for name in names]
+    rows: list[tuple[Any, ...]] = [(name, *(ranks[key].places.get(name) for key in keys)) for name in names]
     rows.sort(key=lambda row: (row[1] is None, row[1] or 0, row[0]))
     return Section("Ranks by capability", columns, tuple(rows), about="robustness")
 
@@ -187,8 +178,8 @@ def _published(
     tasks = computed.capabilities[first]
     theirs: dict[str, np.ndarray] = {}
     for name in sorted({str(method.facts["submission"]) for method in computed.methods}):
-        own = [method.id for method in computed.methods if method.facts.get("submission") == name]
-        inside = {(m, t): v.tolist() for (m, t), v in computed.values.items() if m in own and t in tasks}
+        members = [method.id for method in computed.methods if method.facts.get("submission") == name]
+        inside = {(m, t): v.tolist() for (m, t), v in computed.values.items() if m in members and t in tasks}
         theirs |= official_replicates(inside)
     columns = (
         METHOD,
@@ -200,8 +191,8 @@ def _published(
     pooled = (computed.scores if computed.aggregation == "pooled" else computed.others)[first]
     rows: list[tuple[Value, ...]] = []
     for name in (method.id for method in ranked):
-        drawn, own_score = theirs[name], pooled[name]
+        drawn, ours = theirs[name], pooled[name]
         printed = number(drawn.mean()), number(drawn.std(ddof=1) / np.sqrt(len(drawn)))
-        rows.append((name, *printed, number(own_score.value, RANDOM), number(own_score.error, RANDOM)))
+        rows.append((name, *printed, number(ours.value, RANDOM), number(ours.error, RANDOM)))
     lead = "The published ± tells how well 100 resamples give their own mean; the error of the score is ten times that."
     yield Section(f"{keys[first]} as published and here", columns, tuple(rows), lead=lead)

@@ -38,7 +38,7 @@ def files(subject: SubmissionSubject) -> str:
     further = sorted(path.name for path in subject.directory.iterdir() if path.name not in (ABOUT, RUNS))
     if further:
         raise Broken("further files", where=subject.directory, got=", ".join(further))
-    runs = sum(len(own.scores) for own in subject.submission.runs)
+    runs = sum(len(line.scores) for line in subject.submission.runs)
     return f"{counted(len(subject.submission.backbones), 'backbone')}, {counted(runs, 'run')}"
 
 

@@ -72,8 +72,8 @@ def validate(folder: Path, official: bool, as_json: bool) -> None:
             click.echo(clean(f"{fault.rule}: {fault}"))
     if faults:
         theirs = sum(fault.official for fault in faults)
-        words = f"{counted(len(faults), 'fault')}, {theirs} of them by the leaderboard's own rules"
-        raise DataError(words, where=folder)
+        message = f"{counted(len(faults), 'fault')}, {theirs} of them by the leaderboard's own rules"
+        raise DataError(message, where=folder)
     if not as_json:
         click.echo("no faults" + (" by the official rules" if official else ""))
 
@@ -97,8 +97,8 @@ def import_folder(folder: Path, name: str, title: str, source: str) -> None:
 
 
 def _size(submission: GeobenchSubmission) -> str:
-    datasets = {own.dataset for own in submission.runs}
-    runs = sum(len(own.scores) for own in submission.runs)
+    datasets = {line.dataset for line in submission.runs}
+    runs = sum(len(line.scores) for line in submission.runs)
     sizes = (len(submission.backbones), "backbone"), (len(datasets), "dataset"), (runs, "run")
     return ", ".join(counted(*size) for size in sizes)
 
@@ -220,8 +220,8 @@ def show_table(submission: str, capability: str, as_json: bool) -> None:
         {"capability": capability, "backbone": backbone, "official": pair.official, "score": pair.ours.value,
          "official_error": pair.official_error, "error": pair.ours.error, "low": pair.ours.low, "high": pair.ours.high}
         for capability in chosen
-        for backbone, own in scores.items()
-        if (pair := own.get(capability))
+        for backbone, pairs in scores.items()
+        if (pair := pairs.get(capability))
     ]  # fmt: skip
     rows.sort(key=lambda row: (list(chosen).index(row["capability"]), -row["official"]))
     if as_json:
@@ -230,8 +230,8 @@ def show_table(submission: str, capability: str, as_json: bool) -> None:
     form = "{capability} {backbone} {official:.4f} {official_error:.4f} {score:.4f} {error:.4f} {low:.3f}–{high:.3f}"
     heads = ("capability", "backbone", "official", "± official", "ours", "SE", "95 %")
     click.echo(table(heads, [[part.format(**row) for part in form.split()] for row in rows], right=range(2, 7)))
-    for backbone, own in scores.items():
-        if missing := [cap for cap in chosen if cap not in own]:
+    for backbone, pairs in scores.items():
+        if missing := [cap for cap in chosen if cap not in pairs]:
             click.echo(f"{backbone} lacks datasets of {join_names(missing, 9)}")
 
 

@@ -80,10 +80,10 @@ def to_folder(submission: GeobenchSubmission, path: Path) -> Path:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(COLUMNS), lineterminator="\n")
     writer.writeheader()
-    for own in submission.runs:
-        shared = {theirs: getattr(own, ours) for ours, theirs in SHARED.items()}
+    for runs in submission.runs:
+        shared = {theirs: getattr(runs, ours) for ours, theirs in SHARED.items()}
         shared["frozen_or_full_ft"] = submission.about.tuning
-        for seed, score in zip(own.seeds, own.scores, strict=True):
+        for seed, score in zip(runs.seeds, runs.scores, strict=True):
             writer.writerow({**shared, "Seed": seed, "test metric": score})  # csv writes repr(score)
     about = submission.about
     models = [

@@ -145,9 +145,9 @@ def _part(path: Path, faults: list[Fault], read: Any, nothing: Any) -> Any:
         what = f"not UTF-8, at byte {error.start}"
         faults.append(Fault("unreadable", what, "Save it as UTF-8", path.name, official=True))
     except (csv.Error, ValueError, DataError, RecursionError) as error:
-        words = error.what if isinstance(error, DataError) else str(error)
+        reason = error.what if isinstance(error, DataError) else str(error)
         kind = "CSV" if path.name == TABLE else "JSON"
-        faults.append(Fault("unreadable", f"not {kind}: {words}", f"Write it as {kind}", path.name, official=True))
+        faults.append(Fault("unreadable", f"not {kind}: {reason}", f"Write it as {kind}", path.name, official=True))
     return nothing
 
 

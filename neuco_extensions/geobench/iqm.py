@@ -53,11 +53,11 @@ def official_replicates(values: Values) -> dict[str, np.ndarray]:
     for i in range(REPLICATES):
         stream = np.random.RandomState(FIRST_SEED + i)
         drawn: dict[str, list[np.ndarray]] = {row: [] for row in replicates}
-        for (row, _), own in zip(order, cells, strict=True):
-            drawn[row].append(own[stream.choice(len(own), size=len(own), replace=True)])
+        for (row, _), seeds in zip(order, cells, strict=True):
+            drawn[row].append(seeds[stream.choice(len(seeds), size=len(seeds), replace=True)])
         for row, parts in drawn.items():
             replicates[row].append(float(iqm(np.concatenate(parts))))
-    return {row: np.array(own) for row, own in replicates.items()}
+    return {row: np.array(means) for row, means in replicates.items()}
 
 
 @dataclass(frozen=True)
@@ -95,12 +95,12 @@ def score(
     ``overlaps`` are what is added to 1/K in the variance of a mean of K where the replicates share their data, as
     splits do (Nadeau and Bengio, see ``boards.stats.uncertainty``).
     """
-    values = [tuple(map(float, own)) for own in cells]
+    values = [tuple(map(float, seeds)) for seeds in cells]
     names, overlaps = names or [""] * len(values), overlaps or [0.0] * len(values)
-    drawn = [_draws(*own, replicates) for own in zip(names, values, overlaps, strict=True)]
-    resampled, smoothed = (_together(own, pooled) for own in zip(*drawn, strict=True))
+    drawn = [_draws(*cell, replicates) for cell in zip(names, values, overlaps, strict=True)]
+    resampled, smoothed = (_together(samples, pooled) for samples in zip(*drawn, strict=True))
     value, error = float(resampled.mean()), _spread(resampled)
-    freedom = _freedom([np.array(own) for own in values], np.array(overlaps), pooled)
+    freedom = _freedom([np.array(seeds) for seeds in values], np.array(overlaps), pooled)
     half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * _spread(smoothed)
     chi = _stream("χ²", *map(_named, names, values)).chisquare(freedom, size=replicates)
     wide = value + (smoothed - smoothed.mean()) * np.sqrt(freedom / chi)
@@ -113,7 +113,9 @@ def _spread(values: np.ndarray) -> float:
 
 
 def _together(drawn: Sequence[np.ndarray], pooled: bool) -> np.ndarray:
-    return iqm(np.concatenate(drawn, axis=1)) if pooled else np.asarray(np.mean([iqm(own) for own in drawn], axis=0))
+    if pooled:
+        return iqm(np.concatenate(drawn, axis=1))
+    return np.asarray(np.mean([iqm(samples) for samples in drawn], axis=0))
 
 
 def _named(name: str, values: Sequence[float]) -> str:
@@ -143,12 +145,12 @@ def _draws(name: str, values: tuple[float, ...], overlap: float, replicates: int
 def _freedom(values: Sequence[np.ndarray], overlaps: np.ndarray, pooled: bool) -> float:
     """Satterthwaite's degrees of freedom: few if one dataset makes up most of the variance."""
     middle = kept(np.concatenate(values)) if pooled else None
-    ends = [kept(own) if middle is None else middle for own in values]
+    ends = [kept(seeds) if middle is None else middle for seeds in values]
     variances = [
-        np.clip(own, end.min(), end.max()).var(ddof=1) if len(own) > 1 else 0.0
-        for own, end in zip(values, ends, strict=True)
+        np.clip(seeds, end.min(), end.max()).var(ddof=1) if len(seeds) > 1 else 0.0
+        for seeds, end in zip(values, ends, strict=True)
     ]
-    counts = np.array([len(own) for own in values])
+    counts = np.array([len(seeds) for seeds in values])
     shares = np.array(variances) * (1 / counts + overlaps) * (counts**2 if pooled else 1)
     free = np.maximum(counts - 1, 1)
     return float(shares.sum() ** 2 / (shares**2 / free).sum()) if shares.sum() > 0 else float(free.min())
@@ -172,13 +174,13 @@ def capability_table(
     values = {key: normaliser(key[1], scores) for key, scores in submission.scores().items()}
     table: dict[str, dict[str, ComparedScore]] = {backbone: {} for backbone in submission.backbones}
     for capability, datasets in capabilities.items():
-        inside = {key: own for key, own in values.items() if key[1] in datasets}
-        theirs = official_replicates({key: own.tolist() for key, own in inside.items()})
+        inside = {key: seeds for key, seeds in values.items() if key[1] in datasets}
+        theirs = official_replicates({key: seeds.tolist() for key, seeds in inside.items()})
         for backbone in submission.backbones:
             keys = [(backbone, dataset) for dataset in datasets]
             if all(key in inside for key in keys):
                 ours = score([inside[key].tolist() for key in keys], names=datasets)
-                own = theirs[backbone]
-                error = float(own.std(ddof=1) / np.sqrt(len(own)))
-                table[backbone][capability] = ComparedScore(float(own.mean()), error, ours)
+                drawn = theirs[backbone]
+                error = float(drawn.std(ddof=1) / np.sqrt(len(drawn)))
+                table[backbone][capability] = ComparedScore(float(drawn.mean()), error, ours)
     return table

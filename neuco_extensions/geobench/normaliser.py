@@ -45,7 +45,7 @@ class Normaliser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def made_of(name: str, scores: Mapping[str, Sequence[float]], base: Sequence[str], source: str = "") -> Normaliser:
     """A normaliser from all single scores of each dataset."""
-    ends = {dataset: (float(min(own)), float(max(own))) for dataset, own in sorted(scores.items())}
+    ends = {dataset: (float(min(values)), float(max(values))) for dataset, values in sorted(scores.items())}
     return Normaliser(name, ends, tuple(base), source)
 
 

@@ -19,7 +19,7 @@ def capabilities(page: PageData) -> dict[str, Any] | None:
             interval = next((value for value in row[at:] if isinstance(value, Interval)), None)
             rows.append((row, row[at], interval))
         ends = [value for _, value, _ in rows if isinstance(value, int | float)]
-        ends += [end for _, _, own in rows if own for end in (own.low, own.high) if end is not None]
+        ends += [end for *_, interval in rows if interval for end in (interval.low, interval.high) if end is not None]
         scale = min(ends, default=0.0), max(ends, default=0.0)
         rankings.append({"key": key, "part": part, "at": at, "rows": rows, "ends": scale})
     return {"rankings": rankings} if rankings else None

@@ -38,7 +38,7 @@ def published_submissions(registry: Path) -> list[Published]:
 
 
 def of_submissions(submissions: Iterable[GeobenchSubmission]) -> Published | None:
-    chosen = [item for item in submissions if any(own.dataset in DATASETS for own in item.runs)]
+    chosen = [item for item in submissions if any(runs.dataset in DATASETS for runs in item.runs)]
     rows = [_row(item, backbone) for item in chosen for backbone in item.backbones]
     if not rows:
         return None
@@ -70,10 +70,10 @@ def row_id(submission: str, backbone: str) -> str:
 
 
 def _row(submission: GeobenchSubmission, backbone: str) -> PublishedRow:
-    about, own = submission.about, {r.dataset: r for r in submission.runs if r.backbone == backbone}
+    about, by_dataset = submission.about, {r.dataset: r for r in submission.runs if r.backbone == backbone}
     model = about.models.get(backbone)
     title = model.title if model and model.title else backbone
-    decoders = ", ".join(sorted({runs.decoder for runs in own.values()}))
+    decoders = ", ".join(sorted({runs.decoder for runs in by_dataset.values()}))
     facts: dict[str, str | int | float | None] = {"submission": about.id, "tuning": about.tuning, "decoder": decoders}
     size = parameters(model.size) if model else None
     if size:
@@ -83,7 +83,7 @@ def _row(submission: GeobenchSubmission, backbone: str) -> PublishedRow:
         title=f"{title} · {about.id}",
         name=f"{backbone}, submission {about.id}: {about.title}",
         baseline=False,
-        runs=tuple(own[dataset].scores if dataset in own else () for dataset in DATASETS),
+        runs=tuple(by_dataset[dataset].scores if dataset in by_dataset else () for dataset in DATASETS),
         facts=facts,
     )
 

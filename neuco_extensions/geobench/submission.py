@@ -84,11 +84,11 @@ class GeobenchSubmission:
 
     @property
     def backbones(self) -> tuple[str, ...]:
-        return tuple(sorted({own.backbone for own in self.runs}))
+        return tuple(sorted({runs.backbone for runs in self.runs}))
 
     def scores(self) -> dict[tuple[str, str], tuple[float, ...]]:
         """By backbone and dataset."""
-        return {(own.backbone, own.dataset): own.scores for own in self.runs}
+        return {(runs.backbone, runs.dataset): runs.scores for runs in self.runs}
 
 
 NAMES = tuple(f.name for f in fields(Runs))
@@ -104,8 +104,8 @@ def write_submission(registry: Path, submission: GeobenchSubmission) -> Path:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(NAMES)
-    for own in sorted(submission.runs, key=lambda own: (own.backbone, own.dataset)):
-        values = [getattr(own, name) for name in NAMES]
+    for runs in sorted(submission.runs, key=lambda runs: (runs.backbone, runs.dataset)):
+        values = [getattr(runs, name) for name in NAMES]
         writer.writerow([" ".join(map(repr, value)) if isinstance(value, tuple) else value for value in values])
     write_atomic(folder / RUNS, text.getvalue().encode())
     write_atomic(folder / ABOUT, dump(msgspec.to_builtins(submission.about)))
@@ -127,7 +127,7 @@ def read_submission(folder: Path) -> GeobenchSubmission:
             "wrong header", where=folder / RUNS, expected=",".join(NAMES), got=",".join(rows[0] if rows else ())
         )
     runs = tuple(_runs(cells, folder / RUNS, line) for line, cells in enumerate(rows[1:], 2))
-    for key, count in Counter((own.backbone, own.dataset) for own in runs).items():
+    for key, count in Counter((line.backbone, line.dataset) for line in runs).items():
         if count > 1:
             raise DataError(f"{key[0]} on {key[1]} is there twice", where=folder / RUNS, hint="Keep one of the lines")
     return GeobenchSubmission(about, runs)
@@ -140,17 +140,18 @@ def _runs(cells: Sequence[str], path: Path, line: int) -> Runs:
     values |= {"seeds": values["seeds"].split(), "scores": values["scores"].split()}
     values["early_stop_patience"] = values["early_stop_patience"] or None
     try:
-        own = msgspec.convert(values, Runs, strict=False)  # numbers are text in a table
+        runs = msgspec.convert(values, Runs, strict=False)  # numbers are text in a table
     except msgspec.ValidationError as error:
         raise DataError(f"line {line}: {error}", where=path) from error
-    if not all(map(math.isfinite, (*own.scores, own.lr, own.weight_decay))):
+    if not all(map(math.isfinite, (*runs.scores, runs.lr, runs.weight_decay))):
         raise DataError(f"line {line}: non-finite values", where=path)
-    if len(own.scores) > MOST_RUNS:
-        raise DataError(f"line {line}: too many runs", where=path, expected=f"at most {MOST_RUNS}", got=len(own.scores))
-    if not own.scores or len(own.scores) != len(own.seeds):
+    if len(runs.scores) > MOST_RUNS:
+        expected = f"at most {MOST_RUNS}"
+        raise DataError(f"line {line}: too many runs", where=path, expected=expected, got=len(runs.scores))
+    if not runs.scores or len(runs.scores) != len(runs.seeds):
         expected = "a score for each seed"
-        raise DataError(f"line {line}: seeds and scores differ", where=path, expected=expected, got=len(own.scores))
-    return own
+        raise DataError(f"line {line}: seeds and scores differ", where=path, expected=expected, got=len(runs.scores))
+    return runs
 
 
 def list_submissions(registry: Path) -> list[GeobenchSubmission]:

@@ -175,7 +175,7 @@ def _close(name: str, names: tuple[str, ...]) -> str:
 def _alike(name: str, others: Sequence[str], cutoff: float) -> list[str]:
     """Those that differ from a name by capitals and signs only, else the closest one."""
     letters, *others_letters = (re.sub(r"[\W_]+", "", text).lower() for text in (name, *others))
-    same = [other for other, own in zip(others, others_letters, strict=True) if own == letters]
+    same = [other for other, its_letters in zip(others, others_letters, strict=True) if its_letters == letters]
     return same or get_close_matches(name, others, n=1, cutoff=cutoff)
 
 
@@ -194,15 +194,15 @@ def _scores(rows: Sequence[RunRow]) -> Iterator[Fault]:
 
 
 def _cells(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
-    for (backbone, dataset), own in grouped(rows).items():
-        lines, name = tuple(row.line for row in own), f"{backbone} on {dataset}"
-        scored = sum(bool(row.text(SCORE)) for row in own)
+    for (backbone, dataset), cell_rows in grouped(rows).items():
+        lines, name = tuple(row.line for row in cell_rows), f"{backbone} on {dataset}"
+        scored = sum(bool(row.text(SCORE)) for row in cell_rows)
         if SCORE in present and scored != SEEDS:
             cure = "Run it with more seeds" if scored < SEEDS else f"Keep {SEEDS} of them, chosen beforehand"
             what = f"{name} has {scored} runs instead of {SEEDS}"
             yield official("seeds", what, cure, rows=lines, column="Seed")
         seeds: dict[float | None, list[RunRow]] = {}  # 1 and 1.0 are one seed
-        for row in own:
+        for row in cell_rows:
             seeds.setdefault(number_of(row.text("Seed")), []).append(row)
         for twice in (same for seed, same in seeds.items() if seed is not None and len(same) > 1):
             what, cure = f"{name} has a seed twice", "Keep one of the rows, and run another seed"
@@ -210,7 +210,7 @@ def _cells(rows: Sequence[RunRow], present: Sequence[str]) -> Iterator[Fault]:
             yield ours("duplicate", what, cure, rows=same_lines, column="Seed", value=shown)
         for column in (column for column in SETTINGS if column in present):
             # Of numbers the value counts, not how it is written; what is no number is a fault already.
-            texts = [text for row in own if (text := row.text(column))]
+            texts = [text for row in cell_rows if (text := row.text(column))]
             values = {text if COLUMNS[column] == TEXT else number_of(text): text for text in texts}
             if len(values) > 1 and None not in values:
                 what, cure = f"{name} has several values", "Repeat one setting with several seeds"
@@ -223,11 +223,11 @@ def _coverage(rows: Sequence[RunRow]) -> Iterator[Fault]:
     for backbone, dataset in grouped(rows):
         datasets.setdefault(backbone, set()).add(dataset)
     everything = set().union(*datasets.values())
-    if not any(set(own) <= everything for own in CAPABILITIES.values()):
+    if not any(set(needed) <= everything for needed in CAPABILITIES.values()):
         yield official("coverage", "the datasets cover no whole capability", _nearest(everything), column="dataset")
         return
     for backbone, covered in datasets.items():
-        if not any(set(own) <= covered for own in CAPABILITIES.values()):
+        if not any(set(needed) <= covered for needed in CAPABILITIES.values()):
             what = f"the datasets of {backbone} cover no whole capability"
             yield ours("coverage", what, _nearest(covered), column="dataset", value=backbone)
 

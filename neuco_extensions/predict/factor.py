@@ -103,8 +103,8 @@ class FactorModel:
         rows, columns = cells
         features, covariance = self._factors.features[columns], np.zeros((len(rows),) * 2)
         for method in np.unique(rows):
-            own = rows == method
-            covariance[np.ix_(own, own)] = features[own] @ self._inverses[method] @ features[own].T
+            its_rows = rows == method
+            covariance[np.ix_(its_rows, its_rows)] = features[its_rows] @ self._inverses[method] @ features[its_rows].T
         return self._noise * covariance, self._noise
 
     @cached_property

@@ -26,7 +26,7 @@ STARTS, LEAST_STARTS = 32, 4
 QUICK = 1_000_000  # starts times results: of a large table fewer starts are tried
 AS_GOOD = 1.03  # layouts whose squared errors are at most so many times those of the best count as nearly as good
 POOR = 0.2  # Kruskal's word for a stress of so much or more
-FAR = 0.2  # of the way from a task's best to its worst: an own error or a move that a reader must know of
+FAR = 0.2  # of the way from a task's best to its worst: an error or a move that a reader must know of
 CLEAR = 0.5  # silhouette from which on groups are called groups
 MOST_GROUPS = 5
 TINY = 1e-12
@@ -162,28 +162,28 @@ def _size(points: np.ndarray, off: np.ndarray) -> np.ndarray:
 
 def _points(
     names: tuple[str, ...],
-    places: np.ndarray,
+    positions: np.ndarray,
     errors: np.ndarray,
     moves: np.ndarray,
     far: np.ndarray,
     known: np.ndarray,
 ) -> tuple[MapPoint, ...]:
-    numbers = np.round(np.stack([*places.T, errors, moves, far.mean(1)]), 4).T + 0.0
+    numbers = np.round(np.stack([*positions.T, errors, moves, far.mean(1)]), 4).T + 0.0
     return tuple(
-        MapPoint(name, *own, known=int(count), group=group)  # type: ignore[misc]
-        for name, own, count, group in zip(names, numbers.tolist(), known, grouped(places), strict=True)
+        MapPoint(name, *coordinates, known=int(count), group=group)  # type: ignore[misc]
+        for name, coordinates, count, group in zip(names, numbers.tolist(), known, grouped(positions), strict=True)
     )
 
 
-def grouped(places: np.ndarray) -> list[int]:
+def grouped(positions: np.ndarray) -> list[int]:
     """A group for each point, numbered by who comes first; all 0 where no division into a few is a clear one."""
-    tree, apart = linkage(places, "average"), cdist(places, places)
-    best, groups = CLEAR, np.zeros(len(places), int)
-    for number in range(2, min(MOST_GROUPS, len(places) - 1) + 1):
+    tree, apart = linkage(positions, "average"), cdist(positions, positions)
+    best, groups = CLEAR, np.zeros(len(positions), int)
+    for number in range(2, min(MOST_GROUPS, len(positions) - 1) + 1):
         division = fcluster(tree, number, "maxclust")
         if (clear := _silhouette(apart, division)) > best:
             best, groups = clear, division
-    order = {group: place for place, group in enumerate(dict.fromkeys(groups.tolist()), 1)}
+    order = {group: number for number, group in enumerate(dict.fromkeys(groups.tolist()), 1)}
     return [order[group] if group else 0 for group in groups.tolist()]
 
 
@@ -191,7 +191,7 @@ def _silhouette(apart: np.ndarray, groups: np.ndarray) -> float:
     """How much nearer points are to their own group than to the next one, on average, from -1 to 1; 0 if alone."""
     member = groups[:, None] == np.unique(groups)
     sums, sizes = apart @ member, member.sum(0)
-    own = sums[member] / np.maximum(sizes - 1, 1)[np.nonzero(member)[1]]
-    other = np.where(member, np.inf, sums / sizes).min(1)
+    inside = sums[member] / np.maximum(sizes - 1, 1)[np.nonzero(member)[1]]
+    outside = np.where(member, np.inf, sums / sizes).min(1)
     alone = sizes[np.nonzero(member)[1]] == 1
-    return float(np.where(alone, 0.0, (other - own) / np.maximum(np.maximum(own, other), TINY)).mean())
+    return float(np.where(alone, 0.0, (outside - inside) / np.maximum(np.maximum(inside, outside), TINY)).mean())

@@ -36,7 +36,7 @@ class Kernel:
     tasks: np.ndarray
 
     def between(self, first: Cells, second: Cells) -> np.ndarray:
-        """For cells, each given by the places of its method and task."""
+        """For cells, each given by the numbers of its method and task."""
         rows = self.methods[np.ix_(first[0], second[0])]
         return np.asarray(rows * self.tasks[np.ix_(first[1], second[1])])
 
@@ -46,13 +46,13 @@ class Kernel:
 
 def kernels(table: ScoreTable, scores_too: bool) -> list[Kernel]:
     """Each grouping of methods alone and on each grouping of tasks; numbers of methods alone; likeness if asked for."""
-    everywhere, own = np.ones((len(table.tasks),) * 2), np.eye(len(table.methods))
+    everywhere, same_method = np.ones((len(table.tasks),) * 2), np.eye(len(table.methods))
     of_tasks = groupings(table.tasks, table.task_facts).values()
     products = []
-    for methods in (own, *groupings(table.methods, table.method_facts).values()):
+    for methods in (same_method, *groupings(table.methods, table.method_facts).values()):
         products += [Kernel(methods, everywhere), *(Kernel(methods, tasks) for tasks in of_tasks)]
     if scores_too:
-        products.append(Kernel(own, likeness(table)))
+        products.append(Kernel(same_method, likeness(table)))
     for numbers in scales(table.methods, table.method_facts).values():
         apart = (numbers[:, None] - numbers) / WIDTH
         products.append(Kernel(np.exp(-0.5 * apart**2), everywhere))
@@ -138,9 +138,9 @@ class ScoreProcess:
         """Variances and spreads in turn, each with the other as it is."""
         squares = np.bincount(self.cells[1], self._rest**2, minlength=len(self._count))
         scale = max(float(np.median(np.abs(self._rest))), 1e-12)
-        own = 0.5 * np.log(squares / np.maximum(self._count - 1, 1) + (0.1 * scale) ** 2)
-        self._centre = float(own[self._count > 1].mean()) if (self._count > 1).any() else float(np.log(scale))
-        spreads = np.where(self._count > 1, 0.5 * (own + self._centre), self._centre)
+        measured = 0.5 * np.log(squares / np.maximum(self._count - 1, 1) + (0.1 * scale) ** 2)
+        self._centre = float(measured[self._count > 1].mean()) if (self._count > 1).any() else float(np.log(scale))
+        spreads = np.where(self._count > 1, 0.5 * (measured + self._centre), self._centre)
         variances = self._assumed
         parts = [kernel.between(self.cells, self.cells) for kernel in self.kernels]
         for _ in range(ROUNDS):
@@ -160,17 +160,17 @@ class ScoreProcess:
         to_known = self._between(cells, self.cells, variances)
         z = self._rest / spread[self.cells[1]]
         mean = to_known @ (self._inverse @ z)
-        own = variances[-1]
-        own = own + sum(v * kernel.at(cells) for v, kernel in zip(variances[:-1], self.kernels, strict=True))
-        left = own - ((to_known @ self._inverse) * to_known).sum(1)
+        variance = variances[-1]
+        variance = variance + sum(v * kernel.at(cells) for v, kernel in zip(variances[:-1], self.kernels, strict=True))
+        left = variance - ((to_known @ self._inverse) * to_known).sum(1)
         size = spread[cells[1]]
         return self.means[cells[1]] + mean * size, np.sqrt(np.maximum(left, JITTER)) * size
 
     def covariance(self, cells: Cells) -> tuple[np.ndarray, float]:
         """Between some cells, without noise, in spreads of their tasks; and the variance of the noise of a result."""
         variances = np.exp(self.learnt.variances)
-        to_known, own = (self._between(cells, other, variances) for other in (self.cells, cells))
-        return own - to_known @ self._inverse @ to_known.T, float(variances[-1])
+        to_known, between = (self._between(cells, other, variances) for other in (self.cells, cells))
+        return between - to_known @ self._inverse @ to_known.T, float(variances[-1])
 
     @property
     def misses(self) -> np.ndarray:

@@ -95,10 +95,10 @@ def from_board(board: Ranked) -> ScoreTable:
     return ScoreTable(tuple(row.method for row in rows), tasks, values, of_methods, facts, allowed=allowed)
 
 
-def method_facts(known: Mapping[str, str | float | None]) -> dict[str, str | float]:
-    """What is known of a method before it is run: words as they are, sizes as logarithms; not what it costs."""
-    texts: dict[str, str | float] = {key: value for key, value in known.items() if isinstance(value, str)}
-    return texts | {key: math.log1p(size) for key in SIZES if isinstance(size := known.get(key), int | float)}
+def method_facts(facts: Mapping[str, str | float | None]) -> dict[str, str | float]:
+    """What is known of a method before it is run: texts as they are, sizes as logarithms; not what it costs."""
+    texts: dict[str, str | float] = {key: value for key, value in facts.items() if isinstance(value, str)}
+    return texts | {key: math.log1p(size) for key in SIZES if isinstance(size := facts.get(key), int | float)}
 
 
 def allowed_by(name: str) -> tuple[float, float]:

@@ -60,7 +60,7 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
 
     With a ``width``, so many that the rank's interval is expected to hold no more places; all, if it never does.
     """
-    table, row = predictor.table, _place(predictor.table, method)
+    table, row = predictor.table, _row_of(predictor.table, method)
     tasks = np.flatnonzero(~table.known[row])
     covariance, noise = predictor.process.covariance((np.full(len(tasks), row), tasks))
     low, high = (ends[row] for ends in predictor.interval())
@@ -79,7 +79,7 @@ def suggest(predictor: Predictor, method: str, number: int = 3, width: int | Non
 
 def places(predictor: Predictor, method: str) -> int:
     """How many places the 95 % interval of a method's rank holds now."""
-    row = _place(predictor.table, method)
+    row = _row_of(predictor.table, method)
     tasks = np.flatnonzero(~predictor.table.known[row])
     covariance, noise = predictor.process.covariance((np.full(len(tasks), row), tasks))
     return _ranks(predictor, row, covariance, noise, np.arange(len(tasks)))
@@ -95,11 +95,11 @@ def choose(covariance: np.ndarray, noise: float, number: int, among: Sequence[in
     open_ = list(range(len(covariance)))
     free = list(open_ if among is None else among)
     while free and len(cells) < number:
-        own = np.diag(left) + noise
-        gain = (left[np.ix_(free, open_)] ** 2).sum(1) / own[free]
+        variance = np.diag(left) + noise
+        gain = (left[np.ix_(free, open_)] ** 2).sum(1) / variance[free]
         chosen = free[int(np.argmax(gain))]
         before = _size(left, open_)
-        left = left - np.outer(left[:, chosen], left[chosen]) / own[chosen]
+        left = left - np.outer(left[:, chosen], left[chosen]) / variance[chosen]
         free.remove(chosen)
         open_.remove(chosen)
         cells.append(NextCell(chosen, before, _size(left, open_), left))
@@ -116,7 +116,7 @@ def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
         raise UsageError("too many results to choose from", expected=f"at most {MOST_CELLS}", got=len(rows))
     covariance, noise = predictor.process.covariance((rows, columns))
     left = covariance + noise * np.eye(len(rows))  # of results, which are what is ranked
-    means = _standing(predictor)
+    means = _mean_scores(predictor)
     over = (rows == np.arange(len(table.methods))[:, None]) / len(table.tasks)  # the mean of a method's cells
     first, second = np.triu_indices(len(table.methods), 1)
     apart, contrast = np.abs(means[first] - means[second]), over[first] - over[second]
@@ -125,13 +125,13 @@ def pick(predictor: Predictor, number: int = 3) -> list[Pick]:
     for _ in range(min(number, len(rows))):
         shared = contrast @ left  # (pair, cell): how much a result moves the distance of two methods
         variance = (shared * contrast).sum(1)
-        own = np.where(free, np.diag(left), np.inf)
-        wrong = _wrong(apart[:, None], variance[:, None] - shared**2 / own).mean(0)
+        own_variance = np.where(free, np.diag(left), np.inf)
+        wrong = _wrong(apart[:, None], variance[:, None] - shared**2 / own_variance).mean(0)
         chosen = int(np.argmin(np.where(free, wrong, np.inf)))
         before = float(_wrong(apart, variance).mean())
         picks.append(Pick(table.methods[rows[chosen]], table.tasks[columns[chosen]], before, float(wrong[chosen])))
         free[chosen] = False
-        left = left - np.outer(left[:, chosen], left[chosen]) / own[chosen]
+        left = left - np.outer(left[:, chosen], left[chosen]) / own_variance[chosen]
     return picks
 
 
@@ -140,7 +140,7 @@ def _wrong(apart: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return np.asarray(norm.cdf(-apart / np.sqrt(np.maximum(variance, 1e-12))))
 
 
-def _standing(predictor: Predictor) -> np.ndarray:
+def _mean_scores(predictor: Predictor) -> np.ndarray:
     """The mean over tasks of each method, in spreads of the tasks, with predictions where nothing is known."""
     filled = np.where(predictor.table.known, predictor.table.values, predictor.scores)
     spread = filled.std(0)
@@ -152,18 +152,18 @@ def _ranks(predictor: Predictor, row: int, left: np.ndarray, noise: float, open_
 
     The others are taken as they are known or predicted.
     """
-    standing = _standing(predictor)
+    means = _mean_scores(predictor)
     variance = (left[np.ix_(open_, open_)].sum() + noise * len(open_)) / len(predictor.table.tasks) ** 2
     half = NORMAL * predictor.mix.widen * np.sqrt(max(variance, 0.0))
-    return int((np.abs(np.delete(standing, row) - standing[row]) <= half).sum()) + 1
+    return int((np.abs(np.delete(means, row) - means[row]) <= half).sum()) + 1
 
 
-def _place(table: ScoreTable, method: str) -> int:
+def _row_of(table: ScoreTable, method: str) -> int:
     if method not in table.methods:
         expected = f"one of the {len(table.methods)} methods of the table"
         raise DataError(f"unknown method {method!r}", where="table of results", expected=expected)
     return table.methods.index(method)
 
 
-def _size(covariance: np.ndarray, places: list[int]) -> float:
-    return float(np.sqrt(np.maximum(np.diag(covariance)[places], 0)).mean()) if places else 0.0
+def _size(covariance: np.ndarray, cells: list[int]) -> float:
+    return float(np.sqrt(np.maximum(np.diag(covariance)[cells], 0)).mean()) if cells else 0.0

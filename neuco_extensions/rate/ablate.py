@@ -106,14 +106,14 @@ def ablate(
 ) -> Iterator[VariantScore]:
     """Score each variant on each task and yield it when it is done; one that fails does not stop the others."""
     reducer = Reducer(embeddings.values, seed)
-    for place, variant in enumerate(variants):
+    for number, variant in enumerate(variants):
         try:
             coded = code(reducer(variant.reduction, variant.dim), variant.rate)
             small = make_embeddings(embeddings.ids, coded.values)
             scores = {}
-            for number, (task, labels) in enumerate(tasks):
+            for task_number, (task, labels) in enumerate(tasks):
                 if progress:
-                    share = (place + number / len(tasks)) / len(variants)
+                    share = (number + task_number / len(tasks)) / len(variants)
                     progress(share, str(variant))
                 scores[task.label] = score(
                     small, labels, protocol, metric=task.metric, threads=threads, train_share=variant.share

@@ -86,14 +86,14 @@ def entropy(values: np.ndarray, step: float) -> Coded:
     encoder = stream.queue.RangeEncoder()
     for column, model in zip(symbols.T, models, strict=True):
         encoder.encode(np.ascontiguousarray(column), model)
-    words = encoder.get_compressed()
-    decoder = stream.queue.RangeDecoder(words)
+    compressed = encoder.get_compressed()
+    decoder = stream.queue.RangeDecoder(compressed)
     decoded = np.stack([decoder.decode(model, len(symbols)) for model in models], axis=1)
     if not np.array_equal(decoded, symbols):
         raise ScoreError("the entropy coder did not return what it was given")
     side = 2 * FLOATS * values.shape[1] + FLOATS + 64
     restored = (decoded * np.float64(width) + mean).astype(np.float32)
-    return Coded(restored, (32.0 * len(words) + side) / len(values), side)
+    return Coded(restored, (32.0 * len(compressed) + side) / len(values), side)
 
 
 CODERS: dict[str, Callable[..., Coded]] = {

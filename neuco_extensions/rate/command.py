@@ -43,8 +43,8 @@ def _numbers(ctx: click.Context, param: click.Parameter, value: str) -> tuple[in
 def _shares(ctx: click.Context, param: click.Parameter, value: str) -> tuple[float, ...]:
     """Shares such as 0.1, or 10%."""
     try:
-        words = split_commas(ctx, param, value)
-        return tuple(float(word.removesuffix("%")) / (100 if word.endswith("%") else 1) for word in words)
+        texts = split_commas(ctx, param, value)
+        return tuple(float(text.removesuffix("%")) / (100 if text.endswith("%") else 1) for text in texts)
     except ValueError:
         raise click.BadParameter(f"{value!r} is not a list of shares such as 1%,10%,100%") from None
 

@@ -37,13 +37,13 @@ def ablation_figure(points: Sequence[VariantScore], title: str) -> Figure:
 
 def _panel(axes: Any, points: Sequence[VariantScore], task: str | None) -> None:
     for name, line in LINES.items():
-        own = [p for p in points if line_of(p.variant.reduction, p.variant.rate) == name]
-        at = sorted((p.bits, _q(p, task)) for p in own)
+        drawn = [p for p in points if line_of(p.variant.reduction, p.variant.rate) == name]
+        at = sorted((p.bits, _q(p, task)) for p in drawn)
         style = "" if name == FIXED else "-"
-        if own:
+        if drawn:
             axes.plot(*zip(*at, strict=True), color=line.color, marker=line.marker, markersize=5, linestyle=style,
                       linewidth=1.4, label=line.label)  # fmt: skip
-        for p in own if name == FIXED else ():
+        for p in drawn if name == FIXED else ():
             axes.annotate(p.variant.rate, (p.bits, _q(p, task)), (0, 6), textcoords="offset points", ha="center",
                           fontsize=7, color=line.color)  # fmt: skip
     axes.set_xscale("log", base=2)

@@ -86,7 +86,7 @@ class Ablation(Part, frozen=True, kw_only=True):
     def holds(self, cells: Cells) -> bool:
         """Whether it is about what the board shows: the whole embedding must have the very Q of the records."""
         whole = next((point for point in self.points if point.whole), None)
-        if whole is None or (self.method, self.version) not in {(own.id, own.version) for own in cells.methods}:
+        if whole is None or (self.method, self.version) not in {(m.id, m.version) for m in cells.methods}:
             return False
         shown = {task.id: cells.cell(self.method, task.id).q for task in cells.tasks}
         # 2e-6 is how far Q of `efficientnet` moved between two processors, which round differently.
@@ -95,9 +95,9 @@ class Ablation(Part, frozen=True, kw_only=True):
         )
 
 
-def write_ablation(registry: Path, own: Ablation) -> Path:
-    path = registry / "ablations" / own.suite / f"{own.method}.json"
-    write_atomic(path, dump(plain(own)))
+def write_ablation(registry: Path, ablation: Ablation) -> Path:
+    path = registry / "ablations" / ablation.suite / f"{ablation.method}.json"
+    write_atomic(path, dump(plain(ablation)))
     return path
 
 

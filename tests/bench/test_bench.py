@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 from sklearn.model_selection import ShuffleSplit
 
+from neuco_core.errors import DataError
 from neuco_core.tables.embeddings import read_embeddings
 from neuco_core.tables.labels import read_labels
+from neuco_extensions.bench.labels import find_label_files
 from neuco_extensions.bench.outputs import make_run_folder
 from tests.bench.helpers import bench, neuco, only
 from tests.command import python
@@ -126,23 +128,18 @@ def test_what_cannot_be_is_one_line_and_leaves_nothing(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("name", ["biomass.csv", "biomass__mean.csv", "__regr.csv"])
-def test_a_label_file_with_a_bad_name(case: Path, labels: Path, tmp_path: Path, name: str) -> None:
-    (labels / name).write_text("id,label\ns0000,1\n")
-    ran = bench(case, tmp_path / "out", "--annotation_path", labels)
-    assert (ran.code, name in ran.err) == (4, True)
+@pytest.mark.parametrize("name", ["biomass.csv", "biomass__mean.csv", "__regr.csv", "alpha__regression.csv"])
+def test_a_label_file_with_a_bad_name(labels: Path, name: str) -> None:
+    shutil.copy(labels / "alpha__regr.csv", labels / name)
+    with pytest.raises(DataError, match="two label files for the task 'alpha'" if "alpha" in name else name):
+        find_label_files(labels)
 
 
-def test_two_label_files_for_one_task(case: Path, labels: Path, tmp_path: Path) -> None:
-    shutil.copy(labels / "alpha__regr.csv", labels / "alpha__regression.csv")
-    assert "two label files" in bench(case, tmp_path / "out", "--annotation_path", labels).err
-
-
-def test_hidden_files_are_no_labels(case: Path, labels: Path, tmp_path: Path) -> None:
+def test_hidden_files_are_no_labels(labels: Path) -> None:
     """Some systems leave ._name beside name; and a task named .. must not write outside of its folder."""
     for name in ("._alpha__regr.csv", "..__regr.csv"):
         (labels / name).write_bytes(b"\x00\x05\x16\x07")
-    assert bench(case, tmp_path / "out", "--annotation_path", labels).code == 0
+    assert [file.task for file in find_label_files(labels)] == ["alpha", "beta", "delta", "gamma"]
 
 
 def test_results_cannot_be_written(case: Path, tmp_path: Path) -> None:

@@ -49,15 +49,6 @@ def differences(expected: tuple[str, ...], printed: str) -> Iterator[str]:
             yield f"{line}\nnot\n" + "\n".join(candidates)
 
 
-def test_a_number_that_is_off_is_noticed() -> None:
-    assert close("0.5937", "0.5938")
-    assert not close("0.5937", "0.5947")
-    assert not close("40", "39")
-    assert close("2.33e-08", "2.34e-08")
-    assert not list(differences(("a  0.50",), "a 0.51\n"))
-    assert list(differences(("a  0.50",), "a 0.55\n"))
-
-
 @pytest.mark.slow
 def test_commands_print_what_the_page_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words to the letter, and numbers to the last places."""
@@ -92,12 +83,12 @@ def test_every_corner_has_its_test() -> None:
     text = (DOCS / "bench.md").read_text(encoding="utf-8").partition("## What is different")[2]
     rows = [line for line in text.splitlines() if line.startswith("|")][2:]
     corners = [row for row in rows if not re.fullmatch(r"\| \*\*.*\*\*(?: \|)+(?: \|)*", row)]
-    there = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
+    tests = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))
     assert len(corners) >= 25
     for row in corners:
         name = re.search(r"\| `(test_\w+)` \|$", row)
         assert name is not None, row
-        assert f"def {name[1]}(" in there, name[1]
+        assert f"def {name[1]}(" in tests, name[1]
 
 
 def test_the_tolerances_are_those_of_the_tests() -> None:
@@ -109,9 +100,3 @@ def test_the_tolerances_are_those_of_the_tests() -> None:
     assert f"abs={rows[0][2]}, rel={float(rows[0][3]) / 100:.0e}".replace("e-0", "e-") in parity
     assert f"abs={rows[1][1]})" in shared
     assert f"rel={float(rows[1][2]) / 100})" in shared
-
-
-def test_links_between_the_pages() -> None:
-    for page in ("scoring.md", "bench.md", "protocols.md"):
-        for target in re.findall(r"\]\(([^)#]+)", (DOCS / page).read_text(encoding="utf-8")):
-            assert (DOCS / target).exists(), target
