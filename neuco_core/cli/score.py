@@ -122,14 +122,16 @@ class ScoreRequest:
         if self.name and len(self.files) != 1:
             raise UsageError("--name is for one --embeddings file", got=counted(len(self.files), "file"))
 
-    def preview(self) -> Preview:
-        """How the run departs from what records are of; refused where that cannot be had, or is to be recorded."""
+    def preview(self) -> Preview | None:
+        """How the run departs from what records are of, if it does; refused where that cannot be had or recorded."""
+        if not self.params and self.limit is None:
+            return None
         preview = Preview(parse_params(self.params), self.limit, self.batch_size, self.fresh)
         if preview.params and self.files:
             raise UsageError("--param is for methods with an encoder", got="--embeddings")
-        if preview and self.dry_run:
+        if self.dry_run:
             raise UsageError("--dry-run lists what records there are, and a look has none", got=str(preview))
-        if preview and self.save:
+        if self.save:
             hint = "Leave out --limit"
             if preview.limit is None:
                 hint = "Write the embeddings with `neuco embed --param …`, and score that file with --save"
@@ -189,7 +191,7 @@ def score(strays: tuple[str, ...], form: str | None, as_json: bool, out: Path | 
         _score(request, choice, preview, answer, shared)
 
 
-def _score(request: ScoreRequest, choice: Choice, preview: Preview, form: AnswerForm, shared: str) -> None:
+def _score(request: ScoreRequest, choice: Choice, preview: Preview | None, form: AnswerForm, shared: str) -> None:
     jobs, registry = request.jobs or available_cores(), registry_dir()
     engine = open_engine(request.engine, jobs)  # before the plan: a wrong name costs no time
     limits = default_limits(jobs, request.time_limit, request.memory_limit, request.embed_time_limit)
@@ -221,7 +223,7 @@ def _score(request: ScoreRequest, choice: Choice, preview: Preview, form: Answer
                     threads=threads,
                     shared=shared,
                     save=request.save,
-                    batch_size=preview.batch_size,
+                    batch_size=request.batch_size,
                 )
                 # Closed at once when interrupted, so that the workers end before the last word is said.
                 with closing(run) as records:

@@ -100,7 +100,7 @@ class Answer:
     plans: Sequence[Plan]
     results: Sequence[PlannedOutcome]
     made: Sequence[Record]
-    preview: Preview
+    preview: Preview | None = None
     save: bool = False
 
     def give(self, form: AnswerForm) -> None:
@@ -139,7 +139,7 @@ class Answer:
 
     def _csv_row(self, outcome: PlannedOutcome) -> dict[str, Any]:
         cell = {**outcome.cell.to_json(), "status": outcome.status}
-        row = {name: cell[name] for name in CELL} | {"reason": clean(outcome.reason), "look": str(self.preview)}
+        row = {name: cell[name] for name in CELL} | {"reason": clean(outcome.reason), "look": str(self.preview or "")}
         record = outcome.record
         if record is None or not record.ok:
             return row

@@ -21,13 +21,12 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     fetched once into the cache and hashed there every time. ``progress=None`` shows a bar on a terminal. An address
     on this machine goes before the others, which are tried in their order: the bytes are the same.
     """
-    settings = Settings.from_environment()
     pin = require_pin(remote)
     item = cache.entry(pin.sha256, file_name(remote.url))  # also for what a mirror gives: it is looked for by one name
 
     def read(url: str) -> Path:
         if not is_local(url):
-            return _cached(url, pin, item, settings, progress)
+            return _cached(url, pin, item, progress)
         path = resolve(url)
         verify(path, pin, url)
         return path
@@ -97,9 +96,10 @@ def verify(path: Path, pin: Pin, name: str) -> None:
     raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
 
 
-def _cached(url: str, pin: Pin, item: cache.CachedFile, settings: Settings, progress: bool | None) -> Path:
+def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -> Path:
     if _usable(item):
         return item.path
+    settings = Settings.from_environment()
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
         raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)

@@ -141,8 +141,11 @@ class Plugins:
         return by_name
 
     def collect(self, noun: str) -> tuple[dict[str, Spec], list[BrokenPlugin]]:
-        """The newest spec of each id, and the broken plugins. An id that is registered twice counts as broken."""
-        plugins, broken = self.survey()
+        """The newest spec of each id, and the broken plugins. An id that is registered twice counts as broken.
+
+        Plugins that cannot bring this noun are not even imported.
+        """
+        plugins, broken = self.survey(noun)
         by_id: dict[str, list[Spec]] = {}
         for plugin in plugins:
             for kind, spec in plugin.specs:
@@ -154,9 +157,9 @@ class Plugins:
         newest = (max(specs, key=_version) for specs in by_id.values() if not _disputed(specs))
         return {spec.id: spec for spec in sorted(newest, key=lambda spec: spec.id)}, broken
 
-    def survey(self) -> tuple[list[Plugin], list[BrokenPlugin]]:
-        """Every plugin that can be used, imported, and everything that cannot."""
-        results = [self.load(candidate) for candidate in self.candidates]
+    def survey(self, noun: str | None = None) -> tuple[list[Plugin], list[BrokenPlugin]]:
+        """Every plugin that can be used, imported, and everything that cannot; or only those that may bring a noun."""
+        results = [self.load(candidate) for candidate in self.candidates if noun is None or noun in candidate.nouns]
         broken = [*self._discovered[1], *(item for item in results if isinstance(item, BrokenPlugin))]
         return [item for item in results if isinstance(item, Plugin)], broken
 

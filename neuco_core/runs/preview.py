@@ -36,9 +36,6 @@ class Preview:
     batch_size: int = BATCH
     fresh: bool = False
 
-    def __bool__(self) -> bool:
-        return bool(self.params) or self.limit is not None
-
     def __str__(self) -> str:
         changed = ", ".join(f"{name}={value}" for name, value in self.params.items())
         few = f"{counted(self.limit, 'sample')} of each task" if self.limit is not None else ""

@@ -132,6 +132,5 @@ def test_what_is_refused_before_any_work(words: str, said: str, registry: Path) 
 
 def test_a_look_has_a_name_of_its_own() -> None:
     assert Preview({"rate": 0.5, "kind": "Über!"}, 10).name("averaging") == "averaging-rate-0-5-kind-ber-quick"
-    assert not Preview(batch_size=7), "which changes nothing"
     long = Preview({"words": "x" * 200}).name("averaging")
     assert len(long) <= 64
