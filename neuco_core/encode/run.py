@@ -12,7 +12,7 @@ import numpy as np
 
 from neuco_core.cubes.cubes import CubeSource, Selection
 from neuco_core.encode.cache import EncodeCache, open_cache
-from neuco_core.encode.encoder import chosen, full_params, open_cubes
+from neuco_core.encode.encoder import check_bands, chosen, full_params, open_cubes
 from neuco_core.encode.encoding import BATCH, Clock, Encoding
 from neuco_core.env import available_cores
 from neuco_core.errors import DataError, UsageError
@@ -72,6 +72,21 @@ def method_embeddings(
             got=dataset_id,
         )
     return read_embeddings(fetch(method.files[dataset_id]))
+
+
+def why_not(method: Method, dataset_id: str) -> str:
+    """Why a method has nothing for a dataset, known without fetching or computing anything; "" if it has."""
+    if method.files:
+        return "" if dataset_id in method.files else f"{method.label} has no file for dataset {dataset_id}"
+    dataset = load_dataset(dataset_id)
+    if dataset.cubes is None:
+        return f"dataset {dataset.id} has no cubes to encode"
+    try:
+        if dataset.bands:
+            check_bands(method, dataset.id, dataset.bands)
+    except DataError as error:
+        return str(error)
+    return ""
 
 
 @versioned(1)

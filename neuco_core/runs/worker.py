@@ -39,6 +39,7 @@ from neuco_core.paths import PACKAGE
 from neuco_core.plugins.catalog import catalog, load_dataset, load_method, load_task
 from neuco_core.plugins.code_key import StandIn
 from neuco_core.plugins.source import compiled_apart, run_from_source
+from neuco_core.runs.labels import shared_labels
 from neuco_core.runs.messages import (
     Call,
     CallContext,
@@ -61,7 +62,6 @@ from neuco_core.runs.messages import (
     decode_step,
     encode,
 )
-from neuco_core.runs.sources import shared_labels
 from neuco_core.scoring.cell import CellOutcome, outcome_of, score_cell
 from neuco_core.specs import Remote, exact, resolve
 from neuco_core.tables.embeddings import Embeddings, content_hash, read_embeddings

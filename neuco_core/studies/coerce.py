@@ -15,8 +15,8 @@ from neuco_core.encode.run import EncodeOptions
 from neuco_core.errors import UnknownIdError, UsageError
 from neuco_core.plugins.catalog import catalog, list_tasks, protocols_for
 from neuco_core.protocol import Protocol
-from neuco_core.runs.sources import FileSource, MethodSource, Source, open_source
 from neuco_core.specs import Dataset, Method, Suite, Task
+from neuco_core.studies.sources import FileSource, MethodSource, Source, open_source
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 
 if TYPE_CHECKING:

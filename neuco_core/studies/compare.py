@@ -12,13 +12,13 @@ from typing import Any
 from neuco_core.plugins.catalog import load_metric
 from neuco_core.progress import Progress
 from neuco_core.protocol import Protocol
-from neuco_core.runs.sources import FileSource, Source
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.compare import Comparison, common, compare_scores, holm
 from neuco_core.scoring.leaks import leaks
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Task
 from neuco_core.studies.labels_for import Input, gather
+from neuco_core.studies.sources import FileSource, Source
 
 
 @dataclass(frozen=True)

@@ -17,13 +17,14 @@ from neuco_core.errors import DataError, NeucoError, ScoreError, UnknownIdError,
 from neuco_core.plugins.catalog import catalog, load_suite
 from neuco_core.progress import Progress, show_progress
 from neuco_core.protocol import Protocol
-from neuco_core.runs.sources import FileSource, MethodSource, Source, examples
+from neuco_core.runs.files import examples
 from neuco_core.scoring.cell import outcome_of, score_cell
 from neuco_core.scoring.leaks import LeakWarning, columns_used, leaks
 from neuco_core.scoring.quality import middle, odd_splits, ruled, split_count
 from neuco_core.scoring.scorer import Score
 from neuco_core.specs import Suite, Task
 from neuco_core.studies.coerce import as_source, as_tasks
+from neuco_core.studies.sources import FileSource, MethodSource, Source
 from neuco_core.tables.embeddings import Embeddings, write_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_core.text import LONGEST_REPR, counted, join_names, one_line

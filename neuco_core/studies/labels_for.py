@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from neuco_core.errors import NeucoError, OfflineError, PluginError, UnpinnedError
 from neuco_core.fetch.links import dataset_root
-from neuco_core.runs.sources import FileSource, Source, only_dataset
+from neuco_core.runs.files import only_dataset
 from neuco_core.specs import Task
+from neuco_core.studies.sources import FileSource, Source
 from neuco_core.tables.labels import Labels
 
 

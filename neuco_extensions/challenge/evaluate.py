@@ -19,9 +19,9 @@ from neuco_core.fetch.cache import hash_file
 from neuco_core.protocol import Protocol, load_protocol
 from neuco_core.records.fingerprint import Identity
 from neuco_core.records.model import Record
+from neuco_core.runs.files import EmbeddingsFile
 from neuco_core.runs.plan import PlannedCell
 from neuco_core.runs.run import make_record
-from neuco_core.runs.sources import EmbeddingsFile
 from neuco_core.runs.worker import environment, result_of
 from neuco_core.scoring.cell import score_cell
 from neuco_core.scoring.scorer import Score

@@ -19,8 +19,8 @@ import pytest
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins.catalog import load_method, load_protocol, load_task
 from neuco_core.runs.messages import Failed, Group, Result, Step, StepLimits
-from neuco_core.runs.sources import MethodSource
 from neuco_core.runs.worker import WorkerSteps
+from neuco_core.studies.sources import MethodSource
 from neuco_core.tables.embeddings import Embeddings, make_embeddings
 from neuco_core.tables.labels import Labels
 from neuco_extensions.geobench import tune as module

@@ -16,6 +16,7 @@ from neuco_core.plugins.catalog import load_protocol
 from neuco_core.protocol import Protocol
 from neuco_core.records import fingerprint as identity
 from neuco_core.records.model import Record
+from neuco_core.records.stale import stale_records
 from neuco_core.records.store import find_record, read_all, records_file, write_records
 from neuco_core.runs.engine import Schedule
 from neuco_core.runs.messages import (
@@ -31,7 +32,7 @@ from neuco_core.runs.messages import (
     Step,
     StepLimits,
 )
-from neuco_core.runs.plan import Plan, PlannedCell, make_plan, stale_records
+from neuco_core.runs.plan import Plan, PlannedCell, make_plan
 from neuco_core.runs.run import make_record, run_plan, save_record
 from neuco_core.specs import Method, Remote, Task
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.cli.score_show import grouped
-from neuco_core.runs.sources import free_names
+from neuco_core.runs.files import free_names
 from tests.bench.helpers import neuco
 from tests.terminal import read_terminal, unstyled
 
@@ -159,8 +159,8 @@ def test_a_file_is_recorded_only_on_demand_and_then_ranked(
     assert json.loads(path.read_text())["registered"] is False
     assert "1 cached" in neuco(*words, "--save", "--name", "mine").out
     assert "there is a method 'pca' already" in neuco(*words, "--save", "--name", "pca").err
+    from neuco_core.records.stale import stale_records
     from neuco_core.records.store import read_all
-    from neuco_core.runs.plan import stale_records
 
     assert stale_records(read_all(tmp_path)) == {}, "what no plugin registers is held to what is registered"
 

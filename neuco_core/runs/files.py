@@ -1,0 +1,120 @@
+"""Files of embeddings, which are no plugins: each is a method for one run, recorded only if that is asked for."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from neuco_core.errors import NeucoError, UsageError
+from neuco_core.plugins.catalog import catalog
+from neuco_core.runs.labels import shared_labels
+from neuco_core.scoring.leaks import columns_used, leaks
+from neuco_core.specs import Method, Remote, Task
+from neuco_core.tables.embeddings import read_embeddings
+from neuco_core.tables.embeddings_files import as_file
+
+
+@dataclass(frozen=True)
+class EmbeddingsFile:
+    """A file as a method; ``ids`` are its samples, ``left_out`` says of tasks why it has nothing for them.
+
+    ``columns`` says which of its columns are taken for values, ``warnings`` which of them seem to hold labels.
+    """
+
+    path: Path
+    method: Method
+    strict: bool = False
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    ids: frozenset[str] = frozenset()
+    columns: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+def open_file(
+    path: Path,
+    tasks: Sequence[Task],
+    *,
+    name: str = "",
+    strict: bool = False,
+    shared: str = "",
+    several: bool = False,
+) -> EmbeddingsFile:
+    """Find the dataset that a file is about: the one whose labels it shares ids with.
+
+    With ``several``, a file may hold samples of more than one, as long as each sample belongs to one of them.
+    """
+    path = as_file(path)
+    embeddings = read_embeddings(path, strict=strict)
+    ids = frozenset(embeddings.ids)
+    labelled: dict[str, frozenset[str]] = {}  # by task
+    samples: dict[str, set[str]] = {}  # by dataset
+    warnings: dict[str, None] = {}
+    for task in tasks:
+        with suppress(NeucoError):  # labels that cannot be had: the plan says so
+            labels = shared_labels(task, shared)
+            labelled[task.label] = ids.intersection(labels.ids)
+            if labelled[task.label]:
+                samples.setdefault(task.dataset, set()).update(labelled[task.label])
+                warnings.update(dict.fromkeys(leaks(embeddings, labels)))
+    overlap = any(first & second for first, second in itertools.combinations(samples.values(), 2))
+    if not several or overlap:
+        only_dataset(path, tasks, {task: len(names) for task, names in labelled.items()})
+    left_out = {task: f"no id of {path.name} has a label in it" for task, names in labelled.items() if not names}
+    if labelled and not samples:  # then nothing will be scored, and the reason is the same for all
+        example = examples(embeddings.ids, shared_labels(tasks[0], shared).ids)
+        left_out = {task: f"{reason}: {example}" for task, reason in left_out.items()}
+    method = file_method(path, name or method_id(path), [*samples] or [tasks[0].dataset])
+    return EmbeddingsFile(path.absolute(), method, strict, left_out, ids, columns_used(embeddings), tuple(warnings))
+
+
+def only_dataset(path: Path, tasks: Sequence[Task], counts: Mapping[str, int]) -> str:
+    """The one dataset that a file shares ids with, or ""; ``counts`` are labelled samples by task.
+
+    Ids such as 0, 1, 2 fit several datasets, and a score on the wrong one says nothing, so nothing is guessed then.
+    """
+    fitting: dict[str, int] = {}
+    for task in tasks:
+        if counts.get(task.label):
+            fitting[task.dataset] = max(fitting.get(task.dataset, 0), counts[task.label])
+    if len(fitting) > 1:
+        got = ", ".join(f"{dataset} ({count} ids)" for dataset, count in sorted(fitting.items()))
+        raise UsageError("the ids fit more than one dataset", where=path, got=got, hint="Say --dataset ID")
+    return next(iter(fitting), "")
+
+
+def examples(ids: Collection[str], labelled: Collection[str]) -> str:
+    """An id of either side, where they share none: mostly it is a suffix or a prefix."""
+    return f"ids such as {next(iter(ids), '')!r}, and the task has {next(iter(labelled), '')!r}"
+
+
+def method_id(path: Path) -> str:
+    """An id from a file's name that no registered method has."""
+    name = re.sub(r"[^a-z0-9]+", "-", path.stem.lower()).strip("-")[:50] or "embeddings"
+    return name if catalog().plugins.find_alike("method", name) is None else f"{name}-file"
+
+
+def free_names(paths: Iterable[Path], name: str = "", taken: Collection[str] = ()) -> dict[Path, str]:
+    """A method id for each file that no other file, nor any of those ``taken``, has."""
+    names: dict[Path, str] = {}
+    for path in dict.fromkeys(paths):
+        stem = name or method_id(path)
+        free, number = stem, 2
+        while free in taken or free in names.values():
+            free, number = f"{stem}-{number}", number + 1
+        names[path] = free
+    return names
+
+
+def file_method(path: Path, name: str, datasets: Sequence[str]) -> Method:
+    """A file as a method of this run, by a name that no registered one has."""
+    taken = catalog().plugins.find_alike("method", name)
+    if taken is not None:
+        raise UsageError(f"there is a method {taken.id!r} already", where=taken.origin, hint="Choose another --name")
+    data = path.read_bytes()
+    remote = Remote(path.absolute().as_uri(), hashlib.sha256(data).hexdigest(), len(data))
+    return Method(id=name, title=path.name, files=dict.fromkeys(datasets, remote))
