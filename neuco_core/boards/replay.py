@@ -34,6 +34,11 @@ class Version(Part, frozen=True, omit_defaults=True):
     changes: tuple[Change, ...]
     at: str = ""
 
+    @property
+    def moved_others(self) -> bool:
+        """Whether somebody moved who had done nothing."""
+        return any("caused by others" in change.why for change in self.changes)
+
 
 class PublishedPast(Part, frozen=True, kw_only=True):
     """The tables that others published over time, by the phase of their challenge; only those that differ."""

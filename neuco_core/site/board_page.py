@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,13 @@ import numpy as np
 from neuco_core.boards.facts import FILTERS
 from neuco_core.boards.formatting import RANK, axes, reasons, show
 from neuco_core.boards.model import Board, BoardRow, Column, plain, rounded
-from neuco_core.boards.replay import Version
 from neuco_core.boards.report import copies, diagnostics, overlaps
 from neuco_core.boards.stats.ranking import Rule, rank
 from neuco_core.site import figures
-from neuco_core.site.board_table import layout, shades, short_names, table_view, value_of
+from neuco_core.site.board_table import gaps, layout, shades, short_names, table_view, value_of
 from neuco_core.site.cell_details import has_pairs
 from neuco_core.site.page_data import PageData
-from neuco_core.site.render import MANY, RenderedPanel, TableCell, panels, render
+from neuco_core.site.render import RenderedPanel, TableCell, panels, render
 from neuco_core.text import clean, counted
 
 UP = "../../"
@@ -59,8 +59,6 @@ def board_page(page: PageData, picture: str = "") -> str:
         reasons=_not_ranked(page),
         diagnostics=diagnostics(board) if board.tasks else None,
         with_titles=lambda sentence: _with_titles(page, sentence),
-        groups=[_group_names(page, group) for group in (board.groups or ())[:MANY]],
-        phases=[(phase, versions, _caused_by_others(versions)) for phase, versions in reversed([*page.past.items()])],
         notes=(*board.notes, *overlaps(board), *copies(board)),
         explained=(*board.columns, *board.cell_columns, *board.task_columns, *board.fact_columns),
         bibtex=bibtex(page),
@@ -71,13 +69,12 @@ def board_page(page: PageData, picture: str = "") -> str:
 def _tabs(page: PageData, added: Sequence[RenderedPanel]) -> dict[str, str]:
     """The titles of the sections that there are, by id."""
     board = page.board
-    keys = {key for row in board.ranked for key, value in row.values.items() if value is not None}
     tabs = {"ranking": "Ranking"}
     if axes(board) and board.ranked:
         tabs["profiles"] = "Profiles"
     if len(board.ranked) > 1 and board.tasks:
         tabs["compare"] = "Compare"
-    if board.scatter and keys.issuperset(board.scatter):
+    if board.scatter and figures.has_scatter(board):
         labels = {column.key: column.label for column in board.columns}
         tabs["size"] = f"{labels[board.scatter[1]]} against {labels[board.scatter[0]].lower()}"
     if board.tasks:
@@ -107,14 +104,10 @@ def _tiles(page: PageData) -> list[tuple[str, str, str, str]]:
         names = ", ".join(page.method_title(row.method) for row in first[:3]) + (", …" if len(first) > 3 else "")
         tiles.append(("Leader", names, " · ".join(_certainty(page, first)), ""))
     if board.groups is not None and len(board.ranked) > 1:
-        joined = [set(group) for group in board.groups]
-        ends = [
-            row.rank
-            for row, after in zip(board.ranked, board.ranked[1:], strict=False)
-            if not any({row.method, after.method} <= group for group in joined)
-        ]
-        gaps = f"after {'rank' if len(ends) == 1 else 'ranks'} {', '.join(map(str, ends[:6]))}"
-        tiles.append(("Clear gaps", gaps + (", …" if len(ends) > 6 else "") if ends else "none", "", ""))
+        below = gaps(board)
+        ranks = [str(row.rank) for row, after in pairwise(board.ranked) if after.method in below]
+        label = f"after {'rank' if len(ranks) == 1 else 'ranks'} {', '.join(ranks[:6])}"
+        tiles.append(("Clear gaps", label + (", …" if len(ranks) > 6 else "") if ranks else "none", "", ""))
     for column in board.task_columns[:1]:
         weighed = [(task.values[column.key] or 0, task.id) for task in board.tasks if column.key in task.values]
         if len(weighed) > 1:
@@ -251,17 +244,6 @@ def _with_titles(page: PageData, sentence: str) -> str:
     titles = {row.method: page.method_title(row.method) for row in page.board.rows}
     titles |= {task.id: page.task_title(task.id) for task in page.board.tasks}
     return re.sub(r"[\w.-]*\w", lambda match: titles.get(match[0], match[0]), sentence)
-
-
-def _group_names(page: PageData, group: Sequence[str]) -> list[tuple[str, bool]]:
-    """The names of a group; of a large one the ends, and how many it has. What is no name is not strong."""
-    names = [(page.method_title(name), True) for name in group]
-    return names if len(names) <= MANY else [*names[:3], (f"… ({len(names)} methods) …", False), *names[-2:]]
-
-
-def _caused_by_others(versions: Sequence[Version]) -> int:
-    """How many changes moved somebody who had done nothing."""
-    return sum(any("caused by others" in change.why for change in version.changes) for version in versions)
 
 
 def bibtex(page: PageData) -> str:

@@ -114,9 +114,9 @@ def gaps(board: Board) -> set[str]:
     """The methods above which the data draw a line: no group holds both them and the one before."""
     if board.groups is None:
         return set()
-    order = [row.method for row in board.ranked]
-    joined = {pair for group in board.groups for pair in pairwise(group)}
-    return {after for before, after in pairwise(order) if (before, after) not in joined}
+    joined = [set(group) for group in board.groups]
+    pairs = pairwise(row.method for row in board.ranked)
+    return {after for before, after in pairs if not any({before, after} <= group for group in joined)}
 
 
 def numbers(board: Board, key: str) -> list[float]:

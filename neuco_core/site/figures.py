@@ -202,6 +202,12 @@ class Parallel:
         return [(task, 100 * (value - self.best) / span) for task, value in values if value is not None]
 
 
+def has_scatter(board: Board) -> bool:
+    """Whether anything is known of both columns that the board draws against each other."""
+    keys = {key for row in board.ranked for key, value in row.values.items() if value is not None}
+    return board.scatter is not None and keys.issuperset(board.scatter)
+
+
 class Scatter:
     """Two columns against each other; methods of one value stand side by side, by rank."""
 

@@ -21,7 +21,7 @@ from neuco_core.jsonio import dump
 from neuco_core.scoring.quality import EPSILON
 from neuco_core.site.board_page import SCRIPTS, board_page
 from neuco_core.site.cell_details import details_script, differences
-from neuco_core.site.figures import ends, rank_ticks
+from neuco_core.site.figures import ends, has_scatter, rank_ticks
 from neuco_core.site.item_pages import method_page, scales, task_page
 from neuco_core.site.page_data import PageData
 from neuco_core.site.render import environment, render
@@ -172,13 +172,12 @@ def _preview(page: PageData) -> bytes:
 def board_figure(kind: str, board: Board) -> str | None:
     """A figure of a board for a file; none where the board has not what it shows."""
     drawn: Any = environment().globals["figures"]
-    keys = {key for row in board.ranked for key, value in row.values.items() if value is not None}
     if kind == "differences" and len(board.ranked) > 1:
         return str(drawn.forest(board, str))
     if kind == "profiles" and board.ranked and board.profile:
         prefix = common_prefix([task.id for task in board.tasks])
         return str(drawn.parallel(board, {task.id: task.id.removeprefix(prefix) for task in board.tasks}, str))
-    return drawn.scatter(board, str) if kind == "scatter" and board.scatter and keys.issuperset(board.scatter) else None
+    return str(drawn.scatter(board, str)) if kind == "scatter" and has_scatter(board) else None
 
 
 def standalone(svg: str) -> str:
