@@ -25,7 +25,7 @@ class Line(NamedTuple):
     """How a line of curves is drawn: on a page with a colour of its style sheet, in a file by matplotlib."""
 
     label: str
-    hue: int
+    ink: str  # on a page, a colour of its style sheet
     path: str  # of the marker around 0, 0
     color: str  # the colours do not rely on red against green; markers repeat the distinction
     marker: str
@@ -33,11 +33,11 @@ class Line(NamedTuple):
 
 FIXED = "fixed"  # whose points form no line
 LINES = {
-    "truncate": Line("first dimensions", 0, "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "#0072b2", "o"),
-    "pca": Line("PCA", 1, "M-3.5 -3.5h7v7h-7z", "#d55e00", "s"),
-    "random": Line("random projection", 3, "M0 -4.5L4.3 3.5H-4.3z", "#009e73", "^"),
-    "entropy": Line("all dimensions, entropy-coded", 2, "M0 -5L5 0L0 5L-5 0z", "#000000", "D"),
-    FIXED: Line("all dimensions: float32, float16, int8, binary", 5, "M-4 -4L4 4M-4 4L4 -4", "#7a7a7a", "X"),
+    "truncate": Line("first dimensions", "--c0", "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0", "#0072b2", "o"),
+    "pca": Line("PCA", "--c1", "M-3.5 -3.5h7v7h-7z", "#d55e00", "s"),
+    "random": Line("random projection", "--c3", "M0 -4.5L4.3 3.5H-4.3z", "#009e73", "^"),
+    "entropy": Line("all dimensions, entropy-coded", "--c2", "M0 -5L5 0L0 5L-5 0z", "#000000", "D"),
+    FIXED: Line("all dimensions: float32, float16, int8, binary", "--soft", "M-4 -4L4 4M-4 4L4 -4", "#7a7a7a", "X"),
 }
 
 
