@@ -112,7 +112,7 @@ def test_a_comment_on_a_pull_request_shows_the_column(registry: Path) -> None:
 @pytest.mark.usefixtures("package")
 def test_the_page_shows_and_sorts_the_column(browser: object, registry: Path, tmp_path: Path) -> None:
     run("build")
-    run("site", "--out", tmp_path / "site")
+    run("site", "trial", "--out", tmp_path / "site")
     text = (tmp_path / "site/boards/trial/index.html").read_text(encoding="utf-8")
     assert re.search(
         r'<th scope="col" data-key="wins"[^>]*><button[^>]*title="Tasks on which the method is best">Wins<', text

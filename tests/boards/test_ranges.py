@@ -28,7 +28,7 @@ def nobody(methods: int) -> Pairs:
 def test_percentiles_of_bootstrapped_ranks_would_be_too_sure_where_methods_are_close() -> None:
     rng = np.random.default_rng(1)
     shares: dict[str, list[float]] = {"plain": [], "united": []}
-    for board in range(60):
+    for board in range(30):
         truth, scores = simulate(rng, 20, 6, gap=0.003, noise=NOISE)
         final = rank(expected_q(truth, 40)).final
         plain = percentiles(rank(replicate_board(scores, seed=board, replicates=300)).final, 0.95, "inverted_cdf")
@@ -42,7 +42,7 @@ def test_percentiles_of_bootstrapped_ranks_would_be_too_sure_where_methods_are_c
 def test_on_small_boards_intervals_are_rather_too_wide(methods: int) -> None:
     rng = np.random.default_rng(2)
     shares = []
-    for board in range(60):
+    for board in range(30):
         truth, scores = simulate(rng, methods, 4, gap=0.02, noise=NOISE)
         shares.append(share_inside(*assessed(scores, board).rank, rank(expected_q(truth, 40)).final))
     assert np.mean(shares) >= 0.95
@@ -52,7 +52,7 @@ def test_a_weak_method_does_not_make_the_others_surer() -> None:
     """What a method is good at on one task is not noise, however far another method is behind on all of them."""
     rng = np.random.default_rng(4)
     shares: dict[float, list[float]] = {0.0: [], 1.0: []}
-    for board in range(60):
+    for board in range(30):
         truth, scores = simulate(rng, 13, 8, gap=0.0, noise=NOISE)
         own = 0.03 * rng.standard_normal(truth.shape)
         for fall, held in shares.items():

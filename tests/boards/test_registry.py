@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
 
 import pytest
 
 from neuco_core.boards.from_registry import Current, current
+from neuco_core.boards.model import Board
 from neuco_core.boards.published import list_published
 from neuco_core.boards.store import board_path, check_board, orphans, read_board
 
@@ -26,11 +28,24 @@ def test_every_board_is_what_the_records_give(now: Current, committed_registry: 
             check_board(committed_registry, now.board(suite))
 
 
-def test_intervals_groups_and_chances_agree_on_every_board(committed_registry: Path) -> None:
+def stored_boards(registry: Path) -> list[Board]:
+    return [read_board(path) for path in sorted((registry / "leaderboards").glob("*.json"))]
+
+
+def published_boards(registry: Path) -> list[Board]:
+    return [published.board() for published in list_published(registry)]
+
+
+@pytest.mark.parametrize(
+    ("read", "grouped"),
+    [(stored_boards, 4), pytest.param(published_boards, 1, marks=(pytest.mark.slow, pytest.mark.extensions))],
+)
+def test_intervals_groups_and_chances_agree_on_every_board(
+    committed_registry: Path, read: Callable[[Path], list[Board]], grouped: int
+) -> None:
     """No two methods of a group with disjoint intervals; the first is the likeliest, or the board says why not."""
-    stored = sorted((committed_registry / "leaderboards").glob("*.json"))
-    boards = [*map(read_board, stored), *(own.board() for own in list_published(committed_registry))]
-    assert sum(bool(board.groups) for board in boards) >= 4
+    boards = read(committed_registry)
+    assert sum(bool(board.groups) for board in boards) >= grouped
     for board in boards:
         rows = {row.method: row for row in board.ranked}
         for group in board.groups or ():

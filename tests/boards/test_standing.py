@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from neuco_core import Standing, load_method, load_task, rank_on
+from neuco_core.boards.store import stored_board
 from neuco_core.errors import DataError, UnknownIdError, UsageError
 from tests.command import neuco_here as neuco
 
@@ -72,10 +73,7 @@ def test_rows_are_marked_and_the_pool_is_that_of_the_board(standing: Standing, c
     titles = {row.method: row.title for row in standing.board.rows}
     assert titles["mine"] == "mine.parquet (yours)"
     assert not any("yours" in title for method, title in titles.items() if method not in ("mine", "pca-file"))
-    from neuco_core.boards.from_registry import current
-
-    now = current(committed_registry)
-    others = {row.method for row in now.board(now.suites["olinda"]).ranked}
+    others = stored_board(committed_registry, "olinda").ranks
     assert {row.method for row in standing.board.ranked} == {*others, "pca-file"}
 
 

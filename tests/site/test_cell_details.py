@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from neuco_core.boards.cells import Cells, from_records
 from neuco_core.boards.from_registry import current
+from neuco_core.boards.store import stored_board
 from neuco_core.cli import cli
 from neuco_core.site import cell_details
 from neuco_core.site.page_data import PageData
@@ -23,7 +24,8 @@ BOARD = "boards/made/index.html"
 def test_the_page_has_the_numbers_of_the_command(committed_registry: Path) -> None:
     now = current(committed_registry)
     suite = now.suites["olinda"]
-    source = PageData("olinda", "", now.board(suite), cells=from_records(now.records, suite, now.why_stale))
+    board = stored_board(committed_registry, "olinda")
+    source = PageData("olinda", "", board, cells=from_records(now.records, suite, now.why_stale))
     found = cell_details.differences(source)["averaging"]["pca"]
     ran = CliRunner().invoke(cli, ["compare", "averaging", "pca", "--suite", "olinda", "--json"])
     assert ran.exit_code == 0, ran.output
