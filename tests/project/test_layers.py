@@ -101,3 +101,11 @@ def mentions(root: Path) -> list[str]:
 def test_the_core_names_no_extension(root: Path) -> None:
     assert len(list((root / "neuco_extensions").glob("*/__init__.py"))) > 5
     assert mentions(root) == []
+
+
+def test_the_files_that_the_architecture_names_are_there(root: Path) -> None:
+    page = (root / "docs/architecture.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w/]+(?:/[\w.]*|\.py|\.html))`", page))
+    folders = [root, root / "neuco_core", root / "neuco_core/scoring"]  # of one step the page names only the last part
+    assert len(named) > 30
+    assert [name for name in sorted(named) if not any((folder / name).exists() for folder in folders)] == []
