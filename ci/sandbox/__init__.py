@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,7 +30,6 @@ class Ran:
     status: str
     code: int
     output: str
-    seconds: float
 
     @property
     def ok(self) -> bool:
@@ -48,7 +46,6 @@ def run(
 ) -> Ran:
     """Run Python with ``arguments``. ``read`` maps places inside to what is there; ``/out`` becomes ``out``."""
     limits = limits or Limits()
-    began = time.monotonic()
     with (
         tempfile.TemporaryFile() as log,
         bubblewrap.start(arguments, read, limits, log, hide_labels=hide_labels) as started,
@@ -56,10 +53,9 @@ def run(
     ):
         over = watch(started, limits)
         output, code = _end_of(log), started.process.returncode
-        seconds = round(time.monotonic() - began, 3)
         too_much, wrong = take(started.folders[:1], out, limits.files, limits.written)
     status = over or ("files" if too_much else "failed" if wrong or code else "ok")
-    return Ran(status, code, f"{output}\n{wrong}"[-KEPT:] if wrong else output[-KEPT:], seconds)
+    return Ran(status, code, f"{output}\n{wrong}"[-KEPT:] if wrong else output[-KEPT:])
 
 
 def _end_of(log: IO[bytes]) -> str:

@@ -171,7 +171,7 @@ def test_an_encoder_in_its_sandbox_writes_no_result_but_its_own(upstream: Upstre
 def test_a_step_that_is_stopped_says_at_which_limit(
     status: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran = Ran(status, 7, "left  a pipe", 1.0)
+    ran = Ran(status, 7, "left  a pipe")
     monkeypatch.setattr(PluginSandbox, "run", lambda *args: (ran, tmp_path))
     with pytest.raises(DataError, match=message):
         PluginSandbox(tmp_path, tmp_path, LIMITS).inside(stranger(tmp_path), "encode-x", "encode")
@@ -198,7 +198,7 @@ def test_contributed_tests_count_only_if_they_ran_and_passed(
 ) -> None:
     if counts:
         (tmp_path / "tests.xml").write_text(XML.format(*counts))
-    verdict, detail, _ = judge(Ran(status, 0, "E  assert no", 1.0), tmp_path)
+    verdict, detail, _ = judge(Ran(status, 0, "E  assert no"), tmp_path)
     assert (verdict, message in detail) == ("failed" if message else "ok", True), detail
 
 
