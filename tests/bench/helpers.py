@@ -20,5 +20,5 @@ def bench(case: Path, output: Path, *more: object, config: str = "config.yaml") 
 
 def only(folder: Path) -> Path:
     """The one thing in a folder."""
-    (found,) = folder.iterdir()
-    return found
+    (path,) = folder.iterdir()
+    return path

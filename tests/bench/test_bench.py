@@ -69,10 +69,10 @@ def test_two_runs_and_any_number_of_threads_give_the_same_bytes(case: Path, tmp_
     runs = []
     for number, threads in enumerate((1, 2, 2)):
         assert bench(case, tmp_path / str(number), "--threads", threads).code == 0
-        found = files(only(tmp_path / str(number) / "results"))
-        summary = json.loads(found.pop("results_summary.json"))
+        results = files(only(tmp_path / str(number) / "results"))
+        summary = json.loads(results.pop("results_summary.json"))
         del summary["experiment"]  # the name of the run's folder has the time in it
-        runs.append((found, summary))
+        runs.append((results, summary))
     assert runs[0] == runs[1] == runs[2]
 
 

@@ -11,8 +11,8 @@ from tests.bench.helpers import bench, neuco, only
 from tests.bench.parity import ALONE, OVERALL_MEAN, OVERALL_Q, WHOLE
 
 
-def check(found: list[float], q: float, expected: tuple[float, list[float]]) -> None:
-    assert found == pytest.approx(expected[1], abs=2e-4)
+def check(scores: list[float], q: float, expected: tuple[float, list[float]]) -> None:
+    assert scores == pytest.approx(expected[1], abs=2e-4)
     assert q == pytest.approx(expected[0], abs=1e-2, rel=1e-3)
 
 

@@ -109,10 +109,10 @@ def test_upstreams_search_gives_upstreams_numbers(case: Path, tmp_path: Path) ->
     assert "ignored" not in ran.err
     for task, kind in (("a", "regression"), ("b", "classification")):
         scores, best = reference(np.load(case / "x.npy"), np.load(case / f"{task}.npy"), kind)
-        found = results(tmp_path)[task]
-        assert found["q_t"] == pytest.approx(scores, abs=1e-12)
-        assert found["mean_score"] == pytest.approx(np.mean(scores), abs=1e-12)
-        assert found["hyperparamaters"] == best  # what NeuCo-Bench writes there
+        result = results(tmp_path)[task]
+        assert result["q_t"] == pytest.approx(scores, abs=1e-12)
+        assert result["mean_score"] == pytest.approx(np.mean(scores), abs=1e-12)
+        assert result["hyperparamaters"] == best  # what NeuCo-Bench writes there
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_our_own_search_says_what_it_does_not_use_and_what_it_found(case: Path, 
     for key in SEARCH:
         assert f"probe_params.{key}" in ran.err
     assert "standardize_embeddings: false is not used" in ran.err
-    found = results(tmp_path)["a"]["hyperparamaters"]
-    assert len(found["C"]) == len(found["degree"]) == K
+    settings = results(tmp_path)["a"]["hyperparamaters"]
+    assert len(settings["C"]) == len(settings["degree"]) == K
     score = json.loads(next(only(tmp_path / "out" / "results").glob("a/*_score.json")).read_text())
-    assert score["settings"] == {name: found[name] for name in ("C", "degree")}
+    assert score["settings"] == {name: settings[name] for name in ("C", "degree")}
 
 
 def test_without_scikit_optimize_the_extra_is_named(

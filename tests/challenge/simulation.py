@@ -74,9 +74,9 @@ def play(folder: Path, actions: Sequence[Action], kills: int, seed: int) -> None
     done = folder.parent / "done"
     commands: list[tuple[str, ...]] = []
     for client in range(CLIENTS):
-        own = [action for number, action in enumerate(actions) if client in (number % CLIENTS, (number + 3) % CLIENTS)]
+        sent = [action for number, action in enumerate(actions) if client in (number % CLIENTS, (number + 3) % CLIENTS)]
         path = folder.parent / f"plan-{client}.json"
-        path.write_text(json.dumps(own))
+        path.write_text(json.dumps(sent))
         commands.append(("submit", str(folder), str(path), str(path.with_suffix(".log"))))
     commands += [("work", str(folder), str(done))] * WORKERS
     running = [start(*command) for command in commands]
@@ -95,42 +95,42 @@ def play(folder: Path, actions: Sequence[Action], kills: int, seed: int) -> None
 
 def answers(folder: Path) -> list[tuple[Action, int | str]]:
     """What every client was told."""
-    found = []
+    answered = []
     for client in range(CLIENTS):
-        own = json.loads((folder.parent / f"plan-{client}.json").read_text())
+        sent = json.loads((folder.parent / f"plan-{client}.json").read_text())
         for line in (folder.parent / f"plan-{client}.log").read_text().splitlines():
             number, told = json.loads(line)
-            found.append((tuple(own[number]), told))
-    return found
+            answered.append((tuple(sent[number]), told))
+    return answered
 
 
 def check_complete(folder: Path) -> Counter[str]:
     """Nothing lost, nothing counted twice, nothing accepted that the rules refuse; counts of what happened."""
     counts: Counter[str] = Counter()
     with Host(folder) as host:
-        found = {own.id: own for own in host.journal.submissions()}
-        assert len({(own.team, own.phase, own.sha256) for own in found.values()}) == len(found)
+        entries = {entry.id: entry for entry in host.journal.submissions()}
+        assert len({(entry.team, entry.phase, entry.sha256) for entry in entries.values()}) == len(entries)
         taken: Counter[tuple[str, ...]] = Counter()
-        for own in found.values():
-            assert own.state in ("scored", "failed"), own
-            counts[f"{own.state}: {own.code}"] += 1
-            if own.code not in ("format", "ids"):
-                taken[own.team, own.phase] += 1
-                taken[own.team, own.phase, own.received[:10]] += 1
+        for entry in entries.values():
+            assert entry.state in ("scored", "failed"), entry
+            counts[f"{entry.state}: {entry.code}"] += 1
+            if entry.code not in ("format", "ids"):
+                taken[entry.team, entry.phase] += 1
+                taken[entry.team, entry.phase, entry.received[:10]] += 1
         for (team, phase, path, moment), told in answers(folder):
             rules = host.challenge.phase(phase)
             late = datetime.fromisoformat(moment) >= rules.end
             if isinstance(told, int):
-                assert (found[told].team, found[told].phase) == (team, phase)
+                assert (entries[told].team, entries[told].phase) == (team, phase)
             else:
                 counts[f"refused: {told}"] += 1
                 assert told in ("closed", "quota", "size")
                 assert (told == "closed") <= late
                 assert (told == "size") <= (Path(path).stat().st_size > host.challenge.limits.bytes)
             if told == "quota":  # what waits counts until it is known to be no embeddings
-                own = [one for one in found.values() if (one.team, one.phase) == (team, phase)]
-                today = [one for one in own if one.received[:10] == moment[:10]]
-                assert len(own) >= rules.in_all or len(today) >= rules.per_day
+                team_entries = [one for one in entries.values() if (one.team, one.phase) == (team, phase)]
+                today = [one for one in team_entries if one.received[:10] == moment[:10]]
+                assert len(team_entries) >= rules.in_all or len(today) >= rules.per_day
         for (_, phase, *day), count in taken.items():
             assert count <= (host.challenge.phase(phase).per_day if day else host.challenge.phase(phase).in_all)
     return counts
@@ -141,9 +141,9 @@ def recompute(folder: Path) -> bool:
     clean = folder.parent / "clean"
     shutil.copytree(folder, clean, ignore=shutil.ignore_patterns("journal*", "records", "files", "incoming"))
     with Host(folder) as host, Host(clean) as other:
-        for own in host.journal.submissions():
-            path = file_path(host.challenge.private, own.sha256)
-            other.submit(own.team, own.phase, path, now=datetime.fromisoformat(own.received))
+        for entry in host.journal.submissions():
+            path = file_path(host.challenge.private, entry.sha256)
+            other.submit(entry.team, entry.phase, path, now=datetime.fromisoformat(entry.received))
             work(other)
         boards = [{p.name: data for p, data in public_files(h).items() if p.name[:5] == "board"} for h in (host, other)]
     return boards[0] == boards[1]

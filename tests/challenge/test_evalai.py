@@ -275,11 +275,11 @@ def test_only_the_named_places_are_asked(url: str) -> None:
 
 def test_a_store_whose_name_leads_home_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     own = Account("https://evalai.test", "q", 1, TOKEN, files=("https://files.test",))
-    found = [(2, 1, 6, "", ("10.0.0.8", 443))]
-    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **more: found)
+    addresses = [(2, 1, 6, "", ("10.0.0.8", 443))]
+    monkeypatch.setattr("socket.getaddrinfo", lambda *args, **more: addresses)
     with pytest.raises(RefusedPlaceError, match="private network"):
         allowed("https://files.test/x", own)
-    found[0] = (2, 1, 6, "", ("93.184.216.34", 443))
+    addresses[0] = (2, 1, 6, "", ("93.184.216.34", 443))
     allowed("https://files.test/x", own)
     assert origin("https://FILES.test/x") == origin("https://files.test:443/")
 

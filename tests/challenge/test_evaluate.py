@@ -34,21 +34,21 @@ def in_order(path: Path, ids: tuple[str, ...]) -> Embeddings:
 
 @pytest.mark.parametrize("kind", BAD)
 def test_whatever_a_team_sends_has_an_outcome(host: Host, tmp_path: Path, kind: str) -> None:
-    found = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
-    assert found.verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
-    assert (found.records, found.verdict.scores, found.verdict.feedback) == ((), {}, {})
-    assert str(tmp_path) not in found.verdict.message
+    evaluation = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
+    assert evaluation.verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
+    assert (evaluation.records, evaluation.verdict.scores, evaluation.verdict.feedback) == ((), {}, {})
+    assert str(tmp_path) not in evaluation.verdict.message
 
 
 def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None:
-    found = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
+    evaluation = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
     secret = host.hidden("test")
     used = in_order(tmp_path / "x.npz", secret.used)
     protocol = load_protocol("ridge").with_(k=6, seed=567_856_785)
-    for record in found.records:
+    for record in evaluation.records:
         expected = score(used, secret.labels[record.task], protocol)
         assert record.per_split == tuple(None if math.isnan(value) else value for value in expected.per_split)
-        assert found.verdict.scores[record.task] == expected.q
+        assert evaluation.verdict.scores[record.task] == expected.q
         assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
     assert len(secret.used) == SAMPLES
     assert secret.decoys == set(IDS) - set(secret.used)
@@ -71,9 +71,9 @@ def test_a_few_failed_probes_are_tolerated(
 def test_test_parts_without_variance_are_nobodys_fault(host: Host, tmp_path: Path) -> None:
     secret = host.hidden("test")
     used = in_order(embed(tmp_path / "x.npz", 0.5), secret.used)
-    found = score(used, secret.labels["height"], secret.protocol)
-    assert found.protocol.flat == "leave-out"
-    flat = replace(found, per_split=(math.nan, *found.per_split[1:]), splits={"no_variance": 1, "undefined": 1})
+    result = score(used, secret.labels["height"], secret.protocol)
+    assert result.protocol.flat == "leave-out"
+    flat = replace(result, per_split=(math.nan, *result.per_split[1:]), splits={"no_variance": 1, "undefined": 1})
     assert module.failed_probes(flat) == 0
     assert module.failed_probes(replace(flat, splits={"no_variance": 0, "undefined": 1})) == 1
 

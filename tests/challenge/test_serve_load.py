@@ -98,9 +98,9 @@ def ask_from(server: Server, address: str, token: str, **headers: str) -> Answer
     connection = http.client.HTTPConnection(server.host, server.port, timeout=30, source_address=(address, 0))
     connection.request("GET", "/api/submissions", headers={"Authorization": f"Bearer {token}", **headers})
     answer = connection.getresponse()
-    found = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
+    received = Answer(answer.status, {k.lower(): v for k, v in answer.getheaders()}, answer.read())
     connection.close()
-    return found
+    return received
 
 
 def test_a_proxy_is_believed_if_the_hosts_say_so_and_too_many_connections_are_told_so(tmp_path: Path) -> None:

@@ -22,10 +22,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         {'title = "A toy challenge"': f"title = '{TITLE}'"},
         teams=("alpha", "beta", "base"),
     )
-    with serving(folder, workers=1) as found:
-        found.put(embed(folder / "b.npz", 0.5, 1).read_bytes(), "beta")
-        found.put(embed(folder / "c.npz", 3.0, 2).read_bytes(), "base")
-        yield found
+    with serving(folder, workers=1) as running:
+        running.put(embed(folder / "b.npz", 0.5, 1).read_bytes(), "beta")
+        running.put(embed(folder / "c.npz", 3.0, 2).read_bytes(), "base")
+        yield running
 
 
 class Visit:

@@ -42,8 +42,8 @@ def board(item: Published) -> Board:
 
 
 def section(board: Board, title: str) -> dict[str, tuple[object, ...]]:
-    (found,) = (own for own in board.sections if own.title == title)
-    return {str(row[0]): row[1:] for row in found.rows}
+    (part,) = (part for part in board.sections if part.title == title)
+    return {str(row[0]): row[1:] for row in part.rows}
 
 
 def test_the_real_board(board: Board) -> None:

@@ -57,8 +57,8 @@ def test_capabilities_come_first_and_datasets_on_demand(board_reader: Reader) ->
     assert not header(page, "task:benv2").is_visible()
     assert not page.locator("#choose").is_visible()
     header(page, "classification").locator("button").click()
-    found = column(page, "classification")
-    assert found == sorted(found, reverse=True)
+    values = column(page, "classification")
+    assert values == sorted(values, reverse=True)
     page.check("#far")
     assert header(page, "task:benv2").is_visible()
     assert page.locator("#choose").is_visible()
@@ -125,9 +125,9 @@ def test_a_profile_of_one_or_two_methods(board_reader: Reader, tmp_path: Path) -
     ],
 )
 def test_filters(board_reader: Reader, choice: str, mine: bool, others: int) -> None:
-    found = shown(board_reader.open(f"{BOARD}#{choice}"))
-    assert (MINE in found) is mine
-    assert len(found) == others + mine
+    methods = shown(board_reader.open(f"{BOARD}#{choice}"))
+    assert (MINE in methods) is mine
+    assert len(methods) == others + mine
 
 
 def test_strangers_words_are_words(board_reader: Reader) -> None:

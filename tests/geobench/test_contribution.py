@@ -35,16 +35,16 @@ def trees(committed_registry: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 
 def findings(trees: tuple[Path, Path], name: str = "new") -> dict[str, list[tuple[str, str]]]:
-    told: dict[str, list[tuple[str, str]]] = {}
-    for found in check_submissions(*trees, [f"geobench/{name}"]):
-        told.setdefault(found.check, []).append((found.status, found.detail))
-    return told
+    by_check: dict[str, list[tuple[str, str]]] = {}
+    for finding in check_submissions(*trees, [f"geobench/{name}"]):
+        by_check.setdefault(finding.check, []).append((finding.status, finding.detail))
+    return by_check
 
 
 def test_where_it_would_stand(trees: tuple[Path, Path]) -> None:
-    told = findings(trees)
-    assert [status for own in told.values() for status, _ in own] == ["ok"] * 5
-    first, second = told["submission-place"]
+    by_check = findings(trees)
+    assert [status for details in by_check.values() for status, _ in details] == ["ok"] * 5
+    first, second = by_check["submission-place"]
     assert first[1].startswith("resnet50-new: not ranked, lacks biomassters, burn_scars")
     assert second[1].startswith("terramind_v1_base-new: ")
     assert first[1].endswith("nothing here was run: the numbers are the submitter's")
@@ -60,10 +60,10 @@ def test_faults_are_findings(trees: tuple[Path, Path]) -> None:
     folder = trees[1] / "registry/geobench/new"
     text = (folder / RUNS).read_text()
     (folder / RUNS).write_text(text.replace("0.0003", "-3.0"))
-    told = findings(trees)
-    assert told["geobench-rules"][0][0] == "failed"
-    assert "out of range" in told["geobench-rules"][0][1]
-    assert "submission-place" not in told
+    by_check = findings(trees)
+    assert by_check["geobench-rules"][0][0] == "failed"
+    assert "out of range" in by_check["geobench-rules"][0][1]
+    assert "submission-place" not in by_check
     (folder / RUNS).write_text(text)
     (folder / "run.py").write_text("print(1)")
     assert findings(trees)["geobench-files"][0] == ("failed", "./registry/geobench/new: further files; got run.py")

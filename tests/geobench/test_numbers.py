@@ -91,13 +91,13 @@ def test_their_scores_differ_by_what_100_resamples_leave_open(pairs: dict[str, A
 
 def test_the_error_is_the_spread_of_the_resamples() -> None:
     cells = [[0.1, 0.2, 0.3, 0.4, 0.5]]
-    found = score(cells, replicates=20_000)
+    ours = score(cells, replicates=20_000)
     rng = np.random.RandomState(7)
     plain = iqm(np.array(cells[0])[rng.randint(0, 5, size=(20_000, 5))])
-    assert found.error == pytest.approx(plain.std(ddof=1), rel=0.02)
-    assert found.value == pytest.approx(0.3, abs=0.001)
-    assert found.low < found.value - 2 * found.error
-    assert found.freedom == pytest.approx(4)
+    assert ours.error == pytest.approx(plain.std(ddof=1), rel=0.02)
+    assert ours.value == pytest.approx(0.3, abs=0.001)
+    assert ours.low < ours.value - 2 * ours.error
+    assert ours.freedom == pytest.approx(4)
 
 
 def test_a_dataset_that_is_cut_off_adds_nothing_to_the_error() -> None:
@@ -110,8 +110,8 @@ def test_a_dataset_that_is_cut_off_adds_nothing_to_the_error() -> None:
 
 
 def test_no_spread_is_no_error() -> None:
-    found = score([[0.5] * 5, [0.5] * 5])
-    assert (found.value, found.error, found.low, found.high) == (0.5, 0.0, 0.5, 0.5)
+    ours = score([[0.5] * 5, [0.5] * 5])
+    assert (ours.value, ours.error, ours.low, ours.high) == (0.5, 0.0, 0.5, 0.5)
 
 
 @pytest.mark.slow

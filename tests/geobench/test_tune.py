@@ -160,11 +160,11 @@ def test_parts_share_no_sample_and_no_group(parts: tuple[Embeddings, Labels]) ->
     embeddings, labels = parts
     names = np.array([str(i % 30) for i in range(len(labels.ids))])
     grouped = replace(labels, groups=names, splitter="group")
-    found = divide(embeddings, grouped, TuningPlan(load_protocol("neuco-strict")))
-    assert not set(found.train) & found.test
+    divided = divide(embeddings, grouped, TuningPlan(load_protocol("neuco-strict")))
+    assert not set(divided.train) & divided.test
     group = dict(zip(labels.ids, names, strict=True))
-    assert not {group[name] for name in found.train} & {group[name] for name in found.test}
-    assert found.searched[1].splitter == "group"
+    assert not {group[name] for name in divided.train} & {group[name] for name in divided.test}
+    assert divided.searched[1].splitter == "group"
     named = np.where(np.arange(len(labels.ids)) % 4 == 0, "test", "train")
     fixed = divide(
         embeddings, replace(labels, split=named, splitter="fixed"), TuningPlan(load_protocol("neuco-strict"))
@@ -197,8 +197,8 @@ def test_what_cannot_be_tuned() -> None:
 
 def test_an_error_is_made_small(parts: tuple[Embeddings, Labels]) -> None:
     task = replace(load_task(TASKS[0]), metric="mae")
-    found = tune("averaging", task, *parts, TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2))
-    assert found.best.value == min(trial.value for trial in found.trials)
+    tuned = tune("averaging", task, *parts, TuningPlan(load_protocol("neuco-strict"), trials=3, repeats=2))
+    assert tuned.best.value == min(trial.value for trial in tuned.trials)
 
 
 def test_it_leaves_as_a_folder(whole: Path, tmp_path: Path) -> None:

@@ -186,8 +186,8 @@ def test_whatever_is_no_number_is_found_where_it_is(
     tmp_path_factory: pytest.TempPathFactory, column: str, line: int, value: str
 ) -> None:
     folder = spoiled(tmp_path_factory.mktemp("any"), cell(column, value, line))
-    found = [fault for fault in validate(folder, official=True) if fault.rule == "types"]
-    assert [(fault.rows, fault.column, fault.value) for fault in found] == [((line,), column, value.strip())]
+    faults = [fault for fault in validate(folder, official=True) if fault.rule == "types"]
+    assert [(fault.rows, fault.column, fault.value) for fault in faults] == [((line,), column, value.strip())]
 
 
 @settings(max_examples=40, deadline=None)

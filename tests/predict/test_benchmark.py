@@ -16,10 +16,10 @@ from tests.predict.test_predictor import made
 
 @pytest.mark.slow
 def test_a_new_method_is_better_known_by_every_result() -> None:
-    found = cold_start(made(10, 8, share=1.0), "neuco")
-    assert list(found) == [0, 1, 2, 3]
-    assert {len(outcome.cells) for outcome in found.values()} == {40}
-    assert found[3].mse < found[0].mse
+    outcomes = cold_start(made(10, 8, share=1.0), "neuco")
+    assert list(outcomes) == [0, 1, 2, 3]
+    assert {len(outcome.cells) for outcome in outcomes.values()} == {40}
+    assert outcomes[3].mse < outcomes[0].mse
 
 
 @pytest.mark.slow
@@ -63,8 +63,8 @@ def test_encoders_learn(distance: str) -> None:
     """Gaps that are distances of points are found again, at least better than their mean tells them."""
     table = made(20, 12)
     known = gaps(table.values)[None]
-    found = fit_gaps(known, table.known[None], distance, dimension=3)
-    assert np.nanmean((found - known) ** 2) < 0.5 * np.nanvar(known)
+    fitted = fit_gaps(known, table.known[None], distance, dimension=3)
+    assert np.nanmean((fitted - known) ** 2) < 0.5 * np.nanvar(known)
 
 
 @pytest.mark.parametrize("distance", ["l2", "cosine", "poincare"])

@@ -68,25 +68,25 @@ def test_what_is_enough(ranks: int, number: int, said: str) -> None:
 def test_suggestions_leave_less_and_less_unknown(table: Path) -> None:
     known = made(10, 6)
     place = int((~known.known).sum(1).argmax())
-    found = neuco_here("predict", "suggest", table, "--method", f"m{place}", "--number", "9", "--json").json
-    assert len(found) == (~known.known)[place].sum() > 1
-    assert all(one["after"] < one["before"] for one in found)
+    suggestions = neuco_here("predict", "suggest", table, "--method", f"m{place}", "--number", "9", "--json").json
+    assert len(suggestions) == (~known.known)[place].sum() > 1
+    assert all(one["after"] < one["before"] for one in suggestions)
 
 
 def test_a_method_without_a_result_is_told_what_to_run(table: Path) -> None:
     words = ("predict", "suggest", table, "--method", "mine", "--new", "--json")
-    found = neuco_here(*words, "--width", "2").json
-    assert [one["ranks_after"] <= 2 for one in found] == [False] * (len(found) - 1) + [True]
-    assert all(one["ranks_after"] <= one["ranks_before"] for one in found)
+    suggestions = neuco_here(*words, "--width", "2").json
+    assert [one["ranks_after"] <= 2 for one in suggestions] == [False] * (len(suggestions) - 1) + [True]
+    assert all(one["ranks_after"] <= one["ranks_before"] for one in suggestions)
     assert len(neuco_here(*words, "--number", "4").json) == 4
 
 
 def test_a_ranking_is_told_what_settles_it(table: Path) -> None:
-    found = neuco_here("predict", "suggest", str(table), "--number", "3", "--json").json
+    picks = neuco_here("predict", "suggest", str(table), "--number", "3", "--json").json
     known = made(10, 6)
-    assert len({(one["method"], one["task"]) for one in found}) == 3
-    assert not any(known.known[int(one["method"][1:]), int(one["task"][1:])] for one in found)
-    assert all(one["after"] <= one["before"] for one in found)
+    assert len({(one["method"], one["task"]) for one in picks}) == 3
+    assert not any(known.known[int(one["method"][1:]), int(one["task"][1:])] for one in picks)
+    assert all(one["after"] <= one["before"] for one in picks)
 
 
 def test_models_are_compared(tmp_path: Path) -> None:

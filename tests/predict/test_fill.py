@@ -41,21 +41,21 @@ def predicted(board: Board) -> ExtraCells:
 
 def test_only_empty_cells_are_filled_and_nothing_else_changes() -> None:
     board = with_holes()
-    found = predicted(board)
-    after = filled(board, found)
-    assert {cell.status for cell in found.cells.values()} == {"estimated"}
-    assert len(found.cells) == sum(cell.status != "ok" for row in board.shown for cell in row.cells.values())
+    extra = predicted(board)
+    after = filled(board, extra)
+    assert {cell.status for cell in extra.cells.values()} == {"estimated"}
+    assert len(extra.cells) == sum(cell.status != "ok" for row in board.shown for cell in row.cells.values())
     assert after.ranks == board.ranks
     for row, new in zip(board.rows, after.rows, strict=True):
-        same = {task: cell for task, cell in new.cells.items() if (row.method, task) not in found.cells}
+        same = {task: cell for task, cell in new.cells.items() if (row.method, task) not in extra.cells}
         assert same == {task: cell for task, cell in row.cells.items() if task in same}
         assert structs.replace(new, cells={}) == structs.replace(row, cells={})
 
 
 def test_predictions_are_never_learnt_from() -> None:
     board = with_holes()
-    found = predicted(board)
-    after = from_board(filled(board, found))
+    extra = predicted(board)
+    after = from_board(filled(board, extra))
     assert np.array_equal(after.values, from_board(board).values, equal_nan=True)
 
 
@@ -81,14 +81,14 @@ def test_complete_small_and_huge_boards_have_none() -> None:
 @pytest.mark.slow
 def test_the_real_board_with_holes() -> None:
     (item,) = (item for item in list_published(registry_dir()) if item.id == "geobench-2")
-    found = predicted(item.board())
-    assert len(found.cells) == 16
-    for cell in found.cells.values():
+    extra = predicted(item.board())
+    assert len(extra.cells) == 16
+    for cell in extra.cells.values():
         interval = cell.intervals["score"]
         assert interval.low is not None
         assert interval.high is not None
         assert interval.low < (cell.values["score"] or 0) < interval.high
-    assert found.about.startswith("16 scores predicted from 383 that are known: no scores, and never ranked.")
+    assert extra.about.startswith("16 scores predicted from 383 that are known: no scores, and never ranked.")
 
 
 def test_in_the_terminal() -> None:

@@ -72,8 +72,8 @@ def test_factors_find_what_has_that_rank(rank: int) -> None:
         + random.normal(size=(30, rank)) @ random.normal(size=(rank, 20))
     )
     known = random.random(truth.shape) < 0.8
-    found = factorise(np.where(known, truth, np.nan), known, rank, 1e-6)
-    assert np.abs(found - truth)[~known].mean() < 0.05
+    factored = factorise(np.where(known, truth, np.nan), known, rank, 1e-6)
+    assert np.abs(factored - truth)[~known].mean() < 0.05
 
 
 @pytest.mark.slow
@@ -112,9 +112,9 @@ def test_a_new_method_is_predicted_from_its_group() -> None:
     values = table.values + np.where(np.arange(12) % 2, 30.0, 0.0)[:, None]
     facts = {name: {"family": "odd" if place % 2 else "even"} for place, name in enumerate(table.methods)}
     values[0] = values[1] = np.nan
-    found = Predictor().fit(replace(table, values=values, method_facts=facts)).predict()
-    assert isinstance(found, np.ndarray)
-    assert (found[1] > found[0]).all()
+    scores = Predictor().fit(replace(table, values=values, method_facts=facts)).predict()
+    assert isinstance(scores, np.ndarray)
+    assert (scores[1] > scores[0]).all()
 
 
 def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,8 +136,8 @@ def test_large_tables_are_factorised_alone(monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.slow
 def test_ten_thousand_methods_are_not_a_matter_of_pairs() -> None:
     """A tenth of them here; names, cells and factors are all linear in their number."""
-    found, spread = Predictor().fit(made(1000, 100, share=0.95)).predict(return_std=True)
-    assert np.isfinite([found, spread]).all()
+    scores, spread = Predictor().fit(made(1000, 100, share=0.95)).predict(return_std=True)
+    assert np.isfinite([scores, spread]).all()
     with pytest.raises(DataError, match="too many scores"):
         cross_validate(made(1000, 100), MODELS["mean"])
 
@@ -145,9 +145,9 @@ def test_ten_thousand_methods_are_not_a_matter_of_pairs() -> None:
 def test_scores_of_shares_stay_shares() -> None:
     table = made(10, 6)
     shares = replace(table, values=1 / (1 + np.exp(-table.values / 50)))
-    found, spread = Predictor().fit(shares).predict(return_std=True)
+    scores, spread = Predictor().fit(shares).predict(return_std=True)
     low, high = Predictor().fit(shares).interval()
-    assert ((low > 0) & (high < 1) & (spread >= 0) & np.isfinite(found)).all()
+    assert ((low > 0) & (high < 1) & (spread >= 0) & np.isfinite(scores)).all()
 
 
 def test_nothing_is_said_that_a_metric_cannot_give() -> None:
@@ -176,8 +176,8 @@ def test_what_cannot_be_learnt_from_is_refused(values: np.ndarray, words: str) -
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (2, 2)])
 def test_small_tables_are_defined(shape: tuple[int, int]) -> None:
     values = np.random.default_rng(0).normal(size=shape)
-    found, spread = Predictor().fit(as_table(values)).predict(return_std=True)
-    assert np.isfinite([found, spread]).all()
+    scores, spread = Predictor().fit(as_table(values)).predict(return_std=True)
+    assert np.isfinite([scores, spread]).all()
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1), (3, 3)])
@@ -207,9 +207,9 @@ def test_a_constant_task_is_predicted_as_it_is() -> None:
     values = table.values.copy()
     values[:, 0] = 42.0
     values[0, 0] = np.nan
-    found = Predictor().fit(replace(table, values=values)).predict()
-    assert isinstance(found, np.ndarray)
-    assert found[0, 0] == pytest.approx(42.0)
+    scores = Predictor().fit(replace(table, values=values)).predict()
+    assert isinstance(scores, np.ndarray)
+    assert scores[0, 0] == pytest.approx(42.0)
 
 
 def test_names_are_there_once() -> None:

@@ -57,8 +57,8 @@ def test_two_axes_or_a_grid() -> None:
 
 
 def test_what_does_not_fit_is_told() -> None:
-    found, left_out = plan(64, 20, dims=(32, 128), reductions=("pca",), rates=("float32",))
-    assert found == [Variant("none", 64, "float32")]
+    variants, left_out = plan(64, 20, dims=(32, 128), reductions=("pca",), rates=("float32",))
+    assert variants == [Variant("none", 64, "float32")]
     assert left_out == ["128 dimensions: the embedding has 64", "pca to 32 dimensions: there are 20 samples"]
 
 
