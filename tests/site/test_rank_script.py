@@ -14,7 +14,7 @@ from tests.site.conftest import Reader
 from tests.site.made_pages import made_source
 
 BOARD = "boards/made/index.html"
-BOARDS = 300
+BOARDS = 600
 RULES = [Rule(weights, spread, ghost) for weights in WEIGHTS for spread in SPREADS for ghost in (0.0, 0.5)]
 RANK = "cases => cases.map(({q, rule, baselines}) => rankMethods(q, rule, baselines))"
 
