@@ -59,11 +59,11 @@ def test_show_in_both_forms() -> None:
 
 def test_show_tells_what_is_at_hand() -> None:
     (task,) = neuco_here("show", "mini_clouds", "--json").json
-    known = task["known"]
-    assert (known["pinned"], known["labels"], known["scored_under"]) == (True, 103, "ridge")
-    assert known["label_range"] == "5.2246 to 88.623"
-    assert known["scores"][0].startswith("mosaiks Q 47.0")
-    assert Path(known["card"]).is_file()
+    facts = task["known"]
+    assert (facts["pinned"], facts["labels"], facts["scored_under"]) == (True, 103, "ridge")
+    assert facts["label_range"] == "5.2246 to 88.623"
+    assert facts["scores"][0].startswith("mosaiks Q 47.0")
+    assert Path(facts["card"]).is_file()
     (far,) = neuco_here("show", "biomass_mean", "--json").json
     assert (far["known"]["pinned"], far["known"].get("labels")) == (False, None)
     (method,) = neuco_here("show", "averaging", "--json").json
@@ -76,8 +76,8 @@ def test_show_tells_what_is_at_hand() -> None:
 def test_what_encoders_made_is_listed(tmp_path: Path) -> None:
     (tmp_path / "encoded" / "x").mkdir(parents=True)
     (tmp_path / "encoded" / "x" / "y.npz").write_bytes(b"12345")
-    said = neuco_here("data", "ls", env={"NEUCO_CACHE": str(tmp_path)})
-    assert "made again if removed (`neuco data prune --all`): encoded 5 bytes" in said.out
+    listed = neuco_here("data", "ls", env={"NEUCO_CACHE": str(tmp_path)})
+    assert "made again if removed (`neuco data prune --all`): encoded 5 bytes" in listed.out
 
 
 def test_each_command_has_a_short_line_in_the_help() -> None:

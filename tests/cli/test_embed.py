@@ -31,9 +31,9 @@ def failing(*args: str) -> tuple[int, str]:
 @pytest.mark.parametrize("suffix", ["csv", "parquet", "npz"])
 def test_embed_writes_what_can_be_read(suffix: str) -> None:
     result = neuco("embed", "--method", "averaging", "--dataset", "digits", "--out", f"out.{suffix}", "--json")
-    told = result.json
+    answer = result.json
     embeddings = read_embeddings(Path(f"out.{suffix}"))
-    assert (told["rows"], told["dim"], told["sha256"]) == (1797, 64, embeddings.sha256)
+    assert (answer["rows"], answer["dim"], answer["sha256"]) == (1797, 64, embeddings.sha256)
 
 
 def test_a_parameter_reaches_the_encoder() -> None:
@@ -51,9 +51,9 @@ def test_a_dry_run_tries_a_few_samples_and_writes_nothing(tmp_path: Path, monkey
     assert method.endswith("MB/s (trial of 16 samples)")
     assert " from 16 samples, at most " in learning  # the scale of the bands
     assert encoding.endswith(" for 1797 samples")
-    told = neuco(*args, "--json").json
-    assert (told["samples"], told["trial"], told["learned"], told["bytes"]) == (1797, 16, 16, 1797 * 8 * 8 * 4)
-    assert told["seconds"] == pytest.approx(1797 / told["samples_per_second"])
+    answer = neuco(*args, "--json").json
+    assert (answer["samples"], answer["trial"], answer["learned"], answer["bytes"]) == (1797, 16, 16, 1797 * 8 * 8 * 4)
+    assert answer["seconds"] == pytest.approx(1797 / answer["samples_per_second"])
     assert not list(Path().rglob("*.npz"))
     assert failing("embed", "--method", "averaging", "--dataset", "digits")[1].startswith(
         "neuco: error: no file to write"
@@ -125,8 +125,8 @@ def test_a_whole_file_is_good() -> None:
     write("a.npz", 1797)
     result = neuco("validate", "a.npz", "--dataset", "digits")
     assert (result.code, result.out) == (0, "a.npz: ok: 1797 rows of 4 values for 1797 ids of digits\n")
-    told = neuco("validate", "a.npz", "--dataset", "digits", "--json").json
-    assert (told["ok"], told["problems"], told["missing"], told["unknown"]) == (True, [], 0, 0)
+    answer = neuco("validate", "a.npz", "--dataset", "digits", "--json").json
+    assert (answer["ok"], answer["problems"], answer["missing"], answer["unknown"]) == (True, [], 0, 0)
 
 
 def test_missing_ids_are_counted_and_the_first_five_named() -> None:
@@ -135,9 +135,9 @@ def test_missing_ids_are_counted_and_the_first_five_named() -> None:
     names = ", ".join(ids[1790:1795])
     assert (code, line) == (4, f"neuco: error: a.parquet: 7 of 1797 ids are missing: the first are {names}")
     result = neuco("validate", "a.parquet", "--dataset", "digits", "--json")
-    told = json.loads(result.out)
-    assert (result.code, told["ok"], told["missing"]) == (4, False, 7)
-    assert told["first_missing"] == list(ids[1790:1795])
+    answer = json.loads(result.out)
+    assert (result.code, answer["ok"], answer["missing"]) == (4, False, 7)
+    assert answer["first_missing"] == list(ids[1790:1795])
 
 
 def test_dimension_and_numbers_are_checked() -> None:

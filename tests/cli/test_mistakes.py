@@ -152,13 +152,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_mistake_is_told_with_the_way_out(line: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     code, words = (MISTAKES | OF_EXTENSIONS)[line]
     monkeypatch.chdir(folder)
-    said = neuco_here(*shlex.split(line))
-    assert (said.code, "Traceback" in said.err) == (code, False), said.err
+    done = neuco_here(*shlex.split(line))
+    assert (done.code, "Traceback" in done.err) == (code, False), done.err
     assert code in EXIT_CODES
-    place = 0
+    position = 0
     for part in words.format(id=load_task("olinda_sea_level").labels().ids[0]).split("…"):
-        place = said.err.find(part.strip(), place)
-        assert place >= 0, f"{part!r} is not in {said.err!r}"
+        position = done.err.find(part.strip(), position)
+        assert position >= 0, f"{part!r} is not in {done.err!r}"
 
 
 def test_there_are_sixty_of_them() -> None:
@@ -172,9 +172,9 @@ def test_a_column_of_labels_is_told_before_it_is_scored(
     features = np.random.default_rng(0).standard_normal((len(labels), 2))
     table = pd.DataFrame({"f0": features[:, 0], "f1": features[:, 1], "truth": labels.iloc[:, 0]}, index=labels.index)
     table.to_csv(tmp_path / "mine.csv")
-    said = neuco_here("score", "--embeddings", tmp_path / "mine.csv", "--dataset", "olinda", "--k", 2, "--jobs", 1)
-    first, second, *_ = said.err.splitlines()
+    done = neuco_here("score", "--embeddings", tmp_path / "mine.csv", "--dataset", "olinda", "--k", 2, "--jobs", 1)
+    first, second, *_ = done.err.splitlines()
     assert first == "mine.csv: 3 columns (f0, f1, truth)"
     assert second.startswith("neuco: warning: mine.csv: column 'truth' is the label of olinda_elevation_mean")
-    assert "mean Q of mine: " in said.out
-    assert "over 3 tasks" in said.out
+    assert "mean Q of mine: " in done.out
+    assert "over 3 tasks" in done.out

@@ -152,12 +152,12 @@ def run_pytest(folder: Path, *args: object) -> Said:
 
 def check(folder: Path, *args: str) -> dict[str, dict[str, Any]]:
     """``neuco check … --json`` as check → finding; the exit code must agree with the findings."""
-    said = quick_neuco(folder, "check", *args, "--json")
-    if not said.out:
-        raise AssertionError(said.err)
-    findings = {row["check"]: row for row in json.loads(said.out)}
+    done = quick_neuco(folder, "check", *args, "--json")
+    if not done.out:
+        raise AssertionError(done.err)
+    findings = {row["check"]: row for row in json.loads(done.out)}
     statuses = {row["status"] for row in findings.values()}
     lacking = any(row["lacking"] for row in findings.values())
-    if said.code != (1 if "failed" in statuses or "ok" not in statuses else 8 if lacking else 0):
-        raise AssertionError(f"exit code {said.code} for {findings}")
+    if done.code != (1 if "failed" in statuses or "ok" not in statuses else 8 if lacking else 0):
+        raise AssertionError(f"exit code {done.code} for {findings}")
     return findings

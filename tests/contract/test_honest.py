@@ -95,7 +95,7 @@ def test_without_labels_nothing_is_known_about_honesty(good: Path) -> None:
     findings = check(good, "plain")
     assert {name for name, row in findings.items() if row["lacking"]} == {"method-covers", "method-honest"}
     assert "got good: " in findings["method-covers"]["detail"]
-    said = quick_neuco(good, "check", "plain")
-    assert said.code == 8
-    assert "method-covers of plain (essential)" in said.err
-    assert "not complete: 2 essential checks could not be made here" in said.err
+    done = quick_neuco(good, "check", "plain")
+    assert done.code == 8
+    assert "method-covers of plain (essential)" in done.err
+    assert "not complete: 2 essential checks could not be made here" in done.err

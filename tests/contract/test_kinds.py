@@ -18,6 +18,7 @@ from neuco_core.errors import ScoreError
 from neuco_core.plugins.catalog import load_probe
 from neuco_core.records.store import read_all
 from neuco_core.scoring.probes.ridge import STRENGTHS
+from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels, read_labels
 from tests import command
 from tests.contract.helpers import quick_neuco
@@ -49,7 +50,7 @@ def write_table(path: Path) -> None:
         first, second = (
             {"high": high[n, row] > 20, "rough": rough[n, row] > 4, "wet": high[n, row] < 2} for n in (0, 1)
         )
-        words = "; ".join(mark for mark, there in second.items() if there) or "plain"
+        words = "; ".join(mark for mark, present in second.items() if present) or "plain"
         block = str(metres.groups[row])
         part = "test" if block.endswith(("3", "7")) else "train"
         numbers = (f"{value:.3f}" for value in (*high[1:4, row], rough[2, row]))
@@ -80,20 +81,20 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def labels_of(folder: Path, name: str) -> Labels:
     """As the plugin reads them."""
     columns = {"cover": ("high", "rough", "wet"), "halves": ("metres",), "blocks": ("height",)}[name]
-    own: dict[str, Any] = {"split_column": "split", "splitter": "fixed"} if name == "halves" else {}
-    own |= {"group_column": "group", "splitter": "group"} if name == "blocks" else {}
+    options: dict[str, Any] = {"split_column": "split", "splitter": "fixed"} if name == "halves" else {}
+    options |= {"group_column": "group", "splitter": "group"} if name == "blocks" else {}
     path = folder / "neuco_tasks" / name / "labels.csv"
-    return read_labels(path, KEPT.get(name, "regression"), columns=columns, **own)
+    return read_labels(path, KEPT.get(name, "regression"), columns=columns, **options)
 
 
 def test_what_new_task_says_of_each_kind(world: Path) -> None:
-    said = {name: (world / f"{name}.txt").read_text() for name in TASKS}
-    assert "multilabel (from the labels: several columns of 0 and 1), metric average_precision" in said["cover"]
-    assert "columns   high, plain, rough, wet" in said["lists"].replace(" and ", ", ")
-    assert "splits    fixed, in the place of random ones" in said["halves"]
-    assert "splits    group, in the place of random ones" in said["blocks"]
-    assert "kind      classification (given), metric f1" in said["stars"]
-    assert "regression" in said["pair"]
+    outputs = {name: (world / f"{name}.txt").read_text() for name in TASKS}
+    assert "multilabel (from the labels: several columns of 0 and 1), metric average_precision" in outputs["cover"]
+    assert "columns   high, plain, rough, wet" in outputs["lists"].replace(" and ", ", ")
+    assert "splits    fixed, in the place of random ones" in outputs["halves"]
+    assert "splits    group, in the place of random ones" in outputs["blocks"]
+    assert "kind      classification (given), metric f1" in outputs["stars"]
+    assert "regression" in outputs["pair"]
     options = ("--isolated", "--line-length", "120")
     for rules in ("check", "format --check"):
         done = command.python("-m", "ruff", *rules.split(), *options, world / "neuco_tasks")
@@ -102,10 +103,10 @@ def test_what_new_task_says_of_each_kind(world: Path) -> None:
 
 def test_each_kind_keeps_the_contract(world: Path) -> None:
     done = quick_neuco(world, "check", *TASKS, "--json")
-    found = json.loads(done.out)
-    assert {row["subject"] for row in found} == set(TASKS)
+    findings = json.loads(done.out)
+    assert {row["subject"] for row in findings} == set(TASKS)
     # One column told in several ways correlates, and somebody should look at that.
-    assert {row["check"] for row in found if row["status"] not in ("ok", "skipped")} <= {"task-novelty"}, done.text
+    assert {row["check"] for row in findings if row["status"] not in ("ok", "skipped")} <= {"task-novelty"}, done.text
     assert done.code == 0
 
 
@@ -130,6 +131,13 @@ def test_each_kind_is_scored_and_on_a_board(world: Path) -> None:
     assert "12 cells under ridge: 12 cached" in again.out
 
 
+def band_statistics(labels: Labels) -> tuple[Embeddings, np.ndarray]:
+    """Embeddings of the scene, and their rows in the order of the labels."""
+    embeddings = load_method("band_statistics").embeddings("olinda")
+    rows = {name: row for row, name in enumerate(embeddings.ids)}
+    return embeddings, embeddings.values[[rows[name] for name in labels.ids]].astype(np.float64)
+
+
 def ridge(x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> np.ndarray:
     """scikit-learn's ridge, each output with the strength that generalised cross-validation prefers."""
     scaler = StandardScaler().fit(x[train])
@@ -148,35 +156,34 @@ def ridge(x: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray) -> 
 
 
 def test_a_fixed_split_gives_scikit_learns_number(world: Path) -> None:
-    labels, embeddings = labels_of(world, "halves"), load_method("band_statistics").embeddings("olinda")
+    labels = labels_of(world, "halves")
+    embeddings, x = band_statistics(labels)
     assert labels.split is not None
-    place = {name: row for row, name in enumerate(embeddings.ids)}
-    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
     train, test = (np.flatnonzero(labels.split == part) for part in ("train", "test"))
     y = labels.values.reshape(-1, 1)
     expected = r2_score(y[test, 0], ridge(x, y, train, test)[:, 0])
-    found = score(embeddings, labels, "ridge", metric="r2")
-    assert (found.samples["train"], found.samples["test"]) == (len(train), len(test))
-    assert found.per_split == (pytest.approx(expected, abs=1e-3),)
-    assert (found.std, found.q) == (0, pytest.approx(100 * found.mean))
+    result = score(embeddings, labels, "ridge", metric="r2")
+    assert (result.samples["train"], result.samples["test"]) == (len(train), len(test))
+    assert result.per_split == (pytest.approx(expected, abs=1e-3),)
+    assert (result.std, result.q) == (0, pytest.approx(100 * result.mean))
     whole = score(embeddings, labels, "ridge+splitter=shuffle,k=2", metric="r2")
     assert len(whole.per_split) == 1, "random splits give way to the task's own"
 
 
 def test_groups_of_a_task_are_kept_together_under_any_protocol(world: Path) -> None:
-    labels, embeddings = labels_of(world, "blocks"), load_method("band_statistics").embeddings("olinda")
-    own = score(embeddings, labels, "ridge", metric="r2")
-    assert own.per_split == score(embeddings, labels, "ridge+splitter=group", metric="r2").per_split
+    labels = labels_of(world, "blocks")
+    embeddings, _ = band_statistics(labels)
+    grouped = score(embeddings, labels, "ridge", metric="r2")
+    assert grouped.per_split == score(embeddings, labels, "ridge+splitter=group", metric="r2").per_split
     # What a random split leaks: neighbours of the test part.
-    assert own.mean < score(embeddings, replace(labels, splitter=""), "ridge", metric="r2").mean - 0.02
+    assert grouped.mean < score(embeddings, replace(labels, splitter=""), "ridge", metric="r2").mean - 0.02
 
 
 def test_multilabel_gives_scikit_learns_numbers(world: Path) -> None:
-    labels, embeddings = labels_of(world, "cover"), load_method("band_statistics").embeddings("olinda")
-    found = score(embeddings, labels, "ridge+k=2", metric="average_precision", keep_models=True)
-    place = {name: row for row, name in enumerate(embeddings.ids)}
-    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
-    for split, model in enumerate(found.models):
+    labels = labels_of(world, "cover")
+    embeddings, x = band_statistics(labels)
+    result = score(embeddings, labels, "ridge+k=2", metric="average_precision", keep_models=True)
+    for split, model in enumerate(result.models):
         test = model["test"]
         train = np.setdiff1d(np.arange(len(labels)), test)
         truth, chances = labels.values[test], ridge(x, labels.values, train, test)
@@ -186,31 +193,30 @@ def test_multilabel_gives_scikit_learns_numbers(world: Path) -> None:
             ("f1_macro", f1_score(truth, chances > 0.5, average="macro", zero_division=0)),
             ("f1_micro", f1_score(truth, chances > 0.5, average="micro")),
         ):
-            assert found.metrics[name][split] == pytest.approx(expected, abs=5e-3), name
-    assert found.confusion is None
+            assert result.metrics[name][split] == pytest.approx(expected, abs=5e-3), name
+    assert result.confusion is None
 
 
 @pytest.mark.parametrize("protocol", ["neuco-2025+k=2,epochs=30", "neuco-strict+k=2,epochs=30", "mlp-1+k=2,epochs=5"])
 def test_trained_probes_learn_several_labels_about_as_scikit_learn_does(protocol: str, world: Path) -> None:
     if protocol.startswith("mlp"):
         pytest.importorskip("torch")
-    labels, embeddings = labels_of(world, "cover"), load_method("band_statistics").embeddings("olinda")
-    found = score(embeddings, labels, protocol, metric="average_precision", keep_models=True)
-    place = {name: row for row, name in enumerate(embeddings.ids)}
-    x = embeddings.values[[place[name] for name in labels.ids]].astype(np.float64)
-    for split, model in enumerate(found.models):
+    labels = labels_of(world, "cover")
+    embeddings, x = band_statistics(labels)
+    result = score(embeddings, labels, protocol, metric="average_precision", keep_models=True)
+    for split, model in enumerate(result.models):
         test, chances = model["test"], model["prediction"]
         train = np.setdiff1d(np.arange(len(labels)), test)
         truth, scaler = labels.values[test], StandardScaler().fit(x[train])
         assert chances.shape == truth.shape
         assert ((chances >= 0) & (chances <= 1)).all()
         expected = average_precision_score(truth, chances, average="macro")
-        assert found.per_split[split] == pytest.approx(expected, abs=1e-6)
+        assert result.per_split[split] == pytest.approx(expected, abs=1e-6)
         each = [
             LogisticRegression(max_iter=500).fit(scaler.transform(x[train]), column[train])
             for column in labels.values.T
         ]
-        one_by_one = np.stack([own.predict_proba(scaler.transform(x[test]))[:, 1] for own in each], axis=1)
+        one_by_one = np.stack([single.predict_proba(scaler.transform(x[test]))[:, 1] for single in each], axis=1)
         assert expected > average_precision_score(truth, one_by_one, average="macro") - 0.1
         assert expected > truth.mean() + 0.1, "better than a guess"
 
@@ -229,8 +235,8 @@ def test_support_vectors_learn_each_label_by_itself(world: Path) -> None:
 
 def test_a_probe_that_is_not_for_multilabel_says_so(world: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a plugin's may be, which does not say that it is."""
-    own = Probe(id="linear", factory=load_probe("linear").factory)
-    monkeypatch.setattr("neuco_core.plugins.catalog.load_probe", lambda name: own)
+    probe = Probe(id="linear", factory=load_probe("linear").factory)
+    monkeypatch.setattr("neuco_core.plugins.catalog.load_probe", lambda name: probe)
     with pytest.raises(Exception, match=r"probe 'linear' is not for multilabel; .*--protocol ridge"):
         score(load_method("averaging").embeddings("olinda"), labels_of(world, "cover"), "neuco-2025")
 
@@ -238,11 +244,11 @@ def test_a_probe_that_is_not_for_multilabel_says_so(world: Path, monkeypatch: py
 def test_grades_are_judged_by_a_kappa_with_scikit_learns_value(world: Path) -> None:
     stars = read_labels(world / "neuco_tasks" / "stars" / "labels.csv", "regression", columns=("stars",))
     embeddings = load_method("band_statistics").embeddings("olinda")
-    found = score(embeddings, stars, "ridge+k=2", metric="kappa", keep_models=True)
-    for split, model in enumerate(found.models):
-        said = np.rint(model["prediction"]).astype(int)
-        grades = list(range(min(said.min(), 1), max(said.max(), 5) + 1))
-        expected = cohen_kappa_score(model["truth"].astype(int), said, weights="quadratic", labels=grades)
-        assert found.per_split[split] == pytest.approx(expected, abs=1e-9)
+    result = score(embeddings, stars, "ridge+k=2", metric="kappa", keep_models=True)
+    for split, model in enumerate(result.models):
+        predicted = np.rint(model["prediction"]).astype(int)
+        grades = list(range(min(predicted.min(), 1), max(predicted.max(), 5) + 1))
+        expected = cohen_kappa_score(model["truth"].astype(int), predicted, weights="quadratic", labels=grades)
+        assert result.per_split[split] == pytest.approx(expected, abs=1e-9)
     with pytest.raises(ScoreError, match="kappa is for grades; expected labels that are whole numbers"):
         score(embeddings, labels_of(world, "halves"), "ridge+k=2", metric="kappa")

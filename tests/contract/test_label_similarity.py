@@ -45,8 +45,8 @@ def correlation(first: dict[int, float], second: dict[int, float]) -> float:
 
 def column(seed: int, samples: range, mix: float = 0.0) -> dict[int, float]:
     """Numbers that share a part with every other column; a few are far off."""
-    own, common = np.random.default_rng(seed).standard_t(2, 1000), np.random.default_rng(0).standard_t(2, 1000)
-    values = mix * common + (1 - mix) * own
+    alone, common = np.random.default_rng(seed).standard_t(2, 1000), np.random.default_rng(0).standard_t(2, 1000)
+    values = mix * common + (1 - mix) * alone
     return {i: float(values[i]) for i in samples}
 
 

@@ -25,13 +25,15 @@ BINARY = (np.arange(400) % 10 < 3).astype(float)
 def test_a_regression_in_any_unit(
     metric: str, values: np.ndarray, guess: float, perfect: float, solved: float, unit: float
 ) -> None:
-    found = metric_scale(labels("regression", unit * values), load_metric(metric))
+    measured = metric_scale(labels("regression", unit * values), load_metric(metric))
     scale = 1.0 if metric == "r2" else guess * unit ** (2 if metric == "mse" else 1)
-    assert found.guess == pytest.approx(guess if metric == "r2" else scale, abs=1e-6 * scale)
-    assert found.perfect == pytest.approx(perfect, abs=1e-6 * scale)
-    assert found.solved == pytest.approx(solved * scale, abs=1e-6 * scale)
-    assert found.better(found.perfect, found.guess)
-    assert float(found.show(found.guess)) == pytest.approx(found.guess, abs=1e-3 * scale)  # a few digits are enough
+    assert measured.guess == pytest.approx(guess if metric == "r2" else scale, abs=1e-6 * scale)
+    assert measured.perfect == pytest.approx(perfect, abs=1e-6 * scale)
+    assert measured.solved == pytest.approx(solved * scale, abs=1e-6 * scale)
+    assert measured.better(measured.perfect, measured.guess)
+    assert float(measured.show(measured.guess)) == pytest.approx(
+        measured.guess, abs=1e-3 * scale
+    )  # a few digits are enough
 
 
 @pytest.mark.parametrize(
@@ -45,10 +47,10 @@ def test_a_regression_in_any_unit(
     ],
 )
 def test_a_classification(metric: str, values: np.ndarray, guess: float) -> None:
-    found = metric_scale(labels("classification", values), load_metric(metric))
-    assert found.guess == pytest.approx(guess, abs=0.05)
-    assert (found.perfect, found.solved) == (1.0, pytest.approx(0.9))
-    assert found.better(found.perfect, found.guess) == (metric != "recall")
+    measured = metric_scale(labels("classification", values), load_metric(metric))
+    assert measured.guess == pytest.approx(guess, abs=0.05)
+    assert (measured.perfect, measured.solved) == (1.0, pytest.approx(0.9))
+    assert measured.better(measured.perfect, measured.guess) == (metric != "recall")
 
 
 def labels(kind: str, values: np.ndarray) -> Labels:

@@ -35,9 +35,10 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def green(folder: Path, name: str) -> dict[str, str]:
-    """What ``neuco check`` says, which must be green."""
-    done = quick_neuco(folder, "check", name, "--json")
+def green(folder: Path, name: str, *checks: str) -> dict[str, str]:
+    """What ``neuco check`` says, of all checks or of some, which must be green."""
+    only = [word for item in checks for word in ("--only", item)]
+    done = quick_neuco(folder, "check", name, *only, "--json")
     assert done.code == 0, done.text
     return {row["check"]: row["status"] for row in json.loads(done.out)}
 
@@ -56,10 +57,8 @@ def test_a_task_from_a_file_keeps_the_contract_at_once(folder: Path) -> None:
         "labels.csv",
         "test.py",
     ]
-    found = green(folder, "summed")
     # The labels are those of "good" with one digit more: somebody should look at that.
-    assert found.pop("task-novelty") == "warning"
-    assert set(found.values()) == {"ok"}
+    assert green(folder, "summed", "task-files", "task-novelty") == {"task-files": "ok", "task-novelty": "warning"}
     done = run_pytest(folder, folder / "neuco_tasks" / "summed" / "test.py")
     assert " failed" not in done.out
     assert "13 passed" in done.out
@@ -72,9 +71,9 @@ def test_labels_of_no_known_dataset_are_refused_and_nothing_is_written(folder: P
     assert made.code == 2
     assert "no dataset here has these ids; got ids such as 'plot-149'" in made.err
     assert "neuco new dataset NAME --images FOLDER" in made.err
-    given = quick_neuco(folder, *args, "--dataset", "good")
-    assert given.code == 4
-    assert "no label is of a sample of good; expected ids such as 's000', got 'plot-149'" in given.err
+    named = quick_neuco(folder, *args, "--dataset", "good")
+    assert named.code == 4
+    assert "no label is of a sample of good; expected ids such as 's000', got 'plot-149'" in named.err
     assert not (folder / "neuco_tasks" / "plots").exists()
 
 
@@ -101,7 +100,7 @@ def test_a_task_from_an_address_is_pinned_to_what_was_there(folder: Path) -> Non
     assert path.as_uri() in source
     assert hashlib.sha256(path.read_bytes()).hexdigest() in source
     assert len((folder / "neuco_tasks/summed/sample.csv").read_text().splitlines()) == 21
-    green(folder, "summed")
+    green(folder, "summed", "task-source", "task-labels", "task-baseline")
 
 
 @pytest.mark.parametrize(("metric", "unit"), [("mae", 1.0), ("mse", 1e-4)])
@@ -128,7 +127,7 @@ def test_classes_are_guessed_and_said_to_be(folder: Path) -> None:
         folder, "new", "task", "sign", "--labels", str(folder / "sign.csv"), *CITED, "--into", str(folder)
     )
     assert "kind      classification (from the labels)" in made.out, made.err
-    green(folder, "sign")
+    green(folder, "sign", "task-labels", "task-baseline")
 
 
 def test_a_method_from_a_file_keeps_the_contract(folder: Path) -> None:
@@ -137,9 +136,9 @@ def test_a_method_from_a_file_keeps_the_contract(folder: Path) -> None:
     args = ("--embeddings", str(folder / "mine.npz"), "--dataset", "good", *WORDS, "--into", str(folder))
     made = quick_neuco(folder, "new", "method", "mine", *args)
     assert made.code == 0, made.err
-    found = green(folder, "mine")
-    assert found.pop("method-deterministic") == "skipped"
-    assert set(found.values()) == {"ok"}
+    statuses = green(folder, "mine")
+    assert statuses.pop("method-deterministic") == "skipped"
+    assert set(statuses.values()) == {"ok"}
 
 
 def test_a_new_encoder_works_before_it_is_filled_in(folder: Path) -> None:

@@ -20,8 +20,8 @@ def folder(tmp_path: Path) -> Path:
     """Four arrays, and a file that is no image."""
     images = tmp_path / "images"
     images.mkdir()
-    for place in range(4):
-        np.save(images / f"s{place}.npy", np.full((2, 3, 4, 5), place, "int16"))
+    for number in range(4):
+        np.save(images / f"s{number}.npy", np.full((2, 3, 4, 5), number, "int16"))
     (images / "notes.txt").touch()
     return images
 
@@ -58,8 +58,8 @@ def test_a_damaged_image_is_named_and_left_out_only_if_asked_for(folder: Path) -
 
 def test_what_is_too_large_for_the_tree_is_published_first(folder: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 2**16, (2, 3, 200, 200), "uint16")
-    for place in range(4):
-        np.save(folder / f"s{place}.npy", noise)
+    for number in range(4):
+        np.save(folder / f"s{number}.npy", noise)
     refused = new(folder)
     assert refused.code == 2
     assert "too large for the tree; expected at most 1 MB, got 1.9 MB" in refused.err

@@ -39,8 +39,8 @@ def test_embeddings_at_an_address_are_declared_and_stay_there(folder: Path) -> N
     with FileServer() as server:
         server.http.files["/lab/mine.npz"] = data
         url = f"{server.base}/lab/mine.npz"
-        code, said = new(folder, "--embeddings", url, "--dataset", "good")
-        assert (code, "150 of 150 samples of good" in said) == (0, True), said
+        code, text = new(folder, "--embeddings", url, "--dataset", "good")
+        assert (code, "150 of 150 samples of good" in text) == (0, True), text
         scored = neuco(folder, *SCORE)
         assert (scored.code, "1 of 1 scored now" in scored.text) == (0, True), scored.text
     plugin = folder / "neuco_methods" / "mine"
@@ -53,11 +53,11 @@ def test_from_an_upload_to_a_method(folder: Path, monkeypatch: pytest.MonkeyPatc
     """What is too large for the tree is uploaded, and the address that comes back is all that the plugin has."""
     large = folder / "large.npz"
     large.write_bytes(packed(rows=300, dim=1024))
-    code, said = new(folder, "--embeddings", large, "--dataset", "good")
-    assert (code, "too large for the tree; expected at most 1 MB, got 1.2 MB" in said) == (2, True), said
-    assert f"neuco data upload {large} s3://BUCKET/PREFIX/" in said
-    code, said = new(folder, "--embeddings", large, "--dataset", "good", "--package")
-    assert code == 0, said  # a distribution of your own may be as large as you like
+    code, text = new(folder, "--embeddings", large, "--dataset", "good")
+    assert (code, "too large for the tree; expected at most 1 MB, got 1.2 MB" in text) == (2, True), text
+    assert f"neuco data upload {large} s3://BUCKET/PREFIX/" in text
+    code, text = new(folder, "--embeddings", large, "--dataset", "good", "--package")
+    assert code == 0, text  # a distribution of your own may be as large as you like
     with S3Server(folder / "s3") as server:
         server.bucket("mine")
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
@@ -69,8 +69,8 @@ def test_from_an_upload_to_a_method(folder: Path, monkeypatch: pytest.MonkeyPatc
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         (line,) = [line for line in uploaded.out.splitlines() if line.startswith("neuco new method")]
-        code, said = new(folder, *line.split()[4:6], "--dataset", "good")
-        assert code == 0, said
+        code, text = new(folder, *line.split()[4:6], "--dataset", "good")
+        assert code == 0, text
         scored = neuco(folder, *SCORE)
         assert scored.code == 0, scored.text
 
@@ -94,16 +94,16 @@ def test_what_will_not_do_leaves_nothing_behind(folder: Path, args: tuple[str, .
     with FileServer() as server:
         files = {"mine": packed(), "other": packed(prefix="x"), "text": b"not a table"}
         server.http.files |= {f"/lab/{name}.npz": data for name, data in files.items()}
-        got, said = new(folder, *(arg.format(url=f"{server.base}/lab") for arg in args))
-    assert (got, words in said) == (code, True), said
+        got, text = new(folder, *(arg.format(url=f"{server.base}/lab") for arg in args))
+    assert (got, words in text) == (code, True), text
     assert not (folder / "neuco_methods" / "mine").exists()
 
 
 def test_an_encoder_is_given_its_weights_and_they_are_part_of_its_identity(folder: Path) -> None:
     with FileServer() as server:
         server.http.files |= {"/lab/a.npz": packed(1, 1), "/lab/b.npz": packed(2, 1)}
-        code, said = new(folder, "--encoder", "--weights", f"backbone={server.base}/lab/a.npz")
-        assert code == 0, said
+        code, text = new(folder, "--encoder", "--weights", f"backbone={server.base}/lab/a.npz")
+        assert code == 0, text
         encoder = folder / "neuco_methods" / "mine" / "encoder.py"
         text = encoder.read_text().replace("means = batch", "means = len(np.load(self.backbone)['ids']) * batch")
         encoder.write_text(text)

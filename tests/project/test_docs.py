@@ -91,8 +91,8 @@ def maintaining_world(folder: Path) -> Iterator[dict[str, str]]:
             if not labels.exists():  # the dataset has one file without the hyphen
                 labels = labels.with_name(labels.name.replace("heat-island", "heatisland"))
             server.http.files[f"/{path}"] = labels.read_bytes()
-        own = {"NEUCO_REGISTRY": str(folder / "registry"), "NEUCO_PINS": str(folder / "registry" / "pins.json")}
-        yield {"HF_ENDPOINT": server.base, **own, **WHO}
+        registry = {"NEUCO_REGISTRY": str(folder / "registry"), "NEUCO_PINS": str(folder / "registry" / "pins.json")}
+        yield {"HF_ENDPOINT": server.base, **registry, **WHO}
 
 
 @contextmanager

@@ -47,18 +47,18 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def violations(package: Path) -> list[str]:
-    found = []
+    broken = []
     for path in sorted(package.rglob("*.py")):
         inside = path.relative_to(package).with_suffix("").parts
-        own = inside[0]
+        layer = inside[0]
         for line, name in imports(path):
             top, below = name.split(".")[:2]
             target = below if top == "neuco_core" else top
             if target not in RANK and name.count(".") == 1:
                 continue  # a public name of the package itself, such as Task
-            if own not in UPWARDS and RANK.get(target, len(LAYERS)) > RANK[own]:
-                found.append(f"{'/'.join(inside)}.py:{line} imports {name}: {own} may not know {target}")
-    return found
+            if layer not in UPWARDS and RANK.get(target, len(LAYERS)) > RANK[layer]:
+                broken.append(f"{'/'.join(inside)}.py:{line} imports {name}: {layer} may not know {target}")
+    return broken
 
 
 def test_imports_go_one_way(root: Path) -> None:
@@ -78,8 +78,8 @@ def test_imports_go_one_way(root: Path) -> None:
 def test_an_import_against_the_direction_is_seen(tmp_path: Path, file: str, line: str) -> None:
     (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / file).write_text(line + "\n")
-    (found,) = violations(tmp_path)
-    assert found.startswith(file.replace(".py", ".py:"))
+    (violation,) = violations(tmp_path)
+    assert violation.startswith(file.replace(".py", ".py:"))
 
 
 def mentions(root: Path) -> list[str]:

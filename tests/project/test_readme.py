@@ -51,9 +51,9 @@ def test_the_output_of_make_score_is_that_of_the_suite(text: str) -> None:
     rows = re.findall(pattern, text, re.MULTILINE)
     tasks = list_tasks(suite="embedded")
     assert [row[0] for row in rows] == [task.id for task in tasks]
-    for task, (_, score, declared, said) in zip(tasks, rows, strict=True):
+    for task, (_, score, declared, verdict) in zip(tasks, rows, strict=True):
         assert task.baseline is not None
         assert float(declared) == pytest.approx(task.baseline.score, abs=1e-4)
-        own = task.baseline.method == "averaging"
-        assert said == ("met" if own else f"({task.baseline.method})")
-        assert not own or abs(float(score) - task.baseline.score) <= task.baseline.tolerance
+        by_averaging = task.baseline.method == "averaging"
+        assert verdict == ("met" if by_averaging else f"({task.baseline.method})")
+        assert not by_averaging or abs(float(score) - task.baseline.score) <= task.baseline.tolerance

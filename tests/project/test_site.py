@@ -54,7 +54,7 @@ def pages(site: Path) -> dict[Path, Page]:
 
 def test_every_page_and_every_card_is_on_the_site(site: Path, root: Path) -> None:
     built = {path.relative_to(site).as_posix() for path in site.rglob("*.html")}
-    wanted = {place.replace(".md", ".html") for place in places(root).values() if place.endswith(".md")}
+    wanted = {target.replace(".md", ".html") for target in places(root).values() if target.endswith(".md")}
     assert wanted == built - {"404.html"}
     assert {"index.html", "maintaining.html", "tasks/olinda.html", "methods/mosaiks.html"} <= wanted
 
