@@ -114,10 +114,10 @@ CHANGED: dict[str, tuple[Callable[[pytest.MonkeyPatch], None], tuple[str, ...]]]
 @pytest.mark.parametrize("change", CHANGED)
 def test_other_numbers_without_a_version_are_accused(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
     edit, accused = CHANGED[change]
-    golden, known = json.loads(FILE.read_text()), components()
+    golden, current = json.loads(FILE.read_text()), components()
     edit(monkeypatch)
     for name in accused:
-        assert problem(name, known[name], golden).startswith(f"{name} gives other numbers than its version ")
+        assert problem(name, current[name], golden).startswith(f"{name} gives other numbers than its version ")
         assert "has no golden numbers for version 99" in problem(name, 99, golden)
 
 
