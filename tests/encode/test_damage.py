@@ -52,8 +52,8 @@ def test_all_damaged_samples_that_were_met_are_named(dataset: Dataset) -> None:
 @pytest.mark.parametrize("method", [MEAN, Method(id="learning", encoder=Learning)])
 def test_they_are_left_out_on_demand_and_the_rest_is_as_ever(method: Method, dataset: Dataset) -> None:
     left_out: dict[str, str] = {}
-    told: list[int] = []
-    options = EncodeOptions(progress=lambda done, total: told.append(done), left_out=left_out)
+    reported: list[int] = []
+    options = EncodeOptions(progress=lambda done, total: reported.append(done), left_out=left_out)
     made = encode_dataset(method, dataset, {}, options)
     assert set(left_out) == set(BAD)
     assert "p100.npy: unknown version of the NumPy format" in left_out["p100"]
@@ -61,7 +61,7 @@ def test_they_are_left_out_on_demand_and_the_rest_is_as_ever(method: Method, dat
     assert made.ids == tuple(f"p{place:03}" for place in numbers)
     base = np.mean(numbers) if method is not MEAN else 0.0
     assert np.allclose(made.values, np.array(numbers)[:, None] - base, atol=1e-3)
-    assert max(told) <= COUNT
+    assert max(reported) <= COUNT
     again: dict[str, str] = {}
     assert encode_dataset(method, dataset, {}, EncodeOptions(progress=False, left_out=again)).sha256 == made.sha256
     assert again == left_out, "a cache of some samples is not taken for one of all"

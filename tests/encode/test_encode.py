@@ -76,7 +76,7 @@ def test_an_encoder_without_a_file_is_not_cached(log: list[str]) -> None:
     assert log.count("fit") == 2
 
 
-def test_an_interrupted_run_is_continued(log: list[str]) -> None:
+def test_an_interrupted_run_is_continued_and_leaves_nothing_but_the_result(tmp_path: Path, log: list[str]) -> None:
     source = cubes(CHUNK + 20)
     stop = source.ids()[CHUNK + 5]
 
@@ -91,6 +91,7 @@ def test_an_interrupted_run_is_continued(log: list[str]) -> None:
         encode_dataset(MEAN, stopping.dataset(), {}, EncodeOptions(batch_size=64))
     log.clear()
     embeddings = encode_dataset(MEAN, source.dataset(), {}, EncodeOptions(batch_size=10))
+    assert [path.suffix for path in (tmp_path / "cache").rglob("*") if path.is_file()] == [".npz"]
     assert log == ["fit", "encode 10", "encode 10"]  # the first chunk was there; another batch size does not matter
     assert embeddings.sha256 == encode_dataset(MEAN, source.dataset(), {}, EncodeOptions(cached=False)).sha256
 
@@ -106,11 +107,6 @@ def test_a_damaged_cache_is_made_again(tmp_path: Path, log: list[str]) -> None:
         assert log[0] == "fit"
 
 
-def test_nothing_but_the_result_stays_in_the_cache(tmp_path: Path) -> None:
-    encode_dataset(MEAN, cubes(CHUNK + 1).dataset(), {})
-    assert [path.suffix for path in (tmp_path / "cache").rglob("*") if path.is_file()] == [".npz"]
-
-
 def give(value: Any) -> Any:
     class Odd:
         def encode(self, batch: CubeBatch) -> Any:
@@ -122,7 +118,7 @@ def give(value: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("value", "words"),
+    ("value", "message"),
     [
         (np.zeros((10, 2, 2), np.float32), r"expected numbers \(10, dim\), got float32 \(10, 2, 2\)"),
         (np.zeros((9, 2), np.float32), r"got float32 \(9, 2\)"),
@@ -132,55 +128,52 @@ def give(value: Any) -> Any:
         (ZeroDivisionError("oops"), "its encoder failed with ZeroDivisionError: oops"),
     ],
 )
-def test_an_encoder_that_gives_nonsense_is_named(value: Any, words: str) -> None:
-    with pytest.raises(NeucoError, match=words) as caught:
+def test_an_encoder_that_gives_nonsense_is_named(value: Any, message: str) -> None:
+    with pytest.raises(NeucoError, match=message) as caught:
         encode_dataset(Method(id="odd", encoder=give(value)), cubes().dataset(), {}, EncodeOptions(cached=False))
     assert "method 'odd'" in str(caught.value)
     assert isinstance(caught.value, PluginError | DataError)
 
 
-def test_a_dataset_without_cubes() -> None:
-    with pytest.raises(DataError, match=r"dataset 'bare' has no cubes, so the encoder 'mean' cannot be run on it"):
-        encode_dataset(MEAN, Dataset(id="bare"), {})
-
-
-def test_a_thirteen_band_method_on_six_bands() -> None:
-    bands = tuple(f"s2l1c/B{i:02d}" for i in range(1, 14))
-    method = Method(id="wide", encoder=make, bands=bands)
-    words = r"'wide' needs 13 bands and dataset 'tiny' has 6: 13 are missing \(s2l1c/B01, .*B05 and 8 more\)"
-    with pytest.raises(DataError, match=words):
-        encode_dataset(method, cubes().dataset(), {})
-    with pytest.raises(DataError, match="needs 1 bands"):
-        encode_dataset(Method(id="radar", encoder=make, bands=("s1",)), cubes().dataset(), {})
-    assert len(encode_dataset(Method(id="etm", encoder=make, bands=("etm", "etm/B3")), cubes().dataset(), {})) == 10
-
-
-def test_a_missing_package_comes_with_the_command() -> None:
-    method = Method(id="needy", encoder=make, requires=("no-such-package>=2",))
-    with pytest.raises(DependencyError, match=r"needs the package no-such-package.*pip install 'no-such-package>=2'"):
-        encode_dataset(method, cubes().dataset(), {})
+WIDE = Method(id="wide", encoder=make, bands=tuple(f"s2l1c/B{i:02d}" for i in range(1, 14)))
+NEEDY = Method(id="needy", encoder=make, requires=("no-such-package>=2",))
 
 
 @pytest.mark.parametrize(
-    ("params", "words"),
+    ("method", "dataset", "params", "error", "message"),
     [
-        ({"depth": 3}, "method 'mean' has no parameter depth; it has: scale"),
-        ({"scale": "big"}, "bad parameter scale of method 'mean'; expected a number, got 'big'"),
-        ({"scale": True}, "expected a number, got True"),
+        (MEAN, Dataset(id="bare"), {}, DataError, "'bare' has no cubes, so the encoder 'mean' cannot be run on it"),
+        (MEAN, cubes(0).dataset(), {}, DataError, "no sample"),
+        (
+            WIDE,
+            None,
+            {},
+            DataError,
+            r"needs 13 bands and dataset 'tiny' has 6: 13 are .* \(s2l1c/B01, .*B05 and 8 more",
+        ),
+        (Method(id="radar", encoder=make, bands=("s1",)), None, {}, DataError, "needs 1 bands"),
+        (NEEDY, None, {}, DependencyError, "needs the package no-such-package.*pip install 'no-such-package>=2'"),
+        (MEAN, None, {"depth": 3}, UsageError, "method 'mean' has no parameter depth; it has: scale"),
+        (
+            MEAN,
+            None,
+            {"scale": "big"},
+            UsageError,
+            "bad parameter scale of method .*; expected a number, got 'big'",
+        ),
+        (MEAN, None, {"scale": True}, UsageError, "expected a number, got True"),
     ],
 )
-def test_wrong_parameters(params: dict[str, Any], words: str) -> None:
-    with pytest.raises(UsageError, match=words):
-        encode_dataset(MEAN, cubes().dataset(), params)
+def test_what_cannot_be_encoded_says_why(
+    method: Method, dataset: Dataset | None, params: dict[str, Any], error: type[NeucoError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        encode_dataset(method, dataset or cubes().dataset(), params)
 
 
-def test_a_whole_number_will_do_for_a_number() -> None:
-    assert len(encode_dataset(MEAN, cubes().dataset(), {"scale": 2})) == 10
-
-
-def test_no_samples_is_an_error() -> None:
-    with pytest.raises(DataError, match="no sample"):
-        encode_dataset(MEAN, cubes(0).dataset(), {})
+def test_bands_by_name_and_modality_and_a_whole_number_for_a_number_will_do() -> None:
+    method = Method(id="etm", encoder=make, params={"scale": 1.0}, bands=("etm", "etm/B3"))
+    assert len(encode_dataset(method, cubes().dataset(), {"scale": 2})) == 10
 
 
 def test_cubes_are_not_read_for_a_method_that_does_not_look_at_them() -> None:
@@ -204,13 +197,9 @@ class Naming(Mean):
         return super().encode(batch) + np.float32([[len(name)] for name in batch.ids])
 
 
-def test_the_check_finds_an_encoder_that_goes_by_names() -> None:
-    with pytest.raises(PluginError, match="when the samples have other names"):
-        check_encoder(Naming, cubes())
+def test_the_check_finds_an_encoder_that_goes_by_names_or_depends_on_the_batch() -> None:
+    for encoder, message in ((Naming, "when the samples have other names"), (Drifting, "another batch size")):
+        with pytest.raises(PluginError, match=message):
+            check_encoder(encoder, cubes())
     assert check_encoder(Naming, cubes(), uses_ids=True).shape == (10, 6)
-
-
-def test_the_check_finds_an_encoder_that_depends_on_the_batch() -> None:
-    with pytest.raises(PluginError, match="another batch size"):
-        check_encoder(Drifting, cubes())
     assert check_encoder(Mean, cubes()).shape == (10, 6)

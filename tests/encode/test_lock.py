@@ -35,7 +35,7 @@ def test_a_lock_is_names_versions_and_hashes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "words"),
+    ("line", "message"),
     [
         ("tiny==1.0", "line 2: a package without a hash"),
         ("tiny>=1.0 --hash=sha256:" + SHA, "line 2: not a locked package"),
@@ -55,8 +55,8 @@ def test_a_lock_is_names_versions_and_hashes(tmp_path: Path) -> None:
         ("tiny==1.0 \\\n  --extra-index-url \\\n https://example.org", "line 2: not a locked package"),
     ],
 )
-def test_everything_else_is_refused_with_its_line(tmp_path: Path, line: str, words: str) -> None:
-    with pytest.raises(DataError, match=words):
+def test_everything_else_is_refused_with_its_line(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(DataError, match=message):
         read_lock(lock(tmp_path, f"other-pack==1.0 --hash=sha256:{SHA}\n{line}\n"))
 
 

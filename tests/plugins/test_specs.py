@@ -125,17 +125,6 @@ def test_what_was_given_to_a_spec_cannot_change_it_later() -> None:
         spec.params["depth"] = 3  # type: ignore[index]
 
 
-def test_a_variant_of_a_protocol_says_so_in_its_name() -> None:
-    base = protocol(name="neuco-2025")
-    variant = base.with_(lr=1e-4, k=50)
-    assert variant.name == "neuco-2025+k=50,lr=0.0001"
-    assert (variant.k, variant.lr) == (50, 1e-4)
-    assert variant.with_(k=7).name == "neuco-2025+k=7,lr=0.0001"
-    assert base.with_() == base
-    with pytest.raises(SpecError, match="a whole number"):
-        base.with_(k="many")
-
-
 def test_json_shows_functions_by_name() -> None:
     shown = to_json(method(encoder=test_json_shows_functions_by_name))
     assert shown["encoder"].endswith("test_specs:test_json_shows_functions_by_name")

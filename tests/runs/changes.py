@@ -70,8 +70,8 @@ def forge_compiled(small: Small, file: str, old: str, new: str, flags: int = 0) 
         old, new = new, old
     assert old in text
     code = compile(text.replace(old, new), str(source), "exec")
-    known = source.stat()
-    stamps = [flags, int(known.st_mtime), known.st_size] if not flags else [flags, 0, 0]
+    status = source.stat()
+    stamps = [flags, int(status.st_mtime), status.st_size] if not flags else [flags, 0, 0]
     data = importlib.util.MAGIC_NUMBER + b"".join(number.to_bytes(4, "little") for number in stamps)
     target = Path(importlib.util.cache_from_source(str(source)))
     target.parent.mkdir(exist_ok=True)

@@ -179,7 +179,7 @@ class World:
         return path.as_uri(), hashlib.sha256(path.read_bytes()).hexdigest()
 
     def env(self, registry: str = "registry", **more: str) -> dict[str, str]:
-        own = {
+        settings = {
             "NEUCO_REGISTRY": str(self.folder / registry),
             "NEUCO_CACHE": str(self.folder / "cache"),
             "NEUCO_CONFIG": str(self.folder / "config"),
@@ -187,7 +187,7 @@ class World:
             "TOY_LOG": str(self.log),
         }
         kept = {key: value for key, value in os.environ.items() if not key.startswith("NEUCO_")}
-        return {**kept, **own, **more}
+        return {**kept, **settings, **more}
 
     def command(self, *words: str) -> list[str]:
         return [sys.executable, "-P", "-m", "neuco_core.cli", *words]

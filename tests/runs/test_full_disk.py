@@ -25,14 +25,14 @@ def test_a_run_goes_on_without_a_cache_and_says_so_once(world: World, disk: str)
     for folder in places.values():
         folder.mkdir()
     places["EMPTY"].chmod(0o555)
-    options, words = DISKS[disk]
+    options, reason = DISKS[disk]
     chosen = ("--method", "toy_one,toy_two", "--task", "toy_a,toy_b,toy_c")
     line = world.command("score", *chosen, "--protocol", PROTOCOL, "--jobs", "2")
     inside = ["bwrap", "--dev-bind", "/", "/", *(str(places.get(word, word)) for word in options), "--", *line]
     done = subprocess.run(inside, env=world.env(), capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("embeddings cannot be kept in") == 1, "not by each worker, of each method"
-    assert words in done.stderr
+    assert reason in done.stderr
     assert len(world.records()) == 6
     assert all('"status":"ok"' in record for record in world.records().values())
     embedded = [line for line in world.logged() if line.startswith("embed")]
@@ -45,10 +45,10 @@ def test_what_a_machine_lacks_is_not_recorded(world: World) -> None:
     text = work.read_text()
     full = 'raise OSError(28, "No space left on device")'
     work.write_text(text.replace('        log("embed", self.dim)', f"        {full}"))
-    words = ("score", "--method", "toy_one", "--task", "toy_a", "--protocol", PROTOCOL)
-    done = world.neuco(*words)
+    command = ("score", "--method", "toy_one", "--task", "toy_a", "--protocol", PROTOCOL)
+    done = world.neuco(*command)
     assert done.returncode == 1
     assert "this machine cannot" in done.stdout
     assert world.records() == {}
     work.write_text(text)
-    assert world.neuco(*words).returncode == 0
+    assert world.neuco(*command).returncode == 0

@@ -160,8 +160,8 @@ def test_encoders_are_stopped_and_their_processes_too(world: World) -> None:
     limits = ["--time-limit", "8", "--memory-limit", "600MB"]
     done = world.neuco("score", "--all", "--jobs", "2", *words, *limits)
     assert done.returncode == 1, done.stderr
-    found = {(record["method"], record["failure"], record["reason"]) for record in map(json.loads, _texts(world))}
-    assert found == {
+    outcomes = {(record["method"], record["failure"], record["reason"]) for record in map(json.loads, _texts(world))}
+    assert outcomes == {
         ("greedy_sleeps", "timeout", "not done after 8 seconds"),
         ("greedy_eats", "memory", "more than 0.6 GB of memory"),
     }

@@ -7,6 +7,7 @@ import random
 import signal
 import subprocess
 import time
+from typing import Any
 
 import psutil
 import pytest
@@ -72,12 +73,9 @@ def test_killed_and_resumed_is_the_same_as_never_killed(world: World, kills: int
 def _saved(world: World) -> set[str]:
     """Cells whose record is complete, as the probe logs them."""
     dims = dict(zip(METHODS, (2, 3, 4), strict=True))
-    found = set()
-    for name, text in world.records().items():
-        method, _, task = name.partition("/")
-        assert '"status":"ok"' in text
-        found.add(f"cell {dims[method]} {task}")
-    return found
+    records = _records(world)
+    assert {record["status"] for record in records.values()} <= {"ok"}
+    return {f"cell {dims[method]} {task}" for method, task in records}
 
 
 def _run_and_kill(world: World, after: int, then: float) -> None:
@@ -107,10 +105,11 @@ def _checked_run(world: World) -> subprocess.CompletedProcess[str]:
 
 def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     methods = (*METHODS, "toy_evil", "toy_broken", "toy_aborting")
-    limits = ["--time-limit", "20", "--memory-limit", "900MB"]
+    limits = ["--time-limit", "10", "--memory-limit", "900MB"]
     done = world.score(*limits, "--jobs", "2", methods=methods)
     assert done.returncode == 1
-    outcomes = _outcomes(world)
+    records = _records(world)
+    outcomes = {cell: record["failure"] or record["status"] for cell, record in records.items()}
     assert {cell: kind for cell, kind in outcomes.items() if cell[0] in METHODS} == {
         (method, task): "ok" for method in METHODS for task in TASKS
     }
@@ -121,9 +120,9 @@ def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     assert "toy_evil on toy_c (timeout)" in done.stderr
     assert "Try again: neuco score " in done.stderr
     assert done.stderr.rstrip().endswith("--retry")
-    assert "SIGABRT" in _text(world, "toy_evil", "toy_a")
-    assert "SIGKILL" in _text(world, "toy_evil", "toy_d")
-    assert "this encoder never works" in _text(world, "toy_broken", "toy_a")
+    assert "SIGABRT" in records["toy_evil", "toy_a"]["reason"]
+    assert "SIGKILL" in records["toy_evil", "toy_d"]["reason"]
+    assert "this encoder never works" in records["toy_broken", "toy_a"]["reason"]
 
     before = len(world.logged())
     again = world.score(*limits, methods=("toy_evil",))
@@ -132,19 +131,12 @@ def test_cells_that_do_harm_cost_only_themselves(world: World) -> None:
     assert len(world.logged()) == before
     retried = world.score("--retry", methods=("toy_evil",), TOY_GOOD="1")
     assert retried.returncode == 0, retried.stderr
-    assert {_outcomes(world)["toy_evil", task] for task in TASKS} == {"ok"}
+    assert {_records(world)["toy_evil", task]["status"] for task in TASKS} == {"ok"}
 
 
-def _outcomes(world: World) -> dict[tuple[str, str], str]:
-    found = {}
-    for text in world.records().values():
-        values = json.loads(text)
-        found[values["method"], values["task"]] = values["failure"] or values["status"]
-    return found
-
-
-def _text(world: World, method: str, task: str) -> str:
-    return world.records()[f"{method}/{task}"]
+def _records(world: World) -> dict[tuple[str, str], dict[str, Any]]:
+    records = map(json.loads, world.records().values())
+    return {(record["method"], record["task"]): record for record in records}
 
 
 def test_an_interrupt_ends_the_workers_and_keeps_what_is_done(world: World) -> None:

@@ -101,10 +101,10 @@ CHANGES: dict[str, tuple[Callable[[], tuple[Any, ...]], str]] = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_changed_input_is_named(name: str, tmp_path: Path) -> None:
     done(tmp_path)
-    make, said = CHANGES[name]
-    found = cell(tmp_path, *make())
-    assert found.state == "stale"
-    assert said in found.reason
+    make, message = CHANGES[name]
+    planned = cell(tmp_path, *make())
+    assert planned.state == "stale"
+    assert message in planned.reason
 
 
 NEW_SCORER = {"score": 99, "shuffle": 1, "LinearProbe": 1, "r2": 1, "strict_r2": 1}
@@ -129,13 +129,13 @@ CLAIMS: dict[str, tuple[dict[str, Any], str]] = {
 def test_what_contradicts_the_registered_metric_or_method_does_not_hold(name: str, tmp_path: Path) -> None:
     """Signed by somebody who knows how: the strict reader alone cannot see it."""
     done(tmp_path)
-    changes, said = CLAIMS[name]
+    changes, message = CLAIMS[name]
     true = read_all(tmp_path)[0]
     if "greater_is_better" in changes and true.q is not None:
         changes = {**changes, "q": -true.q}
     write_records(tmp_path, [msgspec.structs.replace(true, **changes)])
-    found = cell(tmp_path)
-    assert (found.state, found.reason) == ("stale", said)
+    planned = cell(tmp_path)
+    assert (planned.state, planned.reason) == ("stale", message)
     done(tmp_path)
     assert cell(tmp_path).state == "cached", "scoring anew makes it right"
 
@@ -173,28 +173,28 @@ def test_an_edited_record_is_not_taken_for_a_score(tmp_path: Path) -> None:
 
 def test_what_cannot_be_had_here_is_skipped_but_an_earlier_score_stays(tmp_path: Path) -> None:
     unpinned = replace(TASK, source=Remote("https://example.org/ph.csv"))
-    found = cell(tmp_path, METHOD, unpinned)
-    assert found.state == "skipped"
-    assert "unpinned" in found.reason
+    planned = cell(tmp_path, METHOD, unpinned)
+    assert planned.state == "skipped"
+    assert "unpinned" in planned.reason
     done(tmp_path)
-    found = cell(tmp_path, METHOD, unpinned)
-    assert found.state == "cached"
-    assert "could not be compared" in found.reason
+    planned = cell(tmp_path, METHOD, unpinned)
+    assert planned.state == "cached"
+    assert "could not be compared" in planned.reason
     assert cell(tmp_path, METHOD, replace(unpinned, version=2)).state == "skipped"
 
 
 def test_labels_that_the_linked_folder_lacks_are_skipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     unpinned = replace(TASK, source=Remote("https://example.org/labels/ph.csv"))
     monkeypatch.setenv(variable(TASK.dataset), str(tmp_path))
-    found = cell(tmp_path, METHOD, unpinned)
-    assert found.state == "skipped", "run, it would fail and be recorded over a good score"
-    assert f"{tmp_path}: labels/ph.csv is not in this local copy" in found.reason
+    planned = cell(tmp_path, METHOD, unpinned)
+    assert planned.state == "skipped", "run, it would fail and be recorded over a good score"
+    assert f"{tmp_path}: labels/ph.csv is not in this local copy" in planned.reason
 
 
 def test_a_method_without_a_file_for_the_dataset_is_not_applicable(tmp_path: Path) -> None:
-    found = cell(tmp_path, METHOD, replace(TASK, dataset="digits"))
-    assert found.state == "not-applicable"
-    assert "has no file for dataset digits" in found.reason
+    planned = cell(tmp_path, METHOD, replace(TASK, dataset="digits"))
+    assert planned.state == "not-applicable"
+    assert "has no file for dataset digits" in planned.reason
 
 
 def test_a_result_that_no_record_can_hold_is_a_failure(tmp_path: Path) -> None:
@@ -256,8 +256,8 @@ class ReadyEngine:
     progress = None
 
     def run(self, groups: Sequence[Group], limits: StepLimits) -> Iterator[tuple[Step, Result]]:
-        for found in groups:
-            for step in found.steps:
+        for item in groups:
+            for step in item.steps:
                 yield step, SCORE
 
 
@@ -314,8 +314,8 @@ def test_a_package_that_is_not_here_makes_no_record_stale(tmp_path: Path) -> Non
     net = Method(id="soil_net", encoder=dict, requires=("numpy", "no-such-weights"))
     digits = replace(TASK, dataset="digits")
     lacking = "method 'soil_net' needs no-such-weights, which is not installed"
-    found = cell(tmp_path, net, digits)
-    assert (found.state, found.reason, found.inputs["embeddings_from"]) == ("skipped", lacking, None)
-    save_record(make_record(found, SCORE, "local"), tmp_path)
-    found = cell(tmp_path, net, digits)
-    assert (found.state, found.reason) == ("cached", f"could not be compared here: {lacking}")
+    planned = cell(tmp_path, net, digits)
+    assert (planned.state, planned.reason, planned.inputs["embeddings_from"]) == ("skipped", lacking, None)
+    save_record(make_record(planned, SCORE, "local"), tmp_path)
+    planned = cell(tmp_path, net, digits)
+    assert (planned.state, planned.reason) == ("cached", f"could not be compared here: {lacking}")

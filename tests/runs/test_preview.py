@@ -78,9 +78,9 @@ def test_a_method_that_fails_is_told_and_the_others_are_scored(registry: Path) -
 
 
 def test_the_size_of_batches_changes_no_number(registry: Path) -> None:
-    found = [neuco(*AVERAGING, "--batch-size", size, "--fresh", "--json").json["cells"][0] for size in (1000, 7)]
-    assert found[0]["record"]["inputs"]["embeddings"] == found[1]["record"]["inputs"]["embeddings"]
-    assert found[0]["record"]["per_split"] == found[1]["record"]["per_split"]
+    cells = [neuco(*AVERAGING, "--batch-size", size, "--fresh", "--json").json["cells"][0] for size in (1000, 7)]
+    assert cells[0]["record"]["inputs"]["embeddings"] == cells[1]["record"]["inputs"]["embeddings"]
+    assert cells[0]["record"]["per_split"] == cells[1]["record"]["per_split"]
     assert (registry / "records" / "averaging.jsonl").exists(), "it is recorded as ever"
 
 
@@ -103,7 +103,7 @@ def test_csv_and_json_and_files_hold_the_same(registry: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (
             "--param size=4 --save",
@@ -122,11 +122,11 @@ def test_csv_and_json_and_files_hold_the_same(registry: Path) -> None:
         ("--out nowhere/scores.csv", "nowhere: no such folder"),
     ],
 )
-def test_what_is_refused_before_any_work(words: str, said: str, registry: Path) -> None:
+def test_what_is_refused_before_any_work(words: str, message: str, registry: Path) -> None:
     Path("mine.csv").write_text("id,0\na,1\n")
     done = neuco(*AVERAGING, *words.split())
     assert done.code == 2
-    assert said in done.err
+    assert message in done.err
     assert not registry.exists()
 
 

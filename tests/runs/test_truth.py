@@ -230,25 +230,25 @@ def test_workers_and_commands_run_no_machine_code_that_was_left(
     small.edit("neuco_methods/small/encoder.py", "from .helper import FACTOR", "from .stretch import stretch")
     small.edit("neuco_methods/small/encoder.py", "size * FACTOR", "stretch(size)")
     helper = small.folder / HELPER
-    said = []
+    printed = []
     for factor in (3.0, 1.0):
         helper.write_text(f"FACTOR = {factor}\n")
         os.utime(helper, (1e9, 1e9))
-        said.append(
+        printed.append(
             python("-c", SHOW, path=small.folder, env={"PYTHONDONTWRITEBYTECODE": "", "NUMBA_CACHE_DIR": ""}).out
         )
-    assert said == ["3.0\n", "3.0\n"], "it is there, and any other process runs it"
+    assert printed == ["3.0\n", "3.0\n"], "it is there, and any other process runs it"
     assert list((small.method / "__pycache__").glob("*.nbi"))
 
     monkeypatch.syspath_prepend(str(small.folder))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    found = [run_both(small.folder)]
+    hashes = [run_both(small.folder)]
     for folder in list(small.folder.rglob("__pycache__")):
         shutil.rmtree(folder)
-    found.append(run_both(small.folder))
-    assert found[0] == found[1]
+    hashes.append(run_both(small.folder))
+    assert hashes[0] == hashes[1]
     helper.write_text("FACTOR = 3.0\n")
-    assert run_both(small.folder) != found[0]
+    assert run_both(small.folder) != hashes[0]
     assert not list(tmp_path.glob("neuco-*")), "each removes what it compiled"
 
 

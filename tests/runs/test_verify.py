@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,24 +22,53 @@ from tests.runs.changes import shifted, with_inputs
 from tests.runs.helpers import PROTOCOL, World
 
 
-def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World) -> None:
-    words = ["--protocol", PROTOCOL, "--task", "toy_[ab]"]
-    assert world.neuco("score", "--all", "--method", "toy_one", *words).returncode == 0
-    done = world.neuco("verify")
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> World:
+    """One method scored on two tasks, once; each test has a copy of the records."""
+    made = World(tmp_path_factory.mktemp("world"))
+    done = made.neuco("score", "--all", "--method", "toy_one", "--protocol", PROTOCOL, "--task", "toy_[ab]")
+    assert done.returncode == 0, done.stderr
+    return made
+
+
+@pytest.fixture
+def registry(world: World) -> Iterator[str]:
+    copy = world.folder / "a copy"
+    shutil.copytree(world.folder / "registry", copy)
+    yield copy.name
+    shutil.rmtree(copy)
+
+
+def forge(world: World, task: str, change: Callable[[Record], Record]) -> None:
+    record = find_record(world.folder / "a copy", ("toy_one", task, PROTOCOL))
+    assert record is not None
+    write_records(world.folder / "a copy", [change(record)])
+
+
+def test_a_true_record_is_the_same_and_a_forged_one_differs(world: World, registry: str) -> None:
+    assert world.logged().count("embed 2") == 1, "once to score two tasks"
+    done = world.neuco("verify", registry=registry)
     assert done.returncode == 0, done.stderr
     assert "2 of 2 confirmed, tolerance 0.0001, embeddings made afresh" in done.stdout
-    assert world.logged().count("embed 2") == 2, "once to score two tasks, once to verify two records"
-    done = world.neuco("verify", "--cached")
+    assert world.logged().count("embed 2") == 2, "and once to verify two records"
+    done = world.neuco("verify", "--cached", registry=registry)
     assert "2 of 2 confirmed, tolerance 0.0001, embeddings from the cache where it had them" in done.stdout
     assert world.logged().count("embed 2") == 2
     # Other scores, and everything that follows from them: nothing shows it but a new run.
-    forge(world.folder / "registry", "toy_a", lambda record: shifted(record, -0.05))
-    done = world.neuco("verify", "--json")
+    forge(world, "toy_a", lambda record: shifted(record, -0.05))
+    done = world.neuco("verify", "toy_one", "--json", registry=registry)
     assert done.returncode == 1
     assert json.loads(done.stdout)["embeddings"] == "fresh"
     verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
     assert verdicts == {"toy_a": "differs", "toy_b": "same"}
     assert "1 of 2 records not confirmed" in done.stderr
+    assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
+    assert "per_split: 0.05 apart" in done.stderr
+    assert "1 of 1 confirmed" in world.neuco("verify", "toy_one/toy_b", registry=registry).stdout
+    unknown = {"toy_on": "no record of method 'toy_on'. Did you mean 'toy_one'?", "toy_one/b": "task 'b'"}
+    for name, message in unknown.items():
+        done = world.neuco("verify", name, registry=registry)
+        assert (done.returncode, message in done.stderr) == (3, True), done.stderr
 
 
 def test_scores_of_a_network_may_move_by_what_follows_from_its_tolerance() -> None:
@@ -53,11 +83,11 @@ def test_scores_of_a_network_may_move_by_what_follows_from_its_tolerance() -> No
 
 
 def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
-    told = world.neuco("explain", "toy_one", "toy_a", "--protocol", PROTOCOL)
-    assert told.returncode == 0, told.stderr
-    assert "toy_one on toy_a under" in told.stdout
-    assert ": new (not scored yet)" in told.stdout
-    assert f"next: neuco score --method toy_one --task toy_a --protocol {PROTOCOL}" in told.stdout
+    explained = world.neuco("explain", "toy_one", "toy_a", "--protocol", PROTOCOL, registry="empty")
+    assert explained.returncode == 0, explained.stderr
+    assert "toy_one on toy_a under" in explained.stdout
+    assert ": new (not scored yet)" in explained.stdout
+    assert f"next: neuco score --method toy_one --task toy_a --protocol {PROTOCOL}" in explained.stdout
     unpinned = json.loads(world.neuco("explain", "toy_one", "toy_unpinned", "--json").stdout)
     assert unpinned["state"] == "skipped"
     assert "unpinned" in unpinned["reason"]
@@ -65,16 +95,13 @@ def test_explain_tells_the_state_and_the_next_command(world: World) -> None:
     assert bare["state"] == "not-applicable"
 
 
-def test_an_edited_record_is_refused_by_line_and_commands_can_be_pasted(world: World) -> None:
-    words = ["--protocol", PROTOCOL]
-    scored = world.neuco("score", "--all", "--method", "toy_one", "--task", "toy_a", *words, registry="a b")
-    assert scored.returncode == 0
-    told = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b").stdout
-    command = told.splitlines()[-1].removeprefix("next: ")
+def test_an_edited_record_is_refused_by_line_and_commands_can_be_pasted(world: World, registry: str) -> None:
+    explain = ("explain", "toy_one", "toy_a", "--protocol", PROTOCOL)
+    command = world.neuco(*explain, registry=registry).stdout.splitlines()[-1].removeprefix("next: ")
     assert shlex.split(command) == ["neuco", "verify", "toy_one/toy_a"]
-    path = world.folder / "a b" / "records" / "toy_one.jsonl"
+    path = world.folder / registry / "records" / "toy_one.jsonl"
     path.write_bytes(path.read_bytes().replace(b'"dim":2', b'"dim":3'))
-    done = world.neuco("explain", "toy_one", "toy_a", *words, registry="a b")
+    done = world.neuco(*explain, registry=registry)
     assert done.returncode == 4
     assert "toy_one.jsonl:1: it was edited after it was written: its digest does not match" in done.stderr
 
@@ -102,10 +129,10 @@ FORGED: dict[str, tuple[Record, str]] = {
 
 @pytest.mark.parametrize("name", FORGED)
 def test_a_forged_field_is_found_and_named(name: str) -> None:
-    forged, said = FORGED[name]
+    forged, message = FORGED[name]
     check = compare(forged, TRUE)
     assert (check.verdict, check.confirmed) == ("differs", False)
-    assert said in check.reason
+    assert message in check.reason
 
 
 def test_every_field_but_provenance_is_compared() -> None:
@@ -175,42 +202,14 @@ def test_a_tolerance_that_is_none_is_refused(tolerance: float) -> None:
         list(verify_records([], None, StepLimits(), tolerance))  # type: ignore[arg-type]
 
 
-@pytest.fixture
-def registry(world: World) -> Path:
-    done = world.neuco("score", "--all", "--method", "toy_one", "--protocol", PROTOCOL, "--task", "toy_[ab]")
-    assert done.returncode == 0, done.stderr
-    return world.folder / "registry"
-
-
-def forge(registry: Path, task: str, change: Callable[[Record], Record]) -> None:
-    record = find_record(registry, ("toy_one", task, PROTOCOL))
-    assert record is not None
-    write_records(registry, [change(record)])
-
-
-def test_each_record_that_is_named_is_checked(world: World, registry: Path) -> None:
-    forge(registry, "toy_a", lambda record: replace(record, dim=9))
-    done = world.neuco("verify", "toy_one", "--json")
-    assert done.returncode == 1
-    verdicts = {check["task"]: check["verdict"] for check in json.loads(done.stdout)["checks"]}
-    assert verdicts == {"toy_a": "differs", "toy_b": "same"}
-    assert "1 of 2 records not confirmed" in done.stderr
-    assert "Run `neuco explain toy_one toy_a --protocol" in done.stderr
-    assert "dim is 2, recorded is 9" in done.stderr
-    assert "1 of 1 confirmed" in world.neuco("verify", "toy_one/toy_b").stdout
-    for names, said in (("toy_on", "no record of method 'toy_on'. Did you mean 'toy_one'?"), ("toy_one/b", "task 'b'")):
-        done = world.neuco("verify", names)
-        assert (done.returncode, said in done.stderr) == (3, True), done.stderr
-
-
-def test_what_was_not_run_is_not_confirmed(world: World, registry: Path) -> None:
+def test_what_was_not_run_is_not_confirmed(world: World, registry: str) -> None:
     empty = {"per_split": (), "mean": None, "std": None, "q": None, "metrics": {}, "samples": {}, "splits": {}}
-    forge(registry, "toy_b", lambda record: replace(record, status="skipped", reason="no data", **empty))
-    alone = world.neuco("verify", "toy_one/toy_b")
+    forge(world, "toy_b", lambda record: replace(record, status="skipped", reason="no data", **empty))
+    alone = world.neuco("verify", "toy_one/toy_b", registry=registry)
     assert alone.returncode == 1
     assert "0 of 1 confirmed, 1 not checked (without a score, or made from a file)" in alone.stdout
     assert "nothing was confirmed" in alone.stderr
-    both = world.neuco("verify")
+    both = world.neuco("verify", registry=registry)
     assert both.returncode == 0, both.stderr
     assert "1 of 2 confirmed, 1 not checked (without a score, or made from a file), tolerance 0.0001" in both.stdout
 

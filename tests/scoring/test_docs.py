@@ -57,12 +57,12 @@ def test_the_wild_label(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
             design = np.c_[x, np.ones(300)]
             weight = np.linalg.lstsq(design[train], scaled[train], rcond=None)[0]
             kept.append(r2(scaled[test], design[test] @ weight))
-    told = re.search(
+    sentence = re.search(
         r"(\d+) of the 40 test parts\nhad no score, and the other (\w+).* gave a harmless −(\d\.\d+)", text
     )
-    assert told is not None
-    assert (int(told[1]), told[2]) == (40 - len(kept), {3: "three"}[len(kept)])
-    assert np.mean(kept) == pytest.approx(-float(told[3]), abs=5e-3)
+    assert sentence is not None
+    assert (int(sentence[1]), sentence[2]) == (40 - len(kept), {3: "three"}[len(kept)])
+    assert np.mean(kept) == pytest.approx(-float(sentence[3]), abs=5e-3)
 
 
 def test_the_sizes_of_the_networks(root: Path) -> None:

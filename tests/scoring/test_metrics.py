@@ -36,17 +36,17 @@ def test_classification_against_scikit_learn(n: int, classes: int, seed: int, ti
     prediction = raw / raw.sum(axis=1, keepdims=True)
     decided = m.decide(prediction)
     # scikit-learn counts an undefined share as 0; ours are left out, so it is asked only about what is defined.
-    seen, told = np.unique(truth), np.unique(decided)
+    in_truth, in_decided = np.unique(truth), np.unique(decided)
     options = {"average": "macro", "zero_division": 0} if classes > 2 else {"zero_division": 0}
     assert m.f1(truth, prediction) == pytest.approx(reference.f1_score(truth, decided, **options), abs=1e-6)
     assert m.accuracy(truth, prediction) == pytest.approx(reference.accuracy_score(truth, decided))
     table = reference.confusion_matrix(truth, decided, labels=range(classes))
     np.testing.assert_array_equal(m.confusion(truth, prediction), table)
     if classes == 2:
-        told, seen = (np.intersect1d(part, [1]) for part in (told, seen))
+        in_decided, in_truth = (np.intersect1d(part, [1]) for part in (in_decided, in_truth))
     for ours, theirs, labels in (
-        (m.precision, reference.precision_score, told),
-        (m.recall, reference.recall_score, seen),
+        (m.precision, reference.precision_score, in_decided),
+        (m.recall, reference.recall_score, in_truth),
     ):
         got = ours(truth, prediction)
         if labels.size:

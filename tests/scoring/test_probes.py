@@ -22,10 +22,9 @@ from neuco_core.scoring.probes import Split, svm
 from neuco_core.scoring.probes.ridge import STRENGTHS, RidgeProbe
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.scoring.splits import shuffle
-from neuco_core.tables.embeddings import Embeddings
 from tests.scoring.make import embed, label, problem
 
-QUICK = [p.with_(k=3, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]
+QUICK = [p.with_(k=2, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]
 
 
 def text(got: Score) -> str:
@@ -34,19 +33,16 @@ def text(got: Score) -> str:
 
 @pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
 def test_every_kind_of_task(rules: Protocol) -> None:
-    embeddings, signal = problem(200, outputs=3, noise=0.1)
+    embeddings, signal = problem(80, dim=6, outputs=3, noise=0.1)
     one = score(embeddings, label(signal[:, 0]), rules)
-    many = score(embeddings, label(signal), rules)
+    many = score(embeddings, label(signal[:, :2]), rules)
     two = score(embeddings, label(signal[:, 0] > 0, "classification"), rules)
     three = score(embeddings, label(signal.argmax(axis=1) * 10, "classification"), rules)
-    assert one.mean > 0.6
-    assert many.mean > 0.6
-    assert two.mean > 0.7
-    assert three.mean > 0.6
+    assert min(one.mean, many.mean, two.mean, three.mean) > 0.6
     assert list(one.metrics) == ["r2", "mse", "mae"]
     assert list(two.metrics) == ["f1", "accuracy", "precision", "recall", "roc_auc"]
     assert two.confusion is not None
-    assert two.confusion.sum() == 3 * 20
+    assert two.confusion.sum() == len(two.per_split) * 8
     assert three.classes == (0.0, 10.0, 20.0)
     assert math.isfinite(sum(three.metrics["roc_auc"]))
 
@@ -54,7 +50,7 @@ def test_every_kind_of_task(rules: Protocol) -> None:
 @pytest.mark.parametrize("rules", QUICK, ids=lambda p: p.name.partition("+")[0])
 @pytest.mark.parametrize("kind", ["regression", "classification"])
 def test_the_same_bytes_again_and_for_any_number_of_threads(rules: Protocol, kind: str) -> None:
-    embeddings, signal = problem(80, dim=8)
+    embeddings, signal = problem(50, dim=4)
     labels = label(signal[:, 0] if kind == "regression" else signal[:, 0] > 0, kind)
     first = text(score(embeddings, labels, rules, threads=1))
     assert text(score(embeddings, labels, rules, threads=2)) == first
@@ -99,8 +95,6 @@ def test_ridge_against_scikit_learn(n: int, dim: int, outputs: int) -> None:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    from neuco_core.scoring.probes.ridge import STRENGTHS
-
     embeddings, signal = problem(n, dim, outputs)
     train, test = np.arange(5, n), np.arange(5)
     split = Split(embeddings.values, signal.astype(np.float32), train, test, "regression", 0, 0)
@@ -139,7 +133,7 @@ def test_ridge_with_units_that_rarely_fire(monkeypatch: pytest.MonkeyPatch) -> N
         fires = random.choice(200, 1 + unit % 4, replace=False)
         rare[fires, unit] = 10.0 ** random.uniform(-4, 1, len(fires))
     both = embed(np.concatenate([embeddings.values, rare], axis=1))
-    plain, now = (score(given, label(signal[:, 0]), "ridge") for given in (embeddings, both))
+    plain, now = (score(features, label(signal[:, 0]), "ridge") for features in (embeddings, both))
     assert min(now.per_split) > 0.5
     assert now.mean > plain.mean - 0.1
     _version_1(monkeypatch)
@@ -170,8 +164,8 @@ def test_models_are_kept_on_demand_and_predict_what_was_scored() -> None:
     x = (embeddings.values - embeddings.values.mean()) / embeddings.values.std()
     for value, model in zip(got.per_split, got.models, strict=True):
         scaled = x[model["test"]] @ model["weight"][0] + model["bias"][0]
-        own = scaled * np.ptp(signal) + signal.min()
-        np.testing.assert_allclose(own, model["prediction"], atol=1e-4)
+        unscaled = scaled * np.ptp(signal) + signal.min()
+        np.testing.assert_allclose(unscaled, model["prediction"], atol=1e-4)
         residual = np.square(model["truth"] - model["prediction"]).sum()
         assert value == pytest.approx(1 - residual / np.square(model["truth"] - model["truth"].mean()).sum(), abs=1e-4)
 
@@ -224,19 +218,16 @@ def test_an_interrupted_split_ends_at_the_next_check() -> None:
         MLPProbe(load_protocol("mlp-1")).fit(split)
 
 
-@pytest.fixture(scope="module")
-def embeddings() -> Embeddings:
-    return load_method("band_statistics").embeddings("mini")
-
-
-def test_the_edges_of_the_cost_rarely_win(embeddings: Embeddings) -> None:
+@pytest.mark.slow
+def test_the_edges_of_the_cost_rarely_win() -> None:
     """Before, costs ended at 1: 9 of 15 searches on such tasks ended there."""
-    found = [score(embeddings, load_task(task), "svm+k=4") for task in ("mini_clouds", "mini_crops")]
-    costs = [cost for one in found for cost in one.settings["C"]]
+    embeddings = load_method("band_statistics").embeddings("mini")
+    scores = [score(embeddings, load_task(task), "svm+k=4") for task in ("mini_clouds", "mini_crops")]
+    costs = [cost for one in scores for cost in one.settings["C"]]
     assert len(costs) == 8
     assert sum(cost in (svm.COSTS[0], svm.COSTS[-1]) for cost in costs) <= 1
     assert max(costs) > 1
-    degrees = [degree for one in found for degree in one.settings["degree"]]
+    degrees = [degree for one in scores for degree in one.settings["degree"]]
     assert degrees.count(svm.DEGREES[-1]) <= 1
 
 
@@ -246,31 +237,33 @@ def test_the_degree_follows_the_task(kind: str) -> None:
     x = rng.standard_normal((150, 4)).astype(np.float32)
     for degree, signal in ((1, x[:, 0]), (2, x[:, 0] * x[:, 1])):
         y = signal + 0.05 * rng.standard_normal(150)
-        found = score(embed(x), label(y if kind == "regression" else (y > 0).astype(float), kind), "svm+k=2")
-        assert found.mean > 0.8
-        assert min(found.settings["degree"]) >= (1 if degree == 1 else 2)
+        one = score(embed(x), label(y if kind == "regression" else (y > 0).astype(float), kind), "svm+k=2")
+        assert one.mean > 0.8
+        assert min(one.settings["degree"]) >= (1 if degree == 1 else 2)
 
 
 def test_several_outputs_have_settings_of_their_own() -> None:
     rng = np.random.default_rng(4)
     x = rng.standard_normal((60, 3)).astype(np.float32)
-    found = score(embed(x), label(np.stack([x[:, 0], x[:, 1] ** 2], axis=1)), "svm+k=2")
-    assert set(found.settings) == {"C.0", "degree.0", "C.1", "degree.1"}
-    assert found.to_json()["settings"]["degree.1"] == [2.0, 2.0]
+    both = score(embed(x), label(np.stack([x[:, 0], x[:, 1] ** 2], axis=1)), "svm+k=2")
+    assert set(both.settings) == {"C.0", "degree.0", "C.1", "degree.1"}
+    assert both.to_json()["settings"]["degree.1"] == [2.0, 2.0]
 
 
-def test_ridge_is_not_the_best_linear_model_there_is(embeddings: Embeddings) -> None:
+def test_ridge_is_not_the_best_linear_model_there_is() -> None:
     """As docs/protocols.md says: leave-one-out is better on some splits and worse on others."""
     from sklearn.linear_model import RidgeCV
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     protocol = load_protocol("ridge+k=6")
-    samples = join(embeddings, load_task("mini_crops").labels(), protocol)
+    embeddings, signal = problem(200, 20, noise=1.0)
+    labels = label(signal[:, 0])
+    samples = join(embeddings, labels, protocol)
     x, y = samples.x.astype(np.float64), samples.y[:, 0]
     other = []
     for train, test in shuffle(len(y), protocol):
         model = make_pipeline(StandardScaler(), RidgeCV(STRENGTHS * len(train))).fit(x[train], y[train])
         other.append(model.score(x[test], y[test]))
-    gaps = other - np.array(score(embeddings, load_task("mini_crops"), protocol).per_split)
+    gaps = other - np.array(score(embeddings, labels, protocol).per_split)
     assert gaps.min() < 0 < gaps.max() < 0.1

@@ -14,7 +14,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from neuco_core import Remote, Task, load_protocol
-from neuco_core.cli.options import choose
 from neuco_core.errors import ScoreError
 from neuco_core.scoring.compare import common, corrected_t_test, holm
 from neuco_core.studies.compare import compare_tasks
@@ -28,13 +27,13 @@ PROTOCOL = ("--k", 6, "--epochs", 3, "--lr", 0.01)
 
 def test_by_hand() -> None:
     """Differences 1, 2, 3: mean 2, s = 1; variance (1/3 + 1/9), so t = 2/√(4/9) = 3 with 2 degrees of freedom."""
-    found = corrected_t_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], train=90, test=10)
-    assert found.t == pytest.approx(3.0)
+    paired = corrected_t_test([2.0, 4.0, 6.0], [1.0, 2.0, 3.0], train=90, test=10)
+    assert paired.t == pytest.approx(3.0)
     # For 2 degrees of freedom the distribution has a closed form: p = 1 − t/√(2 + t²).
-    assert found.p == pytest.approx(1 - 3 / math.sqrt(11))
+    assert paired.p == pytest.approx(1 - 3 / math.sqrt(11))
     reach = 4.302652729911275 * 2 / 3  # the 97.5 % point of Student's t with 2 degrees of freedom
-    assert (found.low, found.high) == (pytest.approx(2 - reach), pytest.approx(2 + reach))
-    assert (found.difference, found.std, found.splits, found.a_higher, found.b_higher) == (2.0, 1.0, 3, 3, 0)
+    assert (paired.low, paired.high) == (pytest.approx(2 - reach), pytest.approx(2 + reach))
+    assert (paired.difference, paired.std, paired.splits, paired.a_higher, paired.b_higher) == (2.0, 1.0, 3, 3, 0)
 
 
 @settings(deadline=None)  # the first example imports scipy
@@ -58,15 +57,15 @@ def test_no_difference_and_no_doubt() -> None:
 
 
 def test_splits_without_a_score_are_left_out_and_counted() -> None:
-    found = corrected_t_test([1.0, math.nan, 3.0, 4.0], [0.0, 1.0, math.nan, 1.0], train=9, test=1)
-    assert (found.splits, found.left_out, found.difference) == (2, 2, 2.0)
+    paired = corrected_t_test([1.0, math.nan, 3.0, 4.0], [0.0, 1.0, math.nan, 1.0], train=9, test=1)
+    assert (paired.splits, paired.left_out, paired.difference) == (2, 2, 2.0)
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [math.nan, 1.0]])
 def test_too_few_splits_give_no_test(values: list[float]) -> None:
-    found = corrected_t_test(values, [0.0] * len(values), train=9, test=1)
-    assert math.isnan(found.p)
-    assert found.to_json()["p"] is None
+    paired = corrected_t_test(values, [0.0] * len(values), train=9, test=1)
+    assert math.isnan(paired.p)
+    assert paired.to_json()["p"] is None
 
 
 def test_different_splits_cannot_be_paired() -> None:
@@ -81,9 +80,9 @@ def test_it_finds_fewer_differences_that_are_not_there() -> None:
     for _ in range(300):
         truth = random.standard_normal(60)
         gaps = _errors(truth, random) - _errors(truth, random)
-        found = corrected_t_test(list(gaps), [0.0] * len(gaps), train=48, test=12)
-        ordinary = found.t * math.sqrt(1 / len(gaps) + 12 / 48) * math.sqrt(len(gaps))
-        fooled["ours"] += found.p < 0.05
+        paired = corrected_t_test(list(gaps), [0.0] * len(gaps), train=48, test=12)
+        ordinary = paired.t * math.sqrt(1 / len(gaps) + 12 / 48) * math.sqrt(len(gaps))
+        fooled["ours"] += paired.p < 0.05
         fooled["ordinary"] += abs(ordinary) > 2.045  # the 5 % point with 29 degrees of freedom
     assert fooled["ours"] < 0.1 * 300
     assert fooled["ordinary"] > 0.2 * 300
@@ -102,10 +101,10 @@ def _errors(truth: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def test_holm() -> None:
-    found = holm([0.01, 0.04, math.nan, 0.03, 0.9])
-    assert found[:2] == pytest.approx([0.04, 0.09])
-    assert math.isnan(found[2])
-    assert found[3:] == pytest.approx([0.09, 0.9])
+    paired = holm([0.01, 0.04, math.nan, 0.03, 0.9])
+    assert paired[:2] == pytest.approx([0.04, 0.09])
+    assert math.isnan(paired[2])
+    assert paired[3:] == pytest.approx([0.09, 0.9])
     assert holm([]) == []
 
 
@@ -143,9 +142,9 @@ def test_paired_over_the_same_samples(case: Path, other: Path, parity_tasks: Pat
     gaps = [x - y for x, y in zip(pair["a"]["per_split"], pair["b"]["per_split"], strict=True)]
     assert pair["test"]["difference"] == pytest.approx(np.mean(gaps))
     assert pair["test"]["std"] == pytest.approx(np.std(gaps, ddof=1))
-    said = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *PROTOCOL)
-    assert "A = embeddings.csv, B = other.csv" in said.out
-    assert "parity_delta" in said.out
+    shown = neuco("compare", case / "embeddings.csv", other, "--task", "parity_delta", *PROTOCOL)
+    assert "A = embeddings.csv, B = other.csv" in shown.out
+    assert "parity_delta" in shown.out
 
 
 def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: Path) -> None:
@@ -154,13 +153,6 @@ def test_a_task_that_cannot_be_compared(case: Path, other: Path, parity_tasks: P
     assert "skipped parity_unpinned: labels not verified yet" in one.out
     two = neuco("compare", case / "embeddings.csv", other, "--task", "parity_unpinned", *PROTOCOL)
     assert two.code == 1
-
-
-def test_each_task_has_the_protocol_of_its_dataset(parity_tasks: Path) -> None:
-    """As in `neuco score`: datasets that name several do not make all tasks be scored by another one."""
-    chosen = choose(("olinda_sea_level", "parity_delta"), None, None, (), None, None, k=3)
-    found = {task.id: protocol.name for protocol, tasks in chosen.groups for task in tasks}
-    assert found == {"olinda_sea_level": "ridge+k=3", "parity_delta": "neuco-2025+k=3"}
 
 
 def test_unknown_method() -> None:
