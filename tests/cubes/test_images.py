@@ -99,7 +99,7 @@ def test_an_array_has_its_axes_in_the_order_of_cubes(
 
 
 @pytest.mark.parametrize(
-    ("values", "words"),
+    ("values", "message"),
     [
         (np.zeros((8, 9, 3)), "bands seem to come last; expected (band, y, x), got (8, 9, 3)"),
         (np.zeros(3), "an array of the wrong shape"),
@@ -108,11 +108,11 @@ def test_an_array_has_its_axes_in_the_order_of_cubes(
         (np.array([[print]], dtype=object), "damaged image: Object arrays cannot be loaded"),
     ],
 )
-def test_an_array_that_is_no_image_is_refused(values: np.ndarray, words: str, tmp_path: Path) -> None:
+def test_an_array_that_is_no_image_is_refused(values: np.ndarray, message: str, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", values)
     with pytest.raises(DataError) as error:
         read_image(tmp_path / "x.npy")
-    assert words in str(error.value)
+    assert message in str(error.value)
     assert "x.npy" in str(error.value)
 
 

@@ -22,11 +22,11 @@ def test_cubes_are_read_with_the_oldest_codecs(tmp_path: Path, root: Path) -> No
         missing("package index", f"{package} {version} cannot be installed", installed.err)
     # Plugins of pytest that import zarr would meet codecs that are too old for it.
     env = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    found = python("-c", f"import {package}; print({package}.__version__)", env=env, path=place).out
-    assert found.strip() == version
+    imported = python("-c", f"import {package}; print({package}.__version__)", env=env, path=place).out
+    assert imported.strip() == version
     # In a folder of its own: else pytest removes, when it ends, what earlier runs of all tests have left, for a minute.
-    own = ("-p", "no:cacheprovider", "--basetemp", tmp_path / "own")
-    tests = ("-m", "pytest", "-q", *own, "tests/cubes/test_cubes.py")
+    basetemp = ("-p", "no:cacheprovider", "--basetemp", tmp_path / "own")
+    tests = ("-m", "pytest", "-q", *basetemp, "tests/cubes/test_cubes.py")
     done = python(*tests, env=env, path=place, cwd=root)
     assert done.code == 0, done.out[-3000:]
     assert " passed" in done.out

@@ -17,14 +17,14 @@ from tests.command import neuco_here
 def test_samples_span_the_labels_from_the_lowest_to_the_highest() -> None:
     task = load_task("mini_crops")
     labels = load_labels(task)
-    known = dict(zip(labels.ids, labels.values.tolist(), strict=True))
-    found = pictures(task)
-    values = [known[picture.id] for picture in found]
-    assert [values[0], values[-1]] == [min(known.values()), max(known.values())]
+    values_by_id = dict(zip(labels.ids, labels.values.tolist(), strict=True))
+    shown = pictures(task)
+    values = [values_by_id[picture.id] for picture in shown]
+    assert [values[0], values[-1]] == [min(values_by_id.values()), max(values_by_id.values())]
     assert values == sorted(values)
-    assert [picture.label for picture in found] == [f"{value:.4g} fraction" for value in values]
-    assert found[0].seasons == ("spring", "summer", "fall", "winter")
-    assert found[0].images.shape == (4, 32, 32, 3)
+    assert [picture.label for picture in shown] == [f"{value:.4g} fraction" for value in values]
+    assert shown[0].seasons == ("spring", "summer", "fall", "winter")
+    assert shown[0].images.shape == (4, 32, 32, 3)
 
 
 def test_forest_is_green_and_classes_differ() -> None:

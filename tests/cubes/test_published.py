@@ -89,7 +89,7 @@ def test_a_zip_of_images_is_a_set_too(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "message"),
     [
         (parquet(["a.png"], [None]), "row 0 has no image that is read here"),
         (parquet(["a.gif"], [b"GIF89a"]), "expected PNG, JPEG or TIFF"),
@@ -97,7 +97,7 @@ def test_a_zip_of_images_is_a_set_too(tmp_path: Path) -> None:
         (written(pa.table({"text": ["a"]})), "expected one column of images, with bytes inside, got columns text"),
     ],
 )
-def test_a_set_without_images_is_refused(data: bytes, words: str, tmp_path: Path) -> None:
+def test_a_set_without_images_is_refused(data: bytes, message: str, tmp_path: Path) -> None:
     (tmp_path / "x.parquet").write_bytes(data)
-    with pytest.raises(DataError, match=words):
+    with pytest.raises(DataError, match=message):
         unpack_set(tmp_path / "x.parquet", tmp_path / "out")

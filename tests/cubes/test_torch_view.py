@@ -32,10 +32,10 @@ def test_a_data_loader_makes_batches_in_worker_processes() -> None:
     loader = torch.utils.data.DataLoader(
         CubeTensors(Small(), labels), batch_size=3, num_workers=1, multiprocessing_context="spawn"
     )
-    found: list[dict[str, Any]] = list(loader)
-    assert [batch["id"] for batch in found] == [["a", "b", "c"], ["d"]]
-    assert found[0]["image"].shape == (3, 2, 3, 2, 2)
-    assert found[0]["label"].tolist() == [3.0, 1.0, 2.0]
+    batches: list[dict[str, Any]] = list(loader)
+    assert [batch["id"] for batch in batches] == [["a", "b", "c"], ["d"]]
+    assert batches[0]["image"].shape == (3, 2, 3, 2, 2)
+    assert batches[0]["label"].tolist() == [3.0, 1.0, 2.0]
 
 
 def test_samples_without_labels_and_a_transform_that_cannot_harm_the_source() -> None:

@@ -89,11 +89,11 @@ def test_two_runs_share_a_scheduler(world: World) -> None:
     with cluster(world, workers=2, TOY_SLEEP="0.1") as (place, _):
         words = world.score_words("--engine", place, methods=METHODS[:2])
         runs = [world.start(*words, registry=registry) for registry in ("left", "right")]
-        said = [run.communicate(timeout=240) for run in runs]
+        messages = [run.communicate(timeout=240) for run in runs]
         names = subprocess.run(
             [sys.executable, "-c", PLUGINS, place], env=world.env(), capture_output=True, text=True, check=True
         ).stdout
-    assert [run.returncode for run in runs] == [0, 0], said
+    assert [run.returncode for run in runs] == [0, 0], messages
     assert len(world.records("left")) == 2 * len(TASKS)
     assert world.records("left") == world.records("right")
     assert "neuco" not in names, "a run that ended leaves nothing on the scheduler"
@@ -167,11 +167,11 @@ def test_a_scheduler_that_dies_is_one_error_with_the_command_to_go_on(world: Wor
         scheduler.kill()
         _, errors = run.communicate(timeout=60)
     assert run.returncode == 1
-    said = [line for line in errors.splitlines() if not line.startswith("[")]
-    assert len(said) == 1, errors
-    assert f"{place}: the scheduler is gone" in said[0]
-    assert "neuco score --all" in said[0]
-    assert f"--engine {place}" in said[0]
+    messages = [line for line in errors.splitlines() if not line.startswith("[")]
+    assert len(messages) == 1, errors
+    assert f"{place}: the scheduler is gone" in messages[0]
+    assert "neuco score --all" in messages[0]
+    assert f"--engine {place}" in messages[0]
 
 
 @pytest.mark.slow

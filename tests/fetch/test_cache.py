@@ -94,20 +94,20 @@ def mounted(url: str, *mounts: object) -> str:
 
 def test_a_full_cache_is_named_with_what_to_do_and_holds_no_part(server: FileServer, cache: Path) -> None:
     cache.mkdir()
-    said = mounted(server.url("good"), "--size", len(BODY) // 2, "--tmpfs", cache)
-    assert said.startswith(f"refused: {cache}/tmp/fetch-")
-    assert ": cannot be written: No space left on device. Free some space, or set NEUCO_CACHE" in said
-    assert said.endswith("[] []")
+    output = mounted(server.url("good"), "--size", len(BODY) // 2, "--tmpfs", cache)
+    assert output.startswith(f"refused: {cache}/tmp/fetch-")
+    assert ": cannot be written: No space left on device. Free some space, or set NEUCO_CACHE" in output
+    assert output.endswith("[] []")
 
 
 @pytest.mark.parametrize("inside", ["", "tmp", "sha256"])
 def test_a_read_only_cache_is_named_with_what_to_do(server: FileServer, cache: Path, inside: str) -> None:
     place = cache / inside
     place.mkdir(parents=True)
-    said = mounted(server.url("good"), "--ro-bind", place, place)
-    assert said.startswith(f"refused: {place}")
-    assert "cannot be written: " in said
-    assert "set NEUCO_CACHE" in said
+    output = mounted(server.url("good"), "--ro-bind", place, place)
+    assert output.startswith(f"refused: {place}")
+    assert "cannot be written: " in output
+    assert "set NEUCO_CACHE" in output
     assert files_below(cache) == []
 
 
@@ -117,5 +117,5 @@ def test_a_read_only_cache_serves_what_it_holds_and_does_not_serve_what_is_damag
     path = mounted(server.url("good"))
     assert mounted(server.url("good"), "--ro-bind", cache, cache) == path
     Path(path).write_bytes(BODY[:-1])
-    said = mounted(server.url("good"), "--ro-bind", cache, cache)
-    assert said.startswith(f"refused: {Path(path).parent}: cannot be written: Read-only file system")
+    output = mounted(server.url("good"), "--ro-bind", cache, cache)
+    assert output.startswith(f"refused: {Path(path).parent}: cannot be written: Read-only file system")

@@ -56,8 +56,8 @@ class Tree:
             (self.installed / f"{name}.py").write_text(textwrap.dedent(source))
 
     def plugins(self) -> Plugins:
-        found = importlib.metadata.distributions(path=[str(self.installed)])
-        entries = [entry for distribution in found for entry in distribution.entry_points]
+        distributions = importlib.metadata.distributions(path=[str(self.installed)])
+        entries = [entry for distribution in distributions for entry in distribution.entry_points]
         return Plugins((self.package,), (), importlib.metadata.EntryPoints(entries))
 
     def catalog(self) -> Catalog:

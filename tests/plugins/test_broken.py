@@ -88,12 +88,12 @@ for code, error in ENDINGS.items():
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_wrong_is_said_with_its_line(name: str, tree: Tree) -> None:
-    source, stage, words, line = BROKEN[name]
+    source, stage, message, line = BROKEN[name]
     before = os._exit, signal.getsignal(signal.SIGINT)
     path = tree.add("rotten", source)
     problem = only_problem(tree)
     assert (problem.name, problem.stage) == ("rotten", stage)
-    assert words in problem.error
+    assert message in problem.error
     assert line is None or problem.file == f"{path}:{line}"
     assert (os._exit, signal.getsignal(signal.SIGINT)) == before
 
@@ -102,8 +102,8 @@ def test_a_look_up_says_why_a_plugin_cannot_be_loaded(tree: Tree) -> None:
     path = tree.add("rotten", "import os\nraise RuntimeError('cheese')")
     with pytest.raises(PluginError) as caught:
         tree.catalog().load(Task, "rotten_x")
-    words = "task 'rotten_x' cannot be loaded: its plugin 'rotten' failed to import: RuntimeError: cheese"
-    assert str(caught.value) == f"{path}:2: {words}. Run `neuco plugins`"
+    message = "task 'rotten_x' cannot be loaded: its plugin 'rotten' failed to import: RuntimeError: cheese"
+    assert str(caught.value) == f"{path}:2: {message}. Run `neuco plugins`"
     with pytest.raises(UnknownIdError, match="1 broken plugin"):
         tree.catalog().load(Task, "soil")
 

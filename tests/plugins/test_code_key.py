@@ -209,8 +209,8 @@ MADE: dict[str, tuple[Callable[[Any], Any], bool]] = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_what_holds_values_is_known_only_by_the_plugin_that_made_it(name: str, package: Package) -> None:
-    pick, known = MADE[name]
-    assert (package.key(pick) is not None) is known
+    pick, is_known = MADE[name]
+    assert (package.key(pick) is not None) is is_known
     if name != "a lambda":  # which these tests made, and not the plugin
         assert package.key(pick, f"{package.name}.plugin") is not None
 

@@ -34,33 +34,33 @@ print(doubled.two(5.0), sum(doubled.two.stats.cache_misses.values()), doubled.is
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     (tmp_path / "doubled.py").write_text(MODULE)
     return tmp_path
 
 
-def compiled_in(place: Path) -> list[Path]:
-    return sorted((place / "__pycache__").glob("*.nb?"))
+def compiled_in(folder: Path) -> list[Path]:
+    return sorted((folder / "__pycache__").glob("*.nb?"))
 
 
-def call(place: Path, *before: str) -> subprocess.Popen[str]:
-    command = [*before, sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(place)!r})\n{CALL}"]
+def call(folder: Path, *before: str) -> subprocess.Popen[str]:
+    command = [*before, sys.executable, "-c", f"import sys\nsys.path.insert(0, {str(folder)!r})\n{CALL}"]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 @pytest.fixture(scope="module")
 def started_at_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[list[str]]]:
     """A folder with compiled code, and what the processes said that met it empty."""
-    place = tmp_path_factory.mktemp("at-once")
-    (place / "doubled.py").write_text(MODULE)
-    return place, [process.communicate()[0].split() for process in [call(place) for _ in range(4)]]
+    folder = tmp_path_factory.mktemp("at-once")
+    (folder / "doubled.py").write_text(MODULE)
+    return folder, [process.communicate()[0].split() for process in [call(folder) for _ in range(4)]]
 
 
 def test_of_processes_that_start_at_once_one_compiles(started_at_once: tuple[Path, list[list[str]]]) -> None:
-    place, said = started_at_once
-    assert [value for value, _, _ in said] == ["7.0"] * 4
-    assert sorted(compiled for _, compiled, _ in said) == ["0", "0", "0", "1"]
-    assert [path.name.partition("-")[0] for path in compiled_in(place)] == ["doubled.two", "doubled.two"]
+    folder, outputs = started_at_once
+    assert [value for value, _, _ in outputs] == ["7.0"] * 4
+    assert sorted(compiled for _, compiled, _ in outputs) == ["0", "0", "0", "1"]
+    assert [path.name.partition("-")[0] for path in compiled_in(folder)] == ["doubled.two", "doubled.two"]
 
 
 def cut_off(path: Path) -> None:
@@ -77,22 +77,22 @@ DAMAGE: dict[str, Callable[[list[Path]], object]] = {
 def test_what_is_damaged_is_compiled_again(
     started_at_once: tuple[Path, list[list[str]]], tmp_path: Path, name: str
 ) -> None:
-    place = tmp_path / "damaged"
-    shutil.copytree(started_at_once[0], place)
-    DAMAGE[name](compiled_in(place))
-    out, err = call(place).communicate()
+    folder = tmp_path / "damaged"
+    shutil.copytree(started_at_once[0], folder)
+    DAMAGE[name](compiled_in(folder))
+    out, err = call(folder).communicate()
     assert out.startswith("7.0 "), err
-    assert call(place).communicate()[0] == "7.0 0 True\n", "and is kept again"
+    assert call(folder).communicate()[0] == "7.0 0 True\n", "and is kept again"
 
 
 @pytest.mark.parametrize("disk", ["full", "read-only"])
-def test_a_disk_that_takes_nothing_is_nobodys_failure(place: Path, disk: str) -> None:
+def test_a_disk_that_takes_nothing_is_nobodys_failure(folder: Path, disk: str) -> None:
     if shutil.which("bwrap") is None:
         missing("bubblewrap", "it makes the small disks")
-    folder = place / "__pycache__"
-    folder.mkdir()
-    words = ("--size", "4096", "--tmpfs", str(folder)) if disk == "full" else ("--ro-bind", "/", "/")
-    out, err = call(place, "bwrap", "--dev-bind", "/", "/", *words, "--").communicate()
+    cache = folder / "__pycache__"
+    cache.mkdir()
+    words = ("--size", "4096", "--tmpfs", str(cache)) if disk == "full" else ("--ro-bind", "/", "/")
+    out, err = call(folder, "bwrap", "--dev-bind", "/", "/", *words, "--").communicate()
     assert out.startswith("7.0 "), err
 
 

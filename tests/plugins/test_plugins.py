@@ -242,8 +242,8 @@ def test_a_look_up_asks_only_plugins_whose_namespace_it_lies_in(tree: Tree, monk
     monkeypatch.setattr(Plugins, "load", lambda self, item: asked.append(item.name) or load(self, item))
     assert plugins.find("task", "soil_wet_ph") is None
     assert asked == ["soil", "soil-wet"]
-    found = plugins.find("task", "soil")
-    assert found is not None
+    spec = plugins.find("task", "soil")
+    assert spec is not None
     assert asked == ["soil", "soil-wet", "soil"]
-    assert plugins.find("task", "soil@1") == found
+    assert plugins.find("task", "soil@1") == spec
     assert asked == ["soil", "soil-wet", "soil"], "what is known is not looked up again"

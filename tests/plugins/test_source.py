@@ -24,8 +24,8 @@ def forge(source: Path) -> Path:
     """Bytecode that says 3 beside a source that says 1, with the source's time and size."""
     source.parent.mkdir(parents=True, exist_ok=True)
     source.write_text("SIZE = 1\n")
-    known = source.stat()
-    stamps = b"".join(number.to_bytes(4, "little") for number in (0, int(known.st_mtime), known.st_size))
+    status = source.stat()
+    stamps = b"".join(number.to_bytes(4, "little") for number in (0, int(status.st_mtime), status.st_size))
     target = Path(importlib.util.cache_from_source(str(source)))
     target.parent.mkdir(exist_ok=True)
     target.write_bytes(importlib.util.MAGIC_NUMBER + stamps + marshal.dumps(compile("SIZE = 3", str(source), "exec")))
@@ -46,8 +46,8 @@ def run(folder: Path, code: str) -> Said:
 def test_forged_bytecode_is_run_by_python_and_not_by_neuco(forged: Path) -> None:
     assert run(forged, "import outside.plugin, beside; print(outside.plugin.SIZE, beside.SIZE)").out == "3 3\n"
     kept = {path: path.read_bytes() for path in forged.rglob("*.pyc")}
-    said = run(forged, LOAD.format(last="elsewhere"))
-    assert said.out == "1 1 1 1\n", said.err
+    done = run(forged, LOAD.format(last="elsewhere"))
+    assert done.out == "1 1 1 1\n", done.err
     assert {path: path.read_bytes() for path in forged.rglob("*.pyc")} == kept, "and none is written"
 
 
@@ -63,8 +63,8 @@ def test_a_module_without_source_is_refused(forged: Path) -> None:
     compiled = importlib.util.cache_from_source(str(forged / "outside/plugin.py"))
     Path(compiled).rename(forged / "outside/plugin.pyc")
     (forged / "outside/plugin.py").unlink()
-    said = run(forged, LOAD.format(last="elsewhere"))
-    assert "ImportError: outside.plugin is compiled and has no source; expected a .py file" in said.err
+    done = run(forged, LOAD.format(last="elsewhere"))
+    assert "ImportError: outside.plugin is compiled and has no source; expected a .py file" in done.err
 
 
 NUMBA = """
@@ -84,8 +84,8 @@ print(os.environ["NUMBA_CACHE_DIR"])
 def test_neuco_keeps_its_kernel_and_plugins_keep_nothing(tmp_path: Path) -> None:
     (tmp_path / "stretched.py").write_text("import numba\n@numba.njit(cache=True)\ndef stretch(x): return 2 * x\n")
     lasting = str(tmp_path / "lasting")
-    said = python("-c", NUMBA, tmp_path, env={"NUMBA_CACHE_DIR": lasting, "TMPDIR": str(tmp_path)})
-    apart, own, after = said.out.split()
+    done = python("-c", NUMBA, tmp_path, env={"NUMBA_CACHE_DIR": lasting, "TMPDIR": str(tmp_path)})
+    apart, own, after = done.out.split()
     assert apart.startswith(f"{tmp_path}/neuco-")
     assert own.startswith(lasting)
     assert after == lasting

@@ -119,9 +119,9 @@ def test_each_version_is_scored_with_its_own_labels() -> None:
     assert means["twin", "twin"] < 0.5 < 0.9 < means["twin", "twin@2"]
     table = neuco_here(*words).out.splitlines()
     assert [line.split()[0] for line in table[2:4]] == ["twin", "twin@2"]
-    said = neuco_here("explain", "twin@1", "twin@1").out
-    assert "next: neuco score --method twin@1 --task twin@1" in said
-    assert "there are records under ridge+k=3: give --protocol" in said
+    explained = neuco_here("explain", "twin@1", "twin@1").out
+    assert "next: neuco score --method twin@1 --task twin@1" in explained
+    assert "there are records under ridge+k=3: give --protocol" in explained
     assert "there are records under ridge+k=3" in neuco_here("explain", "twin@1", "twin").out
     assert "there are records" not in neuco_here("explain", "twin", "twin").out
 

@@ -52,14 +52,17 @@ def unscored(status: str = "failed", failure: str | None = "timeout", **changes:
     )
 
 
+NAMES = ("method", "method_version", "task", "task_version", "dataset", "kind")
+
+
 def _record(method: str, task: str, changes: dict[str, Any], k: int = 40) -> Record:
-    own = inputs(method, task, k)
+    record_inputs = inputs(method, task, k)
     values: dict[str, Any] = {
-        **{name: own[name] for name in ("method", "method_version", "task", "task_version", "dataset", "kind")},
+        **{name: record_inputs[name] for name in NAMES},
         "metric": "f1",
         "protocol": "neuco-2025",
-        "inputs": own,
-        "fingerprint": fingerprint(own),
+        "inputs": record_inputs,
+        "fingerprint": fingerprint(record_inputs),
         "greater_is_better": True,
         "lower": 0.0,
         "upper": 1.0,

@@ -158,20 +158,20 @@ WRONG: dict[str, tuple[Callable[[Values], Values], str, bool]] = {
 
 @pytest.mark.parametrize("name", WRONG)
 def test_what_is_wrong_is_refused_with_the_reason(name: str, published: Values) -> None:
-    edit, said, seen_by_schema = WRONG[name]
+    edit, message, seen_by_schema = WRONG[name]
     values = edit(json.loads(record_line(scored())))
     with pytest.raises(DataError) as caught:
         parse_record(signed(values), "random.jsonl:1")
-    assert said in str(caught.value)
+    assert message in str(caught.value)
     assert str(caught.value).startswith("random.jsonl:1: ")
     assert jsonschema.Draft202012Validator(published).is_valid(values) is not seen_by_schema
 
 
 @pytest.fixture(scope="session")
 def published(root: Path) -> Values:
-    found: Values = json.loads((root / "registry" / "schema" / "record-2.json").read_text())
-    jsonschema.Draft202012Validator.check_schema(found)
-    return found
+    schema_file: Values = json.loads((root / "registry" / "schema" / "record-2.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema_file)
+    return schema_file
 
 
 def test_the_schema_file_is_the_models(published: Values) -> None:
@@ -208,12 +208,12 @@ def test_any_other_byte_is_refused_or_changes_the_provenance_only() -> None:
 
 @given(st.lists(st.one_of(st.none(), st.floats(-1e6, 1e6)), max_size=60), st.booleans())
 def test_the_summary_is_the_scorers(splits: list[float | None], greater: bool) -> None:
-    own = summary(splits, greater)
+    ours = summary(splits, greater)
     other = summarize([math.nan if value is None else value for value in splits], greater_is_better=greater)
-    if own is None:
+    if ours is None:
         assert math.isnan(other.mean)
     else:
-        assert own == pytest.approx(tuple(other), rel=1e-9, abs=1e-9)
+        assert ours == pytest.approx(tuple(other), rel=1e-9, abs=1e-9)
 
 
 def test_canonical_json_refuses_what_is_no_json() -> None:

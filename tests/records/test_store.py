@@ -148,17 +148,17 @@ HOSTILE: dict[str, tuple[dict[str, str], str]] = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_line_is_refused_by_line_and_field(name: str, tmp_path: Path) -> None:
-    changes, said = HOSTILE[name]
+    changes, message = HOSTILE[name]
     path = records_file(tmp_path, "random")
     path.parent.mkdir()
     path.write_bytes(record_line(scored(task="digits_a")) + with_text(**changes))
     with pytest.raises(DataError) as caught:
         read_all(tmp_path)
-    told = str(caught.value)
-    assert told.startswith(f"{path}:2: {said}")
-    assert told.endswith("Delete the line, and run `neuco score` for its cell again")
-    assert len(told) < 1000 + len(str(path))
-    told.encode()
+    text = str(caught.value)
+    assert text.startswith(f"{path}:2: {message}")
+    assert text.endswith("Delete the line, and run `neuco score` for its cell again")
+    assert len(text) < 1000 + len(str(path))
+    text.encode()
 
 
 # What happens to a file of three records → the line and the words of the error.
@@ -179,14 +179,14 @@ DAMAGED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 def test_a_damaged_file_is_refused_by_line_with_a_way_out(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    damage, said = DAMAGED[name]
+    damage, message = DAMAGED[name]
     cells = [scored(task=task) for task in ("digits_class", "digits_even", "mini_clouds")]
     write_records(tmp_path, [*cells, scored("averaging")])
     path = records_file(tmp_path, "random")
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(DataError) as caught:
         read_method(tmp_path, "random")
-    assert str(caught.value).startswith(f"{path}{said}")
+    assert str(caught.value).startswith(f"{path}{message}")
     assert "elete" in caught.value.hint
     assert read_method(tmp_path, "averaging"), "other methods do not notice"
     monkeypatch.setenv("NEUCO_REGISTRY", str(tmp_path))

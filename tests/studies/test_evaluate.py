@@ -24,18 +24,18 @@ LONGEST = 400
 
 
 @pytest.fixture(scope="module")
-def known() -> Embeddings:
+def averaging() -> Embeddings:
     return load_method("averaging").embeddings("olinda")
 
 
 @pytest.fixture(scope="module")
-def frame(known: Embeddings) -> pd.DataFrame:
-    return known.frame()
+def frame(averaging: Embeddings) -> pd.DataFrame:
+    return averaging.frame()
 
 
 @pytest.fixture(scope="module")
-def results(known: Embeddings) -> Results:
-    return evaluate(known, SUITE, name="mine")
+def results(averaging: Embeddings) -> Results:
+    return evaluate(averaging, SUITE, name="mine")
 
 
 def means(batch: Any) -> np.ndarray:
@@ -50,34 +50,34 @@ class Stubborn:
         raise RuntimeError("no")
 
 
-def write(known: Embeddings, folder: Path, name: str) -> Path:
-    write_embeddings(known, folder / name)
+def write(averaging: Embeddings, folder: Path, name: str) -> Path:
+    write_embeddings(averaging, folder / name)
     return folder / name
 
 
 @pytest.mark.parametrize(
-    "given",
+    "form",
     ["id", "method", "embeddings", "pair", "array", "frame", "frame with id", "mapping", "path", "text path"],
 )
 def test_every_form_of_the_same_numbers_has_the_same_score(
-    given: str, known: Embeddings, frame: pd.DataFrame, results: Results, tmp_path: Path
+    form: str, averaging: Embeddings, frame: pd.DataFrame, results: Results, tmp_path: Path
 ) -> None:
-    more: dict[str, Any] = {"ids": list(known.ids)} if given == "array" else {}
+    more: dict[str, Any] = {"ids": list(averaging.ids)} if form == "array" else {}
     what: Any = {
         "id": lambda: "averaging",
         "method": lambda: load_method("averaging"),
-        "embeddings": lambda: known,
-        "pair": lambda: (known.ids, known.values),
-        "array": lambda: known.values.tolist(),
+        "embeddings": lambda: averaging,
+        "pair": lambda: (averaging.ids, averaging.values),
+        "array": lambda: averaging.values.tolist(),
         "frame": lambda: frame,
         "frame with id": lambda: frame.reset_index(),
-        "mapping": lambda: dict(zip(known.ids, known.values, strict=True)),
-        "path": lambda: write(known, tmp_path, "mine.parquet"),
-        "text path": lambda: str(write(known, tmp_path, "mine.npz")),
-    }[given]()
-    found = evaluate(what, TASK, progress=False, **more)
-    assert found[TASK].per_split == results[TASK].per_split
-    assert found[TASK].protocol.name == "ridge", "as the dataset says"
+        "mapping": lambda: dict(zip(averaging.ids, averaging.values, strict=True)),
+        "path": lambda: write(averaging, tmp_path, "mine.parquet"),
+        "text path": lambda: str(write(averaging, tmp_path, "mine.npz")),
+    }[form]()
+    evaluated = evaluate(what, TASK, progress=False, **more)
+    assert evaluated[TASK].per_split == results[TASK].per_split
+    assert evaluated[TASK].protocol.name == "ridge", "as the dataset says"
 
 
 @pytest.mark.parametrize(
@@ -85,29 +85,29 @@ def test_every_form_of_the_same_numbers_has_the_same_score(
     [TASK, load_task(TASK), [TASK, "olinda_sea_level"], SUITE, neuco.load_suite(SUITE), neuco.load_dataset("olinda")],
     ids=["id", "task", "list", "suite id", "suite", "dataset"],
 )
-def test_on_tasks_lists_suites_and_datasets(on: Any, known: Embeddings) -> None:
-    found = evaluate(known, on, k=2)
-    assert TASK in found.scores
-    assert all(one.protocol.name == "ridge+k=2" for one in found)
+def test_on_tasks_lists_suites_and_datasets(on: Any, averaging: Embeddings) -> None:
+    evaluated = evaluate(averaging, on, k=2)
+    assert TASK in evaluated.scores
+    assert all(one.protocol.name == "ridge+k=2" for one in evaluated)
 
 
-def test_a_suite_brings_its_protocol(known: Embeddings) -> None:
-    assert {one.protocol.name for one in evaluate(known, "olinda-blocks", k=2)} == {"ridge+k=2,splitter=group"}
-    assert evaluate(known, "olinda-blocks", "neuco-strict", k=2)[TASK].protocol.name == "neuco-strict+k=2"
+def test_a_suite_brings_its_protocol(averaging: Embeddings) -> None:
+    assert {one.protocol.name for one in evaluate(averaging, "olinda-blocks", k=2)} == {"ridge+k=2,splitter=group"}
+    assert evaluate(averaging, "olinda-blocks", "neuco-strict", k=2)[TASK].protocol.name == "neuco-strict+k=2"
 
 
 def test_a_function_is_an_encoder() -> None:
-    found = evaluate(means, TASK, k=3)
+    evaluated = evaluate(means, TASK, k=3)
     bands = evaluate("band_statistics", TASK, k=3)
-    assert 0.1 < found[TASK].mean < bands[TASK].mean
-    assert found.name == "yours"
+    assert 0.1 < evaluated[TASK].mean < bands[TASK].mean
+    assert evaluated.name == "yours"
 
 
-def test_the_results(results: Results, known: Embeddings, tmp_path: Path) -> None:
+def test_the_results(results: Results, averaging: Embeddings, tmp_path: Path) -> None:
     table = results.frame()
     assert list(table.index) == [TASK, "olinda_elevation_std", "olinda_sea_level"]
     assert results.mean_q == pytest.approx(table["q"].mean())
-    assert results[TASK] == score(known, load_task(TASK)), "score() has the same protocol and the same number"
+    assert results[TASK] == score(averaging, load_task(TASK)), "score() has the same protocol and the same number"
     assert f"mean Q {results.mean_q:.2f} over 3 tasks under ridge" in repr(results)
     assert results._repr_html_().count("<tr") == 1 + 1 + 3
     results.plot(tmp_path / "q.svg")
@@ -116,10 +116,10 @@ def test_the_results(results: Results, known: Embeddings, tmp_path: Path) -> Non
     assert list(results[TASK].frame()) == ["r2", "mse", "mae"]
 
 
-def test_the_place_is_that_of_a_file(results: Results, known: Embeddings, tmp_path: Path, root: Path) -> None:
+def test_the_place_is_that_of_a_file(results: Results, averaging: Embeddings, tmp_path: Path, root: Path) -> None:
     quick: dict[str, Any] = {"registry": root / "registry", "options": {"replicates": 20}}
     place = results.rank_on(SUITE, **quick).places[0]
-    of_file = neuco.rank_on(SUITE, write(known, tmp_path, "mine.npz"), **quick).places[0]
+    of_file = neuco.rank_on(SUITE, write(averaging, tmp_path, "mine.npz"), **quick).places[0]
     assert place.row.values == of_file.row.values
     assert place.sentence == of_file.sentence
     theirs = evaluate("averaging", TASK, k=2).rank_on(SUITE, **quick)
@@ -127,24 +127,24 @@ def test_the_place_is_that_of_a_file(results: Results, known: Embeddings, tmp_pa
     assert place.sentence.partition(same)[1:] == (same, theirs.places[0].sentence)
 
 
-def test_tasks_without_a_score_are_left_out_with_the_reason(known: Embeddings) -> None:
-    found = evaluate(known, "embedded", k=2)
-    assert len(found) == 3
-    assert "no id of yours has a label in mini_" in found.left_out["mini_clouds"]
-    assert found.frame().loc["mini_clouds", "reason"] == found.left_out["mini_clouds"]
+def test_tasks_without_a_score_are_left_out_with_the_reason(averaging: Embeddings) -> None:
+    evaluated = evaluate(averaging, "embedded", k=2)
+    assert len(evaluated) == 3
+    assert "no id of yours has a label in mini_" in evaluated.left_out["mini_clouds"]
+    assert evaluated.frame().loc["mini_clouds", "reason"] == evaluated.left_out["mini_clouds"]
     with pytest.raises(ScoreError, match="no score on mini_clouds: no id of yours"):
-        found["mini_clouds"]
+        evaluated["mini_clouds"]
 
 
 def test_a_column_of_labels_is_told_loudly(frame: pd.DataFrame) -> None:
     labels = load_task(TASK).labels().frame().iloc[:, 0]
     named = frame.add_prefix("f")
     with pytest.warns(LeakWarning, match=r"column 'label' is the label of olinda_elevation_mean, .*\|r\| = 1.0000"):
-        found = evaluate(named.assign(label=2 * labels + 1), TASK, k=2)
-    assert found.notes[0].startswith(f"yours: {len(list(frame)) + 1} columns (f0, f1, f2, f3 and ")
-    assert found.notes[1].startswith("column 'label' is the label")
-    found = evaluate(frame.assign(label=labels), TASK, k=2)  # where columns are numbered, no other is a value
-    assert found.notes == (f"yours: {len(list(frame))} columns (0 to {len(list(frame)) - 1}); not used: label",)
+        evaluated = evaluate(named.assign(label=2 * labels + 1), TASK, k=2)
+    assert evaluated.notes[0].startswith(f"yours: {len(list(frame)) + 1} columns (f0, f1, f2, f3 and ")
+    assert evaluated.notes[1].startswith("column 'label' is the label")
+    evaluated = evaluate(frame.assign(label=labels), TASK, k=2)  # where columns are numbered, no other is a value
+    assert evaluated.notes == (f"yours: {len(list(frame))} columns (0 to {len(list(frame)) - 1}); not used: label",)
     named = named.assign(target=np.arange(len(frame)) % 7)
     with pytest.warns(LeakWarning, match="column 'target' is taken for a feature, and by its name it may be a label"):
         evaluate(named, TASK, k=2)
@@ -163,7 +163,7 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "on", "more", "error", "words"),
+    ("what", "on", "more", "error", "message"),
     [
         (np.zeros((3, 2)), TASK, {}, UsageError, "expected evaluate(array, on, ids=ids)"),
         (3, TASK, {}, UsageError, "expected a method or its id, a path"),
@@ -200,16 +200,16 @@ def test_a_mean_that_few_splits_rule_says_so() -> None:
         (pd.DataFrame({"id": ["a"], "x": ["b"]}), TASK, {}, UsageError, "columns that hold no numbers"),
     ],
 )
-def test_what_cannot_be_used_is_said(what: Any, on: Any, more: Any, error: type[NeucoError], words: str) -> None:
+def test_what_cannot_be_used_is_said(what: Any, on: Any, more: Any, error: type[NeucoError], message: str) -> None:
     with pytest.raises(error) as caught:
         evaluate(what, on, **more)
-    assert words in str(caught.value)
+    assert message in str(caught.value)
 
 
-def test_score_says_what_it_takes(known: Embeddings) -> None:
-    for given in ((known.values, load_task(TASK)), (known, TASK), (known, load_task(TASK), 3)):
+def test_score_says_what_it_takes(averaging: Embeddings) -> None:
+    for form in ((averaging.values, load_task(TASK)), (averaging, TASK), (averaging, load_task(TASK), 3)):
         with pytest.raises(UsageError, match=r"score: bad .*neuco_core.evaluate\(what, on\) takes ids"):
-            score(*given)  # type: ignore[arg-type]
+            score(*form)  # type: ignore[arg-type]
 
 
 def test_an_encoder_that_fails_keeps_its_own_error() -> None:
@@ -218,10 +218,10 @@ def test_an_encoder_that_fails_keeps_its_own_error() -> None:
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
 
 
-def test_reprs_are_short(results: Results, known: Embeddings, root: Path) -> None:
+def test_reprs_are_short(results: Results, averaging: Embeddings, root: Path) -> None:
     """Every public object, and every object that a public function gives."""
     labels = load_task(TASK).labels()
-    objects: list[Any] = [results, results[TASK], known, labels, results.rank_on(SUITE, registry=root / "registry")]
+    objects: list[Any] = [results, results[TASK], averaging, labels, results.rank_on(SUITE, registry=root / "registry")]
     objects += [make_embeddings(["a"], [[1]])]
     objects += [objects[4].board, objects[4].places[0], neuco.Baseline(method="x", score=1.0, tolerance=0.1)]
     for listed in (neuco.list_tasks, neuco.list_methods, neuco.list_datasets, neuco.list_suites, neuco.list_protocols):
@@ -236,18 +236,18 @@ def test_reprs_are_short(results: Results, known: Embeddings, root: Path) -> Non
     assert TASK in repr(labels)
 
 
-def test_tables_and_counts(known: Embeddings) -> None:
+def test_tables_and_counts(averaging: Embeddings) -> None:
     dataset = neuco.load_dataset("olinda")
-    assert len(dataset) == len(dataset.ids()) == len(known)
+    assert len(dataset) == len(dataset.ids()) == len(averaging)
     assert neuco.load_dataset("ssl4eo_s12_downstream"), "true, whether its samples are here or not"
-    table = known.frame()
-    assert (table.index.name, table.shape) == ("id", known.values.shape)
-    assert evaluate(table, TASK, k=2)[TASK].mean == evaluate(known, TASK, k=2)[TASK].mean
+    table = averaging.frame()
+    assert (table.index.name, table.shape) == ("id", averaging.values.shape)
+    assert evaluate(table, TASK, k=2)[TASK].mean == evaluate(averaging, TASK, k=2)[TASK].mean
 
 
-def test_progress_is_told_to_a_function(known: Embeddings) -> None:
-    told: list[tuple[float, str]] = []
-    evaluate(known, SUITE, k=3, progress=lambda share, name: told.append((share, name)))
-    assert [name for _, name in told] == [TASK] * 3 + ["olinda_elevation_std"] * 3 + ["olinda_sea_level"] * 3
-    assert told[-1][0] == pytest.approx(1.0)
-    assert json.dumps([share for share, _ in told]) == json.dumps(sorted(share for share, _ in told))
+def test_progress_is_told_to_a_function(averaging: Embeddings) -> None:
+    reports: list[tuple[float, str]] = []
+    evaluate(averaging, SUITE, k=3, progress=lambda share, name: reports.append((share, name)))
+    assert [name for _, name in reports] == [TASK] * 3 + ["olinda_elevation_std"] * 3 + ["olinda_sea_level"] * 3
+    assert reports[-1][0] == pytest.approx(1.0)
+    assert json.dumps([share for share, _ in reports]) == json.dumps(sorted(share for share, _ in reports))

@@ -125,21 +125,21 @@ def test_embedding_file(case: Case, large: bool, tmp_path: Path, monkeypatch: py
             read_embeddings(path, **case.options)
         refusal(path, error)
         return
-    found = read_embeddings(path, **case.options)
-    assert found.ids == case.ids
-    assert found.values.tolist() == [list(row) for row in case.values]
-    assert found.replaced == case.counts
-    assert found.values.dtype == "float32"
-    assert found.values.flags.c_contiguous
+    embeddings = read_embeddings(path, **case.options)
+    assert embeddings.ids == case.ids
+    assert embeddings.values.tolist() == [list(row) for row in case.values]
+    assert embeddings.replaced == case.counts
+    assert embeddings.values.dtype == "float32"
+    assert embeddings.values.flags.c_contiguous
     if not case.counts:
-        assert read_embeddings(path, strict=True).sha256 == found.sha256
+        assert read_embeddings(path, strict=True).sha256 == embeddings.sha256
 
 
 def test_what_suffixes_and_columns_are_for(tmp_path: Path) -> None:
     path = tmp_path / "0123abcd"
     path.write_bytes(b"lat,id,0,lon\n1,a,2,3\n")
-    found = read_embeddings(path)
-    assert (found.ids, found.ignored) == (("a",), ("lat", "lon")), "told by the first bytes"
+    embeddings = read_embeddings(path)
+    assert (embeddings.ids, embeddings.ignored) == (("a",), ("lat", "lon")), "told by the first bytes"
     with pytest.raises(DataError, match=r"nowhere\.csv: no such file"):
         read_embeddings(tmp_path / "nowhere.csv")
 

@@ -83,9 +83,9 @@ def test_missing_values_are_counted(tmp_path: Path, suffix: str) -> None:
     values = np.array([[1, np.nan], [np.nan, 4]])
     path = tmp_path / f"x.{suffix}"
     put(path, ["a", "b"], values)
-    found = read_embeddings(path)
-    assert found.replaced == {"missing": 2}
-    assert found.values.tolist() == [[1, 0], [0, 4]]
+    embeddings = read_embeddings(path)
+    assert embeddings.replaced == {"missing": 2}
+    assert embeddings.values.tolist() == [[1, 0], [0, 4]]
     with pytest.raises(DataError, match="NaN in 2 places"):
         read_embeddings(path, strict=True)
     put(path, ["a", "b"], np.array([[1.0, np.inf], [3.0, 4.0]]))

@@ -64,9 +64,9 @@ def test_damaged_embeddings(tmp_path: Path, suffix: str, damages: list[tuple[flo
     write_embeddings(MADE, path)
     path.write_bytes(damage(path.read_bytes() if whole else b"", damages))
     try:
-        found = read_embeddings(path)
+        embeddings = read_embeddings(path)
     except DataError as error:
         one_line(path, error)
     else:
-        assert len(set(found.ids)) == len(found) == len(found.values) > 0
-        assert np.isfinite(found.values).all()
+        assert len(set(embeddings.ids)) == len(embeddings) == len(embeddings.values) > 0
+        assert np.isfinite(embeddings.values).all()

@@ -32,10 +32,10 @@ def outcome(path: Path, large: bool, **options: Any) -> tuple[Any, ...]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_quick, "LARGE", 1 if large else 1 << 60)
         try:
-            found = read_embeddings(path, **options)
+            embeddings = read_embeddings(path, **options)
         except DataError as error:
             return (str(error),)
-    return found.ids, found.values.tobytes(), found.sha256, dict(found.replaced), found.ignored
+    return embeddings.ids, embeddings.values.tobytes(), embeddings.sha256, dict(embeddings.replaced), embeddings.ignored
 
 
 def bits(texts: list[str]) -> tuple[list[int], list[int]]:

@@ -49,10 +49,10 @@ def test_embeddings_come_back(form: str, tmp_path: Path, block: tuple[list[str],
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_quick, "LARGE", 1 if form == "large csv" else 1 << 60)
         patch.setattr(csv_quick, "BLOCK", size)
-        found = read_embeddings(path, strict=True)
-    assert found.ids == made.ids == tuple(clean_id(name) for name in block[0])
-    assert np.array_equal(found.values, made.values)
-    assert found.sha256 == made.sha256
+        again = read_embeddings(path, strict=True)
+    assert again.ids == made.ids == tuple(clean_id(name) for name in block[0])
+    assert np.array_equal(again.values, made.values)
+    assert again.sha256 == made.sha256
     assert [file.name for file in tmp_path.iterdir()] == [path.name]
 
 
@@ -99,9 +99,9 @@ def test_labels_are_their_content_and_packaged_bytes_know_no_order(
     path = tmp_path / "x.csv"
     rows = [(name + ".zarr.zip", form(value)) for name, value in zip(*table, strict=True)]
     path.write_bytes(write(rows, newline))
-    found = read_labels(path, "regression")
+    again = read_labels(path, "regression")
     made = labels_from_table({"id": table[0], "label": table[1]}, "regression")
-    assert (found.ids, found.values.tolist(), found.sha256) == (made.ids, table[1], made.sha256)
+    assert (again.ids, again.values.tolist(), again.sha256) == (made.ids, table[1], made.sha256)
     path.write_bytes(write(rows[::-1], newline))
     turned = read_labels(path, "regression")
     assert turned.sha256 != made.sha256, "the order fixes the splits, so it belongs to the content"
