@@ -95,7 +95,7 @@ def _local_cluster(jobs: int) -> Any:
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         return _distributed().LocalCluster(
-            jobs, threads_per_worker=1, dashboard_address=None, host="127.0.0.1", silence_logs=logging.CRITICAL
+            jobs, threads_per_worker=1, dashboard_address="127.0.0.1:0", host="127.0.0.1", silence_logs=logging.CRITICAL
         )
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
