@@ -161,6 +161,7 @@ def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Pat
             wait_until(lambda: host.journal.get(own.id).state == "running")
         back = host.journal.get(own.id)
         assert (back.state, back.attempts) == ("received", 0)
+        wait_until(lambda: not children(os.getpid()))
         with EvaluationThread(folder, 1):
             wait_until(lambda: host.journal.get(own.id).state == "running" and bool(children(os.getpid())))
             children(os.getpid())[0].kill()
@@ -168,7 +169,7 @@ def test_a_killed_workers_submission_is_evaluated_once_by_the_next(tmp_path: Pat
         end = host.journal.get(own.id)
         assert end.attempts in (1, 2)  # 1 if it was killed before its step had begun
         assert end.answer_number == len(host.records(end)) == 1
-    assert children(os.getpid()) == []
+    wait_until(lambda: not children(os.getpid()))
 
 
 @pytest.mark.slow

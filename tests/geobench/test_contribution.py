@@ -99,6 +99,8 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "init", "--quiet", "--initial-branch=main")
     git(repo, "add", "--all")
     git(repo, "commit", "--quiet", "-m", "Start")
+    base = tmp_path / "base"
+    shutil.copytree(repo, base)
     git(repo, "switch", "--quiet", "-c", "new")
     write_submission(
         repo / "registry", from_folder(write(tmp_path / "folder", good_rows(), good_info()), "new", source="a trial")
@@ -107,13 +109,13 @@ def test_a_pull_request_with_a_submission(tmp_path: Path) -> None:
     git(repo, "commit", "--quiet", "-m", "Submit")
     changes = changed(repo, "main")
     assert (changes.submissions, changes.core, changes.unreadable) == (("geobench/new",), (), ())
-    report: Report = Judge(repo, repo, "main").run()
+    report: Report = Judge(base, repo, "main").run()
     places = [finding for finding in report.findings if finding.check == "submission-place"]
     assert [finding.status for finding in places] == ["ok", "ok"]
     assert report.green
     words = render(report, [], repo / "registry")
     assert "submission&#45;place" in words
-    assert "not ranked, lacks" in words
+    assert "not ranked&#44; lacks" in words
     assert "changes the code that judges it" not in words
     (repo / "registry/geobench/new/run.py").write_text("print(1)")
     git(repo, "add", "--all")
