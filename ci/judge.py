@@ -1,7 +1,7 @@
 """Score a pull request: every plugin becomes data in a sandbox of its own, and data is checked and scored.
 
-The pull request passes if every check passes; a plugin of which no check completed fails. What cannot be scored here
-for somebody else's reason (labels without a pin, a dataset elsewhere, a server that is down) waits for a maintainer.
+What is found here is decided on in ``Report.verdict``. What cannot be scored for somebody else's reason (labels without
+a pin, a dataset elsewhere, a server that is down) waits for a maintainer.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class PluginReport(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Report(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A whole pull request. ``records`` are texts, each the content of a record file."""
+    """A whole pull request. ``records`` are texts, each the line of a record."""
 
     base: Commit
     head: Commit

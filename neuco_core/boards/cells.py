@@ -51,7 +51,7 @@ class Cell:
         return self.status == "ok" and self.q is not None
 
     def shown(self, **more: Any) -> BoardCell:
-        """The cell as a board shows it; a estimated score is shown, an outdated one is not."""
+        """The cell as a board shows it; an estimated score is shown, an outdated one is not."""
         mark = self.fingerprint[:16]
         if not self.scored and self.status != "estimated":
             status = "failed" if self.status == "ok" else self.status

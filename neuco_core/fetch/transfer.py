@@ -216,7 +216,11 @@ def transport_of(url: str) -> Transport:
         return read_s3
     from neuco_core.fetch.http import read_hf, read_http
 
-    return read_hf if url.startswith("hf://") else read_http
+    if url.startswith("hf://"):
+        return read_hf
+    if url.startswith(("http://", "https://")):
+        return read_http
+    raise FetchError("no transport for addresses of this scheme", where=shown(url))
 
 
 def _with_retries(transport: Transport, url: str, sink: Sink, settings: Settings) -> None:

@@ -1,1 +1,1 @@
-"""Questions asked of scores: is one better, how small can an embedding get?"""
+"""Scores of anything that gives embeddings (``evaluate``), and whether one is better than another (``compare``)."""
