@@ -1,7 +1,7 @@
 """A cell: embeddings and labels joined and scored under a protocol, and what every error means for it.
 
-Whatever scores a method on a task does it by ``score_cell``, so that one fault has one status and one reason wherever it
-is met; a search that scores settings inside one cell calls ``score`` itself.
+Whatever scores a method on a task does it by ``score_cell``, so that one fault has one status and one reason wherever
+it is met; a search that scores settings inside one cell calls ``score`` itself.
 """
 
 from __future__ import annotations
