@@ -97,9 +97,9 @@ def verify(path: Path, pin: Pin, name: str) -> None:
 
 
 def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -> Path:
+    settings = Settings.from_environment()
     if _usable(item):
         return item.path
-    settings = Settings.from_environment()
     if settings.offline:
         hint = "Unset NEUCO_OFFLINE and run `neuco data fetch TASK` once, or link a local copy with `neuco data link`"
         raise OfflineError("not in the cache, and NEUCO_OFFLINE is set", where=shown(url), hint=hint)

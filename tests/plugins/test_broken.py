@@ -137,7 +137,7 @@ def test_a_directory_without_init_and_a_stray_file_are_reported(tree: Tree) -> N
 def test_an_entry_point_that_leads_nowhere_or_into_another_group_is_reported(tree: Tree) -> None:
     tree.install("acme", {"neuco.methods": {"soil": "acme"}}, {"acme": ONE.format(id="soil")})
     tree.install("umbra", {"neuco.tasks": {"sand": "umbra_gone:plugin"}}, {})
-    misplaced, gone = tree.catalog().problems()
+    gone, misplaced = sorted(tree.catalog().problems(), key=lambda problem: problem.stage)
     assert "without an entry point in the group neuco.tasks" in misplaced.error
     assert gone.error.startswith("ModuleNotFoundError")
     assert "umbra 1.2" in gone.source

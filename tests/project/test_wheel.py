@@ -14,7 +14,9 @@ import pytest
 
 import neuco_core
 from ci.release import the_wheel
+from tests.ci.going_live import LEFT_OUT
 from tests.parts import missing
+from tests.registry import copy_registry
 
 
 class Installed:
@@ -43,7 +45,10 @@ def installed(tmp_path_factory: pytest.TempPathFactory, root: Path) -> Installed
     wheels = made.folder / "wheels"
     # Without isolation the build uses the hatchling that is tested here; the dependencies come from the index.
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(wheels)]
-    for project in (root, root / "examples" / "neuco-task-example"):
+    source = made.folder / "source"  # without records of one's own
+    shutil.copytree(root, source, ignore=shutil.ignore_patterns(*LEFT_OUT, "registry"))
+    copy_registry(source / "registry")
+    for project in (source, source / "examples" / "neuco-task-example"):
         subprocess.run([*build, str(project)], check=True, capture_output=True)
     # By the pip that is here, and compiled as it is imported: a pip of its own and all of SciPy's bytecode take 20 s.
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(made.bin.parent)], check=True)
