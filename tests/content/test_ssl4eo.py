@@ -32,16 +32,16 @@ class User:
         suite = home / "registry" / "suites" / "copies.toml"
         suite.parent.mkdir(parents=True)
         suite.write_text(SUITE)
-        self.env = {f"NEUCO_{name}": str(home / name.lower()) for name in ("CACHE", "CONFIG", "PINS")}
+        self.env = {f"NEUCO_{name}": str(home / name.lower()) for name in ("CACHE", "CONFIG", "PINS", "REGISTRY")}
         self.env["NEUCO_OFFLINE"] = "1"
 
     def run(self, *arguments: object) -> Said:
         return neuco(*arguments, env=self.env)
 
     def run_on_copy(self, *arguments: object) -> Said:
-        """With the folder named by a variable, and the user's own registry."""
+        """With the folder named by a variable."""
         place = {f"NEUCO_DATASET_{common.DATASET.upper()}": str(self.folder)}
-        return neuco(*arguments, env={**self.env, **place, "NEUCO_REGISTRY": str(self.home / "registry")})
+        return neuco(*arguments, env={**self.env, **place})
 
     def plan(self) -> dict[str, int]:
         planned = self.run_on_copy("score", "--suite", "copies", "--method", "averaging", "--dry-run", "--json")
