@@ -74,9 +74,9 @@ def root() -> Path:
 
 
 @pytest.fixture(scope="session")
-def committed_registry(_own_settings: None) -> Path:
-    """The copy of the committed registry that all tests share: read it, never write to it."""
-    return Path(os.environ["NEUCO_REGISTRY"])
+def committed_registry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the committed registry to read; commands that tests run may add records to the other copy."""
+    return copy_registry(tmp_path_factory.mktemp("committed") / "registry")
 
 
 @pytest.fixture(scope="session")
