@@ -21,10 +21,9 @@ from neuco_core.records.model import Record
 from neuco_core.runs.engine import EngineLike
 from neuco_core.text import join_names
 from neuco_extensions.challenge.close import public_files
-from neuco_extensions.challenge.evaluate import Evaluation
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.host import Host
-from neuco_extensions.challenge.journal import UNREAD, JournalEntry, broken_link
+from neuco_extensions.challenge.journal import UNREAD, JournalEntry, Verdict, broken_link
 from neuco_extensions.challenge.seal import LARGEST, PUBLIC_RULES, public_rules
 from neuco_extensions.challenge.workers import evaluate_again
 
@@ -138,19 +137,19 @@ def _other_bytes(files: Iterable[tuple[str, Path, str | None]]) -> Iterator[str]
 
 
 def _scores(
-    host: Host, again: Iterable[tuple[JournalEntry, Evaluation | NeucoError]], total: int, progress: Progress | None
+    host: Host, again: Iterable[tuple[JournalEntry, Verdict | NeucoError]], total: int, progress: Progress | None
 ) -> Iterator[str]:
     """Bit for bit: on another kind of processor the last digits may differ, and this says so of every submission."""
-    for number, (entry, evaluation) in enumerate(again, 1):
-        if isinstance(evaluation, NeucoError):
-            yield f"{entry.name}: {evaluation}"
+    for number, (entry, verdict) in enumerate(again, 1):
+        if isinstance(verdict, NeucoError):
+            yield f"{entry.name}: {verdict}"
         elif entry.open:
             yield f"{entry.name} was not evaluated"
         else:
-            code, scores = evaluation.verdict.code, dict(evaluation.verdict.scores)
+            code, scores = verdict.code, dict(verdict.scores)
             if (code, scores) != (entry.code, entry.scores):
                 yield f"{entry.name} gives {code} {scores}, not {entry.code} {entry.scores}"
-            elif evaluation.records and not _same_but_provenance(evaluation.records, host, entry):
+            elif verdict.records and not _same_but_provenance(verdict.records, host, entry):
                 yield f"{entry.name} has other scores by split"
         if progress:
             progress(number / total, "submissions")

@@ -38,14 +38,6 @@ LARGEST_VALUE = 1e9
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The verdict, yet without feedback, and a record for each task if there is a score."""
-
-    verdict: Verdict
-    records: tuple[Record, ...] = ()
-
-
-@dataclass(frozen=True)
 class Hidden:
     """All that a phase keeps from its teams, ready for use."""
 
@@ -84,15 +76,15 @@ def hidden(challenge: Challenge, phase: str, seed: int) -> Hidden:
     return Hidden(phase, protocol, tasks, labels, ids, tuple(name for name in ids if name in labelled))
 
 
-def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, threads: int | None = 1) -> Evaluation:
-    """Score a file on all tasks of a phase. ``name`` is what its records call it.
+def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, threads: int | None = 1) -> Verdict:
+    """Score a file on all tasks of a phase, yet without feedback. ``name`` is what its records call it.
 
     Whatever the file is at fault for becomes a verdict; what is the hosts' fault is raised.
     """
     try:
         embeddings = check(path, phase.ids, challenge.limits)
     except FaultError as error:
-        return Evaluation(Verdict(error.code, detail=str(error)))
+        return Verdict(error.code, detail=str(error))
     rows = {sample: row for row, sample in enumerate(embeddings.ids)}
     used = make_embeddings(phase.used, embeddings.values[[rows[sample] for sample in phase.used]])
     identity = Identity(phase.protocol)
@@ -105,20 +97,20 @@ def evaluate(challenge: Challenge, phase: Hidden, path: Path, name: str, *, thre
         labels = phase.labels[task.id]
         outcome = score_cell(used, labels, phase.protocol, metric=task.metric, threads=threads)
         if outcome.score is None:
-            return Evaluation(Verdict("failed", detail=f"{task.id}: {outcome.reason}"))
+            return Verdict("failed", detail=f"{task.id}: {outcome.reason}")
         undefined += failed_probes(outcome.score)
         method = Method(id=name, files={task.dataset: remote})
         cell = PlannedCell(method, task, "new", "", identity.inputs(method, task), file=file)
         result = msgspec.structs.replace(result_of(outcome), provenance=environment())
         record = make_record(cell, result, "challenge")
         if record.q is None:
-            return Evaluation(Verdict("failed", detail=f"{task.id}: no split has a score"))
+            return Verdict("failed", detail=f"{task.id}: no split has a score")
         records.append(record)
         scores[task.id] = record.q
     allowed = challenge.phase(phase.phase).failed_probes
     if undefined > allowed:
-        return Evaluation(Verdict("failed", detail=f"{undefined} probes failed, {allowed} are tolerated"))
-    return Evaluation(Verdict("scored", scores=scores), tuple(records))
+        return Verdict("failed", detail=f"{undefined} probes failed, {allowed} are tolerated")
+    return Verdict("scored", scores=scores, records=tuple(records))
 
 
 def failed_probes(score: Score) -> int:

@@ -24,7 +24,7 @@ import msgspec
 from neuco_core.errors import DataError, NeucoError, UnknownIdError
 from neuco_core.files import write_atomic
 from neuco_core.records.model import Record
-from neuco_extensions.challenge.evaluate import Evaluation, Hidden, evaluate, hidden
+from neuco_extensions.challenge.evaluate import Hidden, evaluate, hidden
 from neuco_extensions.challenge.feedback import Rung, feedback
 from neuco_extensions.challenge.journal import (
     JOURNAL,
@@ -33,6 +33,7 @@ from neuco_extensions.challenge.journal import (
     Journal,
     JournalEntry,
     RefusedError,
+    Verdict,
     left_by_quotas,
 )
 from neuco_extensions.challenge.rules import Challenge, load_challenge
@@ -188,22 +189,22 @@ class Host:
             self.challenge, team, phase, sha256, upload.size, public=public, source=source, now=now, keep=keep
         )
 
-    def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Evaluation:
+    def evaluate(self, phase: str, path: Path, *, name: str = "s000000", threads: int | None = 1) -> Verdict:
         """Score a file as a submission, in this process; nothing is kept."""
         return evaluate(self.challenge, self.hidden(phase), path, name, threads=threads)
 
     def file_path(self, entry: JournalEntry) -> Path:
         return file_path(self.challenge.private, entry.sha256)
 
-    def settle(self, leased: JournalEntry, evaluation: Evaluation) -> JournalEntry:
+    def settle(self, leased: JournalEntry, verdict: Verdict) -> JournalEntry:
         """Keep what came of a leased submission: its records, the answer to the team, the state in the journal."""
-        verdict, rung, keep = evaluation.verdict, None, None
+        rung, keep = None, None
         try:
-            if evaluation.records:
+            if verdict.records:
                 rules = self.challenge.phase(leased.phase)
-                shown, rung = feedback(rules, leased.id, evaluation.records, self.rung(leased))
+                shown, rung = feedback(rules, leased.id, verdict.records, self.rung(leased))
                 verdict = replace(verdict, feedback=shown)
-                keep = partial(self.keep_records, leased, evaluation.records)
+                keep = partial(self.keep_records, leased, verdict.records)
             self.journal.finish(leased, verdict, keep, rung)
         except (NeucoError, OSError, sqlite3.Error):
             self.journal.give_back(leased, counts=False)  # a full disk, or a lost record, is not the team's fault

@@ -26,6 +26,7 @@ from filelock import FileLock, Timeout
 
 from neuco_core.errors import DataError, NeucoError, UnknownIdError, UsageError
 from neuco_core.jsonio import canonical
+from neuco_core.records.model import Record
 from neuco_extensions.challenge.rules import Challenge
 
 JOURNAL = "journal.sqlite3"
@@ -67,14 +68,15 @@ CHAINED = ("id", "team", "phase", "sha256", "size", "public", "received", "sourc
 class Verdict:
     """What the evaluation of a submission ends with. ``code`` is a key of ``MESSAGES``.
 
-    ``feedback`` is what the rules let the team see, such as ``{"mean_q": 12.3}``; ``scores`` (Q by task) and ``detail``
-    are the hosts': they are kept, and never leave with the feedback.
+    ``feedback`` is what the rules let the team see, such as ``{"mean_q": 12.3}``; ``scores`` (Q by task), ``detail``
+    and the ``records``, one for each task, are the hosts': they are kept, and never leave with the feedback.
     """
 
     code: Code
     feedback: Mapping[str, float] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
     detail: str = ""
+    records: tuple[Record, ...] = ()
 
     @property
     def scored(self) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 from neuco_core.errors import NeucoError
 from neuco_core.runs.engine import EngineLike, open_engine
 from neuco_core.runs.messages import Call, CallContext, Failed, Group, Result, Returned, Skipped, StepLimits
-from neuco_extensions.challenge.evaluate import Evaluation, PhaseError
+from neuco_extensions.challenge.evaluate import PhaseError
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import JournalEntry, Verdict
 from neuco_extensions.challenge.rules import Challenge
@@ -63,10 +63,10 @@ def _host(folder: str) -> Host:
 def evaluate_call(context: CallContext, folder: str, phase: str, path: str, name: str) -> dict[str, Any]:
     """What a worker does. The hosts' fault, whatever it is, is said to be theirs."""
     try:
-        evaluation = _host(folder).evaluate(phase, Path(path), name=name, threads=context.threads)
+        verdict = _host(folder).evaluate(phase, Path(path), name=name, threads=context.threads)
     except (NeucoError, OSError) as error:
         return {"hosts_fault": str(error)}
-    return {"evaluation": msgspec.to_builtins(evaluation)}
+    return {"verdict": msgspec.to_builtins(verdict)}
 
 
 def _call(host: Host, entry: JournalEntry, threads: int) -> Group:
@@ -79,15 +79,15 @@ def _call(host: Host, entry: JournalEntry, threads: int) -> Group:
     return Group((Call(f"{__name__}:evaluate_call", arguments, label=entry.name, threads=threads),))
 
 
-def _evaluation(result: Result) -> Evaluation:
+def _verdict(result: Result) -> Verdict:
     """What came of a call; what is the hosts' fault is raised."""
     if isinstance(result, Failed):  # too much memory, or an odd file that nobody foresaw
-        return Evaluation(Verdict("failed", detail=result.reason))
+        return Verdict("failed", detail=result.reason)
     if not isinstance(result, Returned):
         raise PhaseError(result.reason if isinstance(result, Skipped) else "no result of an evaluation")
     if "hosts_fault" in result.value:
         raise PhaseError(result.value["hosts_fault"])
-    return msgspec.convert(result.value["evaluation"], Evaluation)
+    return msgspec.convert(result.value["verdict"], Verdict)
 
 
 def evaluate_waiting(
@@ -124,9 +124,9 @@ def evaluate_waiting(
                 log.warning("%s is tried again, if it may: %s", entry.name, result.reason)
                 host.journal.give_back(leased.pop(entry.name), counts=True)
                 continue
-            evaluation = _evaluation(result)
+            verdict = _verdict(result)
             del leased[entry.name]
-            yield host.settle(entry, evaluation)
+            yield host.settle(entry, verdict)
     except InterruptedError:
         return
     finally:
@@ -136,14 +136,14 @@ def evaluate_waiting(
 
 def evaluate_again(
     host: Host, entries: Iterable[JournalEntry], engine: EngineLike, *, threads: int = 1
-) -> Iterator[tuple[JournalEntry, Evaluation | NeucoError]]:
+) -> Iterator[tuple[JournalEntry, Verdict | NeucoError]]:
     """Score submissions and keep nothing, for an audit."""
     by_name = {entry.name: entry for entry in entries}
     calls = [_call(host, entry, threads) for entry in by_name.values()]
     for step, result in engine.run(calls, StepLimits(memory=memory_limit(host.challenge))):
         entry = by_name[step.label]
         try:
-            yield entry, _evaluation(result)
+            yield entry, _verdict(result)
         except NeucoError as error:
             yield entry, error
 

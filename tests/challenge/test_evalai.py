@@ -376,7 +376,7 @@ def test_submissions_of_evalai_are_scored_like_any_other(
     assert [server.status(number) for number in (1, 2, 3)] == ["finished", "failed", "failed"]
     assert [server.submissions[number]["stderr"] for number in (2, 3)] == [MESSAGES["ids"], MESSAGES["size"]]
     with Host(folder) as host:
-        exact = host.evaluate("dev", file).verdict.scores["height"]
+        exact = host.evaluate("dev", file).scores["height"]
         assert [own.source for own in host.journal.submissions()] == ["evalai:1", "evalai:2"]
     assert server.board == [(1, {"mean_q": round(exact, 2)})]
     assert load_challenge(folder).teams["evalai-3"].title == "../team<script>"

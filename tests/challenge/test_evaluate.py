@@ -34,21 +34,21 @@ def in_order(path: Path, ids: tuple[str, ...]) -> Embeddings:
 
 @pytest.mark.parametrize("kind", BAD)
 def test_whatever_a_team_sends_has_an_outcome(host: Host, tmp_path: Path, kind: str) -> None:
-    evaluation = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
-    assert evaluation.verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
-    assert (evaluation.records, evaluation.verdict.scores, evaluation.verdict.feedback) == ((), {}, {})
-    assert str(tmp_path) not in evaluation.verdict.message
+    verdict = host.evaluate("dev", bad_file(tmp_path / "1.csv", kind))
+    assert verdict.code == {"ids": "ids", "huge": "size"}.get(kind, "format")
+    assert (verdict.records, verdict.scores, verdict.feedback) == ((), {}, {})
+    assert str(tmp_path) not in verdict.message
 
 
 def test_the_numbers_are_those_of_the_scorer(host: Host, tmp_path: Path) -> None:
-    evaluation = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
+    verdict = host.evaluate("test", embed(tmp_path / "x.npz", 0.5))
     secret = host.hidden("test")
     used = in_order(tmp_path / "x.npz", secret.used)
     protocol = load_protocol("ridge").with_(k=6, seed=567_856_785)
-    for record in evaluation.records:
+    for record in verdict.records:
         expected = score(used, secret.labels[record.task], protocol)
         assert record.per_split == tuple(None if math.isnan(value) else value for value in expected.per_split)
-        assert evaluation.verdict.scores[record.task] == expected.q
+        assert verdict.scores[record.task] == expected.q
         assert (record.samples["embeddings"], record.inputs["embeddings"]) == (SAMPLES, used.sha256)  # no decoys
     assert len(secret.used) == SAMPLES
     assert secret.decoys == set(IDS) - set(secret.used)
@@ -65,7 +65,7 @@ def test_a_few_failed_probes_are_tolerated(
         return replace(outcome, score=replace(result, per_split=(*gaps, *result.per_split[len(gaps) :])))
 
     monkeypatch.setattr(module, "score_cell", with_gaps)
-    assert host.evaluate("test", embed(tmp_path / "x.npz", 0.5)).verdict.code == code
+    assert host.evaluate("test", embed(tmp_path / "x.npz", 0.5)).code == code
 
 
 def test_test_parts_without_variance_are_nobodys_fault(host: Host, tmp_path: Path) -> None:

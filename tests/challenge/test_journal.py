@@ -72,14 +72,14 @@ def test_a_lease_that_was_taken_over_is_counted_once(host: Host, tmp_path: Path)
         first = slow.journal.lease(9)
         assert first is not None
         assert host.journal.lease(9) is None
-        evaluation = slow.evaluate("dev", slow.file_path(first), name=first.name)
+        verdict = slow.evaluate("dev", slow.file_path(first), name=first.name)
         slow.journal.give_back(first, counts=True)
         work(host)
         done = host.journal.get(entry.id)
         assert (done.state, done.attempts) == ("scored", 2)
         before = host.records_path(done).read_bytes()
-        changed = tuple(structs.replace(record, provenance={"time": "later"}) for record in evaluation.records)
-        assert slow.settle(first, replace(evaluation, records=changed)) == done
+        changed = tuple(structs.replace(record, provenance={"time": "later"}) for record in verdict.records)
+        assert slow.settle(first, replace(verdict, records=changed)) == done
         assert not slow.journal.finish(first, Verdict("scored", {"mean_q": 99.0}, {"height": 99.0}))
     assert host.records_path(done).read_bytes() == before
     assert host.journal.get(entry.id) == done

@@ -74,13 +74,13 @@ def test_who_climbs_from_far_below_gets_few_numbers(tmp_path: Path) -> None:
 
 def test_order_and_format_of_the_file_change_nothing(host: Host, tmp_path: Path) -> None:
     values, order = np.float32(truth()), np.random.default_rng(3).permutation(len(IDS))
-    evaluations = []
+    verdicts = []
     for name, rows in (("a.npz", range(len(IDS))), ("b.csv", order), ("c.parquet", order[::-1])):
         write_embeddings(make_embeddings([IDS[n] for n in rows], values[list(rows)]), tmp_path / name)
-        evaluations.append(host.evaluate("test", tmp_path / name))
-    assert evaluations[0].verdict.scored
-    assert len({tuple(sorted(one.verdict.scores.items())) for one in evaluations}) == 1
-    assert len({record.per_split for one in evaluations for record in one.records}) == len(evaluations[0].records)
+        verdicts.append(host.evaluate("test", tmp_path / name))
+    assert verdicts[0].scored
+    assert len({tuple(sorted(one.scores.items())) for one in verdicts}) == 1
+    assert len({record.per_split for one in verdicts for record in one.records}) == len(verdicts[0].records)
 
 
 def test_the_time_of_an_answer_follows_from_the_time_of_receipt(host: Host, tmp_path: Path) -> None:
@@ -158,4 +158,4 @@ def test_values_that_could_make_a_probe_fail_are_refused_for_decoys_too(host: Ho
     values = np.float32(truth())
     values[place, 0] = 3e38
     write_embeddings(make_embeddings(IDS, values), tmp_path / "x.npz")
-    assert host.evaluate("dev", tmp_path / "x.npz").verdict.code == "format"
+    assert host.evaluate("dev", tmp_path / "x.npz").code == "format"

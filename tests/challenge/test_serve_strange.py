@@ -197,7 +197,7 @@ def test_what_is_no_embeddings_fails_in_fixed_words(
     }[kind]()
     own = server.put(data, "beta").json
     with Host(server.folder) as host:
-        verdict = host.evaluate("dev", host.file_path(host.journal.get(own["submission"]))).verdict
+        verdict = host.evaluate("dev", host.file_path(host.journal.get(own["submission"])))
     assert verdict.code == "format"
     assert verdict.message == MESSAGES["format"]
     assert list(tmp_path.iterdir()) == []

@@ -51,7 +51,7 @@ def test_workers_on_dask_give_the_same(host: Host, tmp_path: Path) -> None:
         host.submit(team, "dev", embed(tmp_path / f"{number}.npz", 1 + number, number), now=DEV)
     done = {entry.id: entry.scores for entry in evaluate_waiting(host, start_engine("dask", 2), 2)}
     entries = host.journal.submissions()
-    assert done == {entry.id: host.evaluate("dev", host.file_path(entry)).verdict.scores for entry in entries}
+    assert done == {entry.id: host.evaluate("dev", host.file_path(entry)).scores for entry in entries}
     assert [entry.state for entry in entries] == ["scored"] * 3
 
 
@@ -68,7 +68,7 @@ def test_a_file_that_unpacks_to_more_fails_in_fixed_words(tmp_path: Path, monkey
         assert (bad.state, bad.code, bad.attempts) == ("failed", "failed", 1)
         assert "memory" in bad.detail
         assert host.answer(bad.id, "alpha")["message"] == MESSAGES["failed"]
-        assert good.scores == host.evaluate("dev", host.file_path(good)).verdict.scores
+        assert good.scores == host.evaluate("dev", host.file_path(good)).scores
     assert all(check.ok for check in audit(tmp_path / "c", start_engine("local", 1)))
 
 
@@ -164,7 +164,7 @@ def test_on_evalai_the_hosts_faults_make_submissions_wait(
 
 def test_who_only_evaluates_opens_no_journal(folder: Path, tmp_path: Path) -> None:
     with Host(folder) as host:
-        assert host.evaluate("dev", embed(tmp_path / "x.npz", 1)).verdict.scored
+        assert host.evaluate("dev", embed(tmp_path / "x.npz", 1)).scored
     assert not list((folder / "private").glob("journal*"))
     (folder / "private/journal.sqlite3").write_bytes(b"no database" * 1000)
     with Host(folder) as host, pytest.raises(DataError, match="the journal cannot be opened"):
