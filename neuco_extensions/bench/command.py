@@ -17,7 +17,7 @@ from neuco_core.progress import show_progress
 from neuco_core.scoring.quality import middle, odd_splits, split_count
 from neuco_core.text import counted
 from neuco_extensions.bench.config import read_config
-from neuco_extensions.bench.leaderboard import Leaderboard, rank, read_runs, write_leaderboard
+from neuco_extensions.bench.leaderboard import rank, read_runs, write_leaderboard
 from neuco_extensions.bench.run import BenchJob, BenchResult, run_bench
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -85,7 +85,14 @@ def bench(
     if job.config.file.update_leaderboard and result.scores:
         board = rank(read_runs(output_dir, phase))
         path = write_leaderboard(board, output_dir, phase, datetime.now())
-        click.echo(f"\n{_board(board)}\nleaderboard in {path}", err=as_json)
+        rows = [
+            [str(row["aggregated_rank"]), row["experiment"], f"{row['mean_score']:.3f}", f"{row['weighted_score']:.3f}"]
+            for row in board.rows
+        ]
+        click.echo("\n" + table(("rank", "experiment", "mean Q", "weighted rank"), rows, right=(0, 2, 3)), err=as_json)
+        for name, tasks in board.incomplete.items():
+            click.echo(f"not ranked: {name} lacks {', '.join(tasks)}", err=as_json)
+        click.echo(f"leaderboard in {path}", err=as_json)
     if result.failed:
         raise ScoreError(f"{len(result.failed)} of {counted(len(result.failed) + len(result.scores), 'task')} failed")
 
@@ -116,13 +123,3 @@ def _show(result: BenchResult, as_json: bool) -> None:
         click.echo(f"failed {task}: {reason}")
     if result.scores:
         click.echo(f"results in {result.folder}")
-
-
-def _board(board: Leaderboard) -> str:
-    rows = [
-        [str(row["aggregated_rank"]), row["experiment"], f"{row['mean_score']:.3f}", f"{row['weighted_score']:.3f}"]
-        for row in board.rows
-    ]
-    text = table(("rank", "experiment", "mean Q", "weighted rank"), rows, right=(0, 2, 3))
-    lacking = [f"not ranked: {name} lacks {', '.join(tasks)}" for name, tasks in board.incomplete.items()]
-    return "\n".join([text, *lacking])

@@ -107,11 +107,26 @@ def parse_config(data: Mapping[str, Any], where: object = "config", *, svm_searc
         if search:  # a probe by a name of its own: nothing that `neuco score` could take for one of its protocols
             changes |= {"standardize": file.standardize_embeddings, "probe": "svm-neuco-bench"}
     else:
+        try:
+            rate = float(file.learning_rate)
+        except ValueError:
+            rate = math.nan
+        if not (math.isfinite(rate) and rate > 0):
+            got = repr(file.learning_rate)
+            raise DataError("bad learning_rate", where=where, expected="a number above 0", got=got)
         changes |= {"standardize": file.standardize_embeddings, "batch_size": file.batch_size, "epochs": file.epochs}
-        changes["lr"] = _rate(file.learning_rate, where)
+        changes["lr"] = rate
     if file.device not in ("auto", "cpu"):
         notes.append(f"device: {file.device!r} is ignored, the probe runs on the processor")
-    protocol = _variant("neuco-2025" if file.probe_type == "linear" or search else "svm", changes, where)
+    protocol = load_protocol("neuco-2025" if file.probe_type == "linear" or search else "svm")
+    # Only what differs is changed, so that the protocol's name says exactly that.
+    for key, value in changes.copy().items():
+        if getattr(protocol, key, protocol.params.get(key)) == value:
+            del changes[key]
+    try:
+        protocol = protocol.with_(**changes)
+    except NeucoError as error:
+        raise DataError(f"bad config: {error}", where=where) from error
     return BenchConfig(file, protocol, search, dict(data), tuple(notes))
 
 
@@ -135,28 +150,6 @@ def _checked(data: Mapping[str, Any], where: object) -> ConfigFile:
         message, _, path = str(error).partition(" - at `$.")
         key = path.rstrip("`").partition("[")[0]
         raise DataError(f"bad {key}: {message}", where=where, got=repr(values[key])) from error
-
-
-def _rate(value: float | str, where: object) -> float:
-    try:
-        rate = float(value)
-    except ValueError:
-        rate = math.nan
-    if not (math.isfinite(rate) and rate > 0):
-        raise DataError("bad learning_rate", where=where, expected="a number above 0", got=repr(value))
-    return rate
-
-
-def _variant(base: str, changes: Mapping[str, Any], where: object) -> Protocol:
-    """The protocol with only what differs from it changed, so that its name says exactly that."""
-    protocol = load_protocol(base)
-    differing = {
-        key: value for key, value in changes.items() if getattr(protocol, key, protocol.params.get(key)) != value
-    }
-    try:
-        return protocol.with_(**differing) if differing else protocol
-    except NeucoError as error:
-        raise DataError(f"bad config: {error}", where=where) from error
 
 
 def _svm_notes(data: Mapping[str, Any], file: ConfigFile, search: SearchSpace | None) -> list[str]:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from neuco_core.errors import DataError, UnknownIdError
+from neuco_core.errors import DataError
 from neuco_core.tables.csv import clean_id, read_rows, shown
 from neuco_core.tables.labels import Labels, content_hash, read_labels
 
@@ -29,8 +29,6 @@ KINDS = {
 
 @dataclass(frozen=True)
 class LabelFile:
-    """One label file by its name."""
-
     task: str
     kind: str
     path: Path
@@ -66,17 +64,6 @@ def find_label_files(folder: Path) -> tuple[LabelFile, ...]:
             got = f"{first.path.name} and {second.path.name}"
             raise DataError(f"two label files for the task {first.task!r}", where=folder, got=got)
     return tuple(files)
-
-
-def select(files: tuple[LabelFile, ...], names: tuple[str, ...] | None) -> tuple[LabelFile, ...]:
-    """The tasks that the config's ``task_filter`` asks for; a name without a file is an error, not an empty run."""
-    if names is None:
-        return files
-    tasks = [file.task for file in files]
-    for name in names:
-        if name not in tasks:
-            raise UnknownIdError("task", name, tasks, hint=f"The folder has {', '.join(tasks)}.")
-    return tuple(file for file in files if file.task in names)
 
 
 def read_task_labels(file: LabelFile, *, normalize: bool) -> TaskLabels:

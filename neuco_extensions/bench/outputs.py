@@ -118,7 +118,11 @@ def _confusions(folder: Path, score: Score, stem: str) -> None:
     """Confusion matrices, one figure per split with the same colours."""
     if not score.models:
         return
-    tables = [_confusion(model["truth"], model["prediction"]) for model in score.models]
+    tables = []
+    for model in score.models:
+        classes = model["prediction"].shape[1]
+        pairs = np.ravel_multi_index((model["truth"], model["prediction"].argmax(axis=1)), (classes, classes))
+        tables.append(np.bincount(pairs, minlength=classes**2).reshape(classes, classes))
     most = max(int(table.max()) for table in tables)
     figure, axes = blank(4.6, 4.2)
     image = axes.imshow(np.zeros_like(tables[0]), cmap="Blues", vmin=0, vmax=most)
@@ -139,12 +143,6 @@ def _confusions(folder: Path, score: Score, stem: str) -> None:
         frames.save(folder / f"{stem}{index}.png")
 
 
-def _confusion(truth: np.ndarray, probabilities: np.ndarray) -> np.ndarray:
-    counts = np.zeros((probabilities.shape[1], probabilities.shape[1]), dtype=np.int64)
-    np.add.at(counts, (truth, probabilities.argmax(axis=1)), 1)
-    return counts
-
-
 def _title(score: Score, index: int) -> str:
     return f"{score.task}, split {index}: {score.metric} {score.per_split[index - 1]:.3f}"
 
@@ -157,7 +155,19 @@ def write_probe(
         hint = "Set `store_probes: false` in the config, or use `probe_type: linear`"
         raise UsageError(f"a {score.protocol.probe!r} probe cannot be stored", hint=hint)
     buffer = io.BytesIO()
-    np.savez(buffer, **_arrays(score, embeddings, labels, standardize_ids))
+    # The weights of each split, and what leads from raw embeddings to the units of the labels.
+    joined = join(embeddings, labels, score.protocol, standardize_ids, allow_constant=True)
+    scaled = score.protocol.normalize_labels and score.kind == "regression"
+    np.savez(
+        buffer,
+        weight=np.stack([model["weight"] for model in score.models]),
+        bias=np.stack([model["bias"] for model in score.models]),
+        center=np.float32(joined.center if score.protocol.standardize else 0.0),
+        spread=np.float32(joined.spread if score.protocol.standardize else 1.0),
+        label_low=joined.y.min(axis=0) if scaled else np.zeros(joined.y.shape[1]),
+        label_span=np.ptp(joined.y, axis=0) if scaled else np.ones(joined.y.shape[1]),
+        classes=np.array(score.classes),
+    )
     folder.mkdir(parents=True, exist_ok=True)
     write_atomic(folder / "model.npz", buffer.getvalue())
     write_atomic(folder / "load_model.py", resources.files(__package__).joinpath("load_model.py.txt").read_bytes())
@@ -170,19 +180,3 @@ def write_probe(
         "labels_sha256": labels.sha256,
     }
     write_json(folder / "metadata.json", metadata)
-
-
-def _arrays(score: Score, embeddings: Embeddings, labels: Labels, standardize_ids: Collection[str]) -> dict[str, Any]:
-    """The weights of each split, and what leads from raw embeddings to the units of the labels."""
-    protocol = score.protocol
-    joined = join(embeddings, labels, protocol, standardize_ids, allow_constant=True)
-    scaled = protocol.normalize_labels and score.kind == "regression"
-    return {
-        "weight": np.stack([model["weight"] for model in score.models]),
-        "bias": np.stack([model["bias"] for model in score.models]),
-        "center": np.float32(joined.center if protocol.standardize else 0.0),
-        "spread": np.float32(joined.spread if protocol.standardize else 1.0),
-        "label_low": joined.y.min(axis=0) if scaled else np.zeros(joined.y.shape[1]),
-        "label_span": np.ptp(joined.y, axis=0) if scaled else np.ones(joined.y.shape[1]),
-        "classes": np.array(score.classes),
-    }

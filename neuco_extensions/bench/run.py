@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from neuco_core.errors import DataError, DependencyError, NeucoError
+from neuco_core.errors import DataError, DependencyError, NeucoError, UnknownIdError
 from neuco_core.figures import check_target
 from neuco_core.progress import Progress
 from neuco_core.scoring import kernel
@@ -21,15 +21,13 @@ from neuco_core.scoring.probes.linear import WordStream, linear_words
 from neuco_core.scoring.scorer import Score
 from neuco_core.tables.embeddings import Embeddings, read_embeddings
 from neuco_extensions.bench.config import BenchConfig
-from neuco_extensions.bench.labels import LabelFile, TaskLabels, find_label_files, read_task_labels, select
+from neuco_extensions.bench.labels import LabelFile, TaskLabels, find_label_files, read_task_labels
 from neuco_extensions.bench.outputs import SUMMARY, check_name, make_run_folder, write_json, write_plots, write_probe
 from neuco_extensions.bench.svm import check_skopt, score_svm
 
 
 @dataclass(frozen=True)
 class BenchJob:
-    """What a run is given."""
-
     annotation_path: Path
     submission_file: Path
     output_dir: Path
@@ -43,8 +41,6 @@ class BenchJob:
 
 @dataclass(frozen=True)
 class BenchResult:
-    """The results of a run, and where they are."""
-
     folder: Path
     summary: dict[str, Any]
     scores: dict[str, Score]
@@ -76,7 +72,11 @@ def run_bench(job: BenchJob, *, progress: Progress | None) -> BenchResult:
     if config.search:
         check_skopt()
     files = find_label_files(job.annotation_path)
-    chosen = select(files, config.file.task_filter)
+    tasks = [file.task for file in files]
+    for name in config.file.task_filter or ():  # a name without a file is an error, not an empty run
+        if name not in tasks:
+            raise UnknownIdError("task", name, tasks, hint=f"The folder has {', '.join(tasks)}.")
+    chosen = [file for file in files if file.task in (config.file.task_filter or tasks)]
     inputs = _read(job, files)
     folder = make_run_folder(job.output_dir, job.phase, job.method_name, datetime.now())
     scores, failed = _score_all(job, chosen, inputs, folder, progress)
@@ -113,23 +113,18 @@ def _read(job: BenchJob, files: Sequence[LabelFile]) -> BenchInputs:
         notes += [f"{name}: {count} rows left out: {reason}" for reason, count in dropped.items() if count]
     notes += [f"{name}: {task.note}" for name, task in tasks.items() if task.note]
     if job.exclude_file is not None:
+        try:
+            lines = job.exclude_file.read_text(encoding="utf-8").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError("cannot read the list of ids to exclude", where=job.exclude_file, got=error) from error
         before = len(embeddings)
-        embeddings = _without(embeddings, job.exclude_file)
+        embeddings = embeddings.only(set(embeddings.ids) - {line.strip() for line in lines})
+        if not len(embeddings):
+            raise DataError("all embeddings are excluded", where=job.exclude_file)
         notes.append(f"{before - len(embeddings)} embeddings left out, as {job.exclude_file.name} asks")
     # All label files count here, also those that task_filter leaves out: that is how NeuCo-Bench standardises.
     labelled = {sample for task in tasks.values() for sample in task.ids}
     return BenchInputs(embeddings, tasks, [name for name in embeddings.ids if name in labelled], notes)
-
-
-def _without(embeddings: Embeddings, path: Path) -> Embeddings:
-    try:
-        excluded = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError("cannot read the list of ids to exclude", where=path, got=error) from error
-    kept = embeddings.only(set(embeddings.ids) - excluded)
-    if not len(kept):
-        raise DataError("all embeddings are excluded", where=path)
-    return kept
 
 
 def _score_all(
@@ -137,9 +132,10 @@ def _score_all(
 ) -> tuple[dict[str, Score], dict[str, str]]:
     scores: dict[str, Score] = {}
     failed: dict[str, str] = {}
-    embedded = set(inputs.embeddings.ids)
+    protocol, embedded = job.config.protocol, set(inputs.embeddings.ids)
+    dim = protocol.embedding_dim or inputs.embeddings.dim
     sizes = {file.task: len(embedded.intersection(inputs.tasks[file.task].ids)) for file in chosen}
-    whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(job.config.protocol.seed)
+    whole, before, stream = sum(sizes.values()) or 1, 0, WordStream(protocol.seed)
     for file in chosen:
         size, start = sizes[file.task], stream.position
         step = partial(_tell, progress, file.task, before / whole, size / whole) if progress else None
@@ -147,7 +143,12 @@ def _score_all(
             score, settings = _score_task(job, inputs, inputs.tasks[file.task], stream, step)
         except NeucoError as error:
             failed[file.task] = str(error)
-            stream.move_to(start + _words(job, inputs, size))
+            stream.move_to(start)
+            if protocol.probe == "linear" and size > 1:
+                # There, a task takes its random words even if it has no score, and the next one starts after them.
+                test = math.ceil(protocol.test_size * size)
+                words = linear_words(dim, 1, size - test, test, protocol.epochs)
+                stream.move_to(start + protocol.k * words)
         else:
             _write_task(folder / file.task, score, settings, job, inputs)
             if len(score.classes) > 2:
@@ -158,7 +159,7 @@ def _score_all(
             # To store a probe, NeuCo-Bench trains one more on all samples of the task, and later tasks start after it.
             # Its weights and its bias are drawn anew, and each epoch's loader draws a seed of two words; it does not
             # shuffle.
-            stream.move_to(stream.position + _dim(job, inputs) + 1 + 2 * job.config.protocol.epochs)
+            stream.move_to(stream.position + dim + 1 + 2 * protocol.epochs)
         before += size
     return scores, failed
 
@@ -192,19 +193,6 @@ def _score_task(
         allow_constant=not config.protocol.normalize_labels,
     ).require()
     return score, {**config.hyperparameters, **score.settings}
-
-
-def _words(job: BenchJob, inputs: BenchInputs, samples: int) -> int:
-    """Random words that a task takes even if it has no score (constant labels): the next task starts after them."""
-    protocol = job.config.protocol
-    if protocol.probe != "linear" or samples < 2:
-        return 0
-    test = math.ceil(protocol.test_size * samples)
-    return protocol.k * linear_words(_dim(job, inputs), 1, samples - test, test, protocol.epochs)
-
-
-def _dim(job: BenchJob, inputs: BenchInputs) -> int:
-    return job.config.protocol.embedding_dim or inputs.embeddings.dim
 
 
 def _write_task(folder: Path, score: Score, settings: dict[str, Any], job: BenchJob, inputs: BenchInputs) -> None:

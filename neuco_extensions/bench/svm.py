@@ -92,10 +92,17 @@ def score_svm(
     samples = join(embeddings, labels, protocol, standardize_ids, allow_constant=not protocol.normalize_labels)
     if len(samples.classes) > 2:
         raise ScoreError("NeuCo-Bench's svm has no F1 for more than two classes", where=samples.task)
+    x, y = samples.x, samples.y[:, 0]
+    if protocol.standardize:
+        x = (x - np.float32(samples.center)) / np.float32(samples.spread)
+    if samples.kind == "classification":
+        y = np.where(y == 0, -1.0, 1.0)
+    elif protocol.normalize_labels:
+        y = (y - y.min()) / np.ptp(y)
     # A config may ask for progress, and that goes to stdout, where --json has its document.
     with contextlib.redirect_stdout(sys.stderr), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scikit-optimize about points it has tried before
-        optimizer = _optimizer(samples, protocol, search).fit(_inputs(samples, protocol), _targets(samples, protocol))
+        optimizer = _optimizer(samples, protocol, search).fit(x, y)
     return _score(samples, protocol, optimizer), dict(optimizer.best_estimator_.get_params())
 
 
@@ -124,19 +131,6 @@ def _optimizer(samples: Samples, protocol: Protocol, search: SearchSpace) -> Any
     )
 
 
-def _inputs(samples: Samples, protocol: Protocol) -> np.ndarray:
-    if not protocol.standardize:
-        return samples.x
-    return np.asarray((samples.x - np.float32(samples.center)) / np.float32(samples.spread))
-
-
-def _targets(samples: Samples, protocol: Protocol) -> np.ndarray:
-    y = samples.y[:, 0]
-    if samples.kind == "classification":
-        return np.where(y == 0, -1.0, 1.0)
-    return np.asarray((y - y.min()) / np.ptp(y)) if protocol.normalize_labels else y
-
-
 def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
     """A row per split and a column per setting; the best column of each row is its score."""
 
@@ -146,9 +140,7 @@ def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
     metric = rows("test_metric")
     best = np.nanargmax(metric, axis=1)
     per_split = tuple(map(float, metric[np.arange(protocol.k), best]))
-    tried = [
-        {name: value for name, value in one.items() if name != "kernel"} for one in optimizer.cv_results_["params"]
-    ]
+    tried = optimizer.cv_results_["params"]
     test = math.ceil(protocol.test_size * len(samples.y))
     mean, std, q = summarize(per_split)
     return Score(
@@ -167,6 +159,6 @@ def _score(samples: Samples, protocol: Protocol, optimizer: Any) -> Score:
         words=0,
         splits={"undefined": 0},
         epochs=tuple(map(int, best)),
-        settings={name: tuple(float(tried[index][name]) for index in best) for name in tried[0]},
+        settings={name: tuple(float(tried[i][name]) for i in best) for name in tried[0] if name != "kernel"},
         classes=samples.classes,
     )
