@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from neuco_core.errors import DataError
 from neuco_extensions.bench.config import parse_config, read_config
+from tests.bench.helpers import SEARCH
 
 SHARED = {"k_folds": 40, "embedding_dim": 1024, "enable_plots": False, "standardize_embeddings": True}
 TRAINING = {"batch_size": 32, "epochs": 20, "learning_rate": 0.001}
@@ -37,6 +39,9 @@ def test_what_is_left_out_is_what_neuco_bench_takes() -> None:
     assert config.file.enable_plots
     assert not any((config.file.update_leaderboard, config.store_probes, config.file.output_fold_results))
     assert config.hyperparameters == {"epochs": 10, "learning_rate": 0.001, "batch_size": 64}
+    config = parse_config({"k_folds": 2, "store_models": True, "task_filter": ["b", "a"]})
+    assert config.store_probes  # the older word
+    assert config.file.task_filter == ("b", "a")
 
 
 def test_the_name_of_the_protocol_says_what_differs() -> None:
@@ -50,11 +55,6 @@ def test_the_config_is_not_changed_by_reading_it() -> None:
     config = parse_config(NESTED)
     assert before == NESTED
     assert config.source == NESTED
-
-
-def test_switches_and_the_filter() -> None:
-    assert parse_config({"k_folds": 2, "store_models": True}).store_probes  # the older word
-    assert parse_config({"k_folds": 2, "task_filter": ["b", "a"]}).file.task_filter == ("b", "a")
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,23 @@ def test_a_device_that_is_not_used_is_told(change: dict[str, Any]) -> None:
     assert "cuda" in parse_config({"k_folds": 3, **change}).notes[0]
 
 
-def test_an_svm_says_that_its_search_is_our_own() -> None:
-    config = parse_config({"k_folds": 3, "probe_type": "svm", "probe_params": {"C_start_end": [0.001, 1000]}})
-    assert config.protocol.name == "svm+k=3"
-    assert "the numbers are not NeuCo-Bench's; not used: probe_params.C_start_end" in config.notes[0]
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"C_start_end": None}, "missing required field `C_start_end`"),
+        ({"kernel_degree_list": None}, "missing required field `kernel_degree_list`"),
+        ({"C_start_end": [10, 1]}, "bad probe_params.C_start_end"),
+        ({"C_start_end": [1, math.inf]}, "bad probe_params.C_start_end"),
+        ({"kernel_degree_list": [2.5]}, "Expected `int`, got `float`, at `kernel_degree_list"),
+        ({"kernel_degree_list": [1, 2]}, "degree 1"),
+        ({"kernel_degree_list": []}, "bad probe_params.kernel_degree_list"),
+        ({"epsilon_list": ["a"]}, "at `epsilon_list"),
+        ({"opt_params": {"cv": 3}}, "opt_params"),
+    ],
+)
+def test_its_conditions_are_upstreams(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_config({"k_folds": 3, "probe_type": "svm", "probe_params": SEARCH | change}, svm_search="upstream")
 
 
 @pytest.mark.parametrize(

@@ -1,16 +1,25 @@
-"""Odd label files and settings, beside a loop that does what NeuCo-Bench does: one odd task concerns no other."""
+"""Odd label files and settings, beside a loop that does what NeuCo-Bench does: one odd task concerns no other.
+
+And ``probe_type: svm``, beside NeuCo-Bench's search written out.
+"""
 
 from __future__ import annotations
 
 import json
+import sys
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from sklearn.model_selection import ShuffleSplit
+from sklearn.svm import SVC, SVR
 
 from tests.bench import loop
-from tests.bench.helpers import only
+from tests.bench.helpers import SEARCH, only
 from tests.command import Said
 from tests.command import neuco_here as neuco
 
@@ -33,19 +42,22 @@ class Setting:
         if isinstance(cells, np.ndarray):
             self.labels[name] = (cells, kind)
 
-    def bench(self, more: str = "", embeddings: str = "embeddings.csv") -> Said:
-        (self.folder / "config.yaml").write_text(CONFIG + "enable_plots: false\noutput_fold_results: true\n" + more)
+    def bench(self, more: str = "", *words: str, embeddings: str = "embeddings.csv", base: str = CONFIG) -> Said:
+        (self.folder / "config.yaml").write_text(base + "enable_plots: false\noutput_fold_results: true\n" + more)
         inputs = ("--annotation_path", self.folder / "labels", "--submission_file", self.folder / embeddings)
         config = ("--config", self.folder / "config.yaml", "--output_dir", self.folder / "out")
-        return neuco("bench", *inputs, *config)
+        return neuco("bench", *inputs, *config, *words)
 
     def loop(self, **options: bool) -> dict[str, list[float]]:
         tasks = {name: (range(len(values)), values, kind) for name, (values, kind) in self.labels.items()}
         return loop.run(self.x, tasks, splits=K, epochs=EPOCHS, lr=LR, **options)  # type: ignore[arg-type]
 
+    def results(self, kind: str = "result") -> dict[str, dict[str, Any]]:
+        files = sorted(only(self.folder / "out" / "results").glob(f"*/*_{kind}.json"))
+        return {path.parent.name: json.loads(path.read_text()) for path in files}
+
     def scores(self) -> dict[str, list[float]]:
-        files = sorted(only(self.folder / "out" / "results").glob("*/*_result.json"))
-        return {path.parent.name: json.loads(path.read_text())["q_t"] for path in files}
+        return {task: result["q_t"] for task, result in self.results().items()}
 
 
 @pytest.fixture
@@ -202,3 +214,77 @@ def test_undefined_numbers_are_null(tmp_path: Path) -> None:
 
     write_json(tmp_path / "a.json", {"q_stat": float("nan"), "q_t": [0.5, float("inf")]})
     assert json.loads((tmp_path / "a.json").read_text()) == {"q_stat": None, "q_t": [0.5, None]}
+
+
+SVM = yaml.safe_dump({"k_folds": K, "probe_type": "svm", "probe_params": SEARCH})
+
+
+def reference(x: np.ndarray, y: np.ndarray, kind: str) -> tuple[list[float], dict[str, Any]]:
+    """The search as NeuCo-Bench describes it, written out: max over the settings, split by split."""
+    from skopt import BayesSearchCV
+    from skopt.space import Categorical, Real
+
+    space = {
+        "C": Real(0.001, 1000, prior="log-uniform"),
+        "degree": Categorical([2, 3]),
+        "kernel": Categorical(["poly"]),
+        "gamma": Real(0.0001, 10, prior="log-uniform"),
+        "coef0": Real(-1, 2, prior="uniform"),
+    }
+    x = x.astype(np.float32)
+    x = (x - np.float32(x.mean(dtype=np.float64))) / np.float32(x.std(dtype=np.float64))
+    if kind == "regression":
+        space["epsilon"] = Categorical([0.01, 0.05, 0.1, 0.5])
+        y, machine, names = (y - y.min()) / (y.max() - y.min()), SVR(), ("r2", "neg_mean_squared_error")
+    else:
+        y, machine, names = np.where(y == 0, -1, 1), SVC(), ("f1", "accuracy")
+    search = BayesSearchCV(
+        machine,
+        space,
+        scoring={"metric": names[0], "scoring": names[1]},
+        cv=ShuffleSplit(K, test_size=0.1, random_state=42),
+        refit="scoring",
+        return_train_score=True,
+        random_state=42,
+        n_iter=4,
+        optimizer_kwargs={"base_estimator": "RF", "n_initial_points": 3},
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(x, y)
+    scores = [float(max(search.cv_results_[f"split{split}_test_metric"])) for split in range(K)]
+    return scores, search.best_estimator_.get_params()
+
+
+def test_upstreams_search_gives_upstreams_numbers(setting: Setting) -> None:
+    setting.write("m", np.where(setting.x[:, 3] ** 2 + setting.x[:, 4] > 1, 1, 0), "classification")
+    ran = setting.bench("task_filter: [a, m]\n", "--svm_search", "upstream", base=SVM)
+    assert ran.code == 0, ran.err
+    assert "the best of all settings on its own test part: too kind" in ran.err
+    assert "ignored" not in ran.err
+    for task, result in setting.results().items():
+        scores, best = reference(setting.x, *setting.labels[task])
+        assert result["q_t"] == pytest.approx(scores, abs=1e-12)
+        assert result["mean_score"] == pytest.approx(np.mean(scores), abs=1e-12)
+        assert result["hyperparamaters"] == best  # what NeuCo-Bench writes there
+
+
+def test_our_own_search_says_what_it_does_not_use_and_what_it_found(setting: Setting) -> None:
+    ran = setting.bench("standardize_embeddings: false\ntask_filter: [a]\n", base=SVM)
+    assert ran.code == 0, ran.err
+    assert (
+        "the numbers are not NeuCo-Bench's; not used: " + ", ".join(f"probe_params.{key}" for key in SEARCH) in ran.err
+    )
+    assert "standardize_embeddings: false is not used" in ran.err
+    settings = setting.results()["a"]["hyperparamaters"]
+    assert len(settings["C"]) == len(settings["degree"]) == K
+    score = setting.results("score")["a"]
+    assert score["protocol"]["name"] == f"svm+k={K}"
+    assert score["settings"] == {name: settings[name] for name in ("C", "degree")}
+
+
+def test_without_scikit_optimize_the_extra_is_named(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skopt", None)
+    ran = setting.bench("", "--svm_search", "upstream", base=SVM)
+    assert ran.code != 0
+    assert "pip install 'scikit-optimize" in ran.err
