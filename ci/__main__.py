@@ -30,16 +30,12 @@ if TYPE_CHECKING:
 
 GRACE = 300  # seconds after the deadline
 AGAIN = 1.0  # seconds after which a run that was told to end, and goes on, is told again
-YEAR = 60 * 24 * 365  # minutes
 FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 PATH = click.Path(path_type=Path)
+SECONDS = click.option("--seconds", type=float, default=600, show_default=True, help="Time limit of each step.")
 MEMORY = click.option("--memory", type=int, default=6000, show_default=True, help="Memory limit of each step, in MB.")
 REGISTRY = click.option("--registry", type=FOLDER, default=Path("registry"), show_default=True)
-
-
-def time_limit(seconds: float) -> Callable[[Any], Any]:
-    return click.option("--seconds", type=float, default=seconds, show_default=True, help="Time limit of each step.")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -61,7 +57,7 @@ def changed(repo: Path, since: str) -> None:
 @click.option("--head", type=FOLDER, required=True, help="A checkout of the pull request: the code that is judged.")
 @click.option("--since", default="origin/main", show_default=True, help="The branch that it is meant for.")
 @click.option("--out", type=FILE, required=True, help="Where the report goes.")
-@time_limit(600)
+@SECONDS
 @MEMORY
 @click.option("--deadline", type=float, default=150, show_default=True, help="Time limit of the whole, in minutes.")
 def score_pr(head: Path, since: str, out: Path, seconds: float, memory: int, deadline: float) -> None:
@@ -109,29 +105,24 @@ class Stopped(BaseException):
 
 def _stop_at(minutes: float) -> None:
     """End well at a signal, and some time after the deadline also where no step looks at it, as in a download."""
-    signals = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    numbers: list[int] = []
 
     def stop(number: int, _: object) -> None:
-        for name in signals[:2]:  # a second one must not disturb the cleaning up
-            signal.signal(name, signal.SIG_IGN)
-        signal.signal(signal.SIGALRM, lambda *_: raise_again(number))
+        """Again each second: Python drops what is raised inside a finaliser, and nothing would ever end this run."""
+        numbers.append(number)
         signal.setitimer(signal.ITIMER_REAL, AGAIN, AGAIN)
-        raise Stopped(number)
-
-    def raise_again(number: int) -> None:
-        """Python drops what is raised inside a finaliser; then nothing would ever end this run."""
         error = sys.exception()
         while error is not None and not isinstance(error, Stopped):
             error = error.__context__
-        if error is None:  # not on its way out
-            raise Stopped(number)
+        if error is None:  # not on its way out yet: what cleans up must not be disturbed
+            raise Stopped(numbers[0])
 
     def dropped(what: sys.UnraisableHookArgs) -> None:
         if not isinstance(what.exc_value, Stopped):
             sys.__unraisablehook__(what)
 
     sys.unraisablehook = dropped
-    for name in signals:
+    for name in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM):
         signal.signal(name, stop)
     signal.setitimer(signal.ITIMER_REAL, 60 * minutes + GRACE)
 
@@ -164,31 +155,28 @@ def _failed(head: Path, error: Exception) -> Report:
     return Report(NO_COMMIT, commit, "bubblewrap", (), (finding,), (), (), 0.0, 1)
 
 
-def on_main(seconds: float, minutes: float) -> Callable[[Callable[..., None]], Any]:
+def on_main(command: Callable[..., None]) -> Any:
     """A command that is given sandboxes for the plugins of a checkout of main."""
 
-    def decorate(command: Callable[..., None]) -> Any:
-        @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
-        @time_limit(seconds)
-        @MEMORY
-        @click.option("--deadline", type=float, default=minutes, show_default=True, help="No longer, in minutes.")
-        @wraps(command)
-        def run(repo: Path, seconds: float, memory: int, deadline: float, **options: Any) -> None:
-            from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`, which run nothing
-            from ci.sandbox import Limits  # not for `comment` and `post`, which run nothing
+    @click.option("--repo", type=FOLDER, default=Path(), help="A checkout of main.")
+    @SECONDS
+    @MEMORY
+    @click.option("--deadline", type=float, default=150, show_default=True, help="No longer, in minutes.")
+    @wraps(command)
+    def run(repo: Path, seconds: float, memory: int, deadline: float, **options: Any) -> None:
+        from ci.plugin_sandbox import PluginSandbox  # not for `comment` and `post`, which run nothing
+        from ci.sandbox import Limits  # not for `comment` and `post`, which run nothing
 
-            sandbox_warnings()
-            limits, end = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * deadline
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
-                command(PluginSandbox(repo.resolve(), Path(scratch), limits, end, partial(say, err=True)), **options)
+        sandbox_warnings()
+        limits, end = Limits(seconds=seconds, memory=memory << 20), time.monotonic() + 60 * deadline
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+            command(PluginSandbox(repo.resolve(), Path(scratch), limits, end, partial(say, err=True)), **options)
 
-        return run
-
-    return decorate
+    return run
 
 
 @cli.command()
-@on_main(seconds=600, minutes=150)
+@on_main
 @click.option("--push", is_flag=True, help="Also commit it to main, or propose it where main takes no push.")
 @click.option("--most", type=click.IntRange(min=0), default=2000, show_default=True, help="Cells of one run.")
 @click.option("--retry", is_flag=True, help="Also score what failed for a reason of the machine or of a download.")
@@ -218,7 +206,7 @@ def reconcile(boxes: PluginSandbox, push: bool, most: int, retry: bool, withdraw
 
 
 @cli.command()
-@on_main(seconds=600, minutes=150)
+@on_main
 @click.option("--sample", type=click.IntRange(min=1), default=20, show_default=True, help="How many records.")
 def verify(boxes: PluginSandbox, sample: int) -> None:
     """On main: score a sample of records again and compare.
@@ -263,28 +251,6 @@ def post(registry: Path) -> None:
 
     names = ("HEAD_OWNER", "HEAD_BRANCH", "HEAD_SHA", "RUN_ID", "RUN_PATH", "RUN_URL")
     say(run(GitHub.from_environment(), registry, {name: os.environ.get(name, "") for name in names}))
-
-
-@cli.command()
-@on_main(seconds=3600, minutes=YEAR)
-@click.option("--upload", "target", metavar="s3://BUCKET/PREFIX/", help="Upload the files there.")
-@click.option("--out", type=PATH, help="Put the files into this folder instead, for you to upload to --url.")
-@click.option("--url", help="The address of the files of --out, e.g. that of a release.")
-@click.option("--push", is_flag=True, help="Commit the index to main, as `reconcile` does.")
-def embeddings(boxes: PluginSandbox, target: str | None, out: Path | None, url: str | None, push: bool) -> None:
-    """On main: publish the embeddings that its encoders make, for pull requests that bring tasks.
-
-    Makes only what registry/embeddings.json does not have yet, in the sandbox, and adds it there.
-    """
-    from ci.embeddings import fill, push_index, to_folder, to_s3  # one command, one import
-
-    if bool(target) == bool(out) or bool(out) != bool(url):
-        raise click.UsageError("give either --upload, or --out and --url")
-    publish = to_s3(target) if target else to_folder(out or Path(), url or "")
-    for line in fill(boxes, boxes.base / "registry", publish):
-        say(line)
-    if push:
-        say(push_index(boxes.base))
 
 
 @cli.command()

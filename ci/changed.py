@@ -25,11 +25,8 @@ COMPILED = (".so", ".pyd", ".dll", ".dylib", ".pyc", ".pyo", ".pth", ".egg", ".w
 REGULAR, GONE = ("100644", "100755", "000000"), "000000"
 # Files with which git itself hides changes from a reviewer, or runs filters.
 STEERING = (".gitattributes", ".gitmodules", ".lfsconfig", ".mailmap")
-# Written by `reconcile` and `embeddings` on main only.
-PROTECTED = tuple(
-    f"registry/{name}"
-    for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json", "embeddings.json")
-)
+# Written by `reconcile` on main only.
+PROTECTED = tuple(f"registry/{name}" for name in ("records", "results/", "leaderboards/", "withdrawn/", "catalog.json"))
 LARGEST_FILE, LARGEST_SUM = 50_000_000, 500_000_000  # bytes of what a pull request adds or changes
 MOST_FILES = 20_000
 # Of a plugin: what tells about it and tests it.

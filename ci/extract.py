@@ -76,9 +76,6 @@ def make_cubes(boxes: PluginSandbox, plugin: PluginData, dataset: Dataset) -> Pa
         out = boxes.inside(plugin, f"cubes-{dataset.id}", *ask, *([COPY] if read else []), **read)
         check_cubes(out)
         folder.mkdir(parents=True, exist_ok=True)
-        named = folder / "cubes.json"  # by stored embeddings, whose rows are in that order
-        if named.is_file() and read_json(named, LARGEST_IDS)["ids"] != read_json(out / named.name, LARGEST_IDS)["ids"]:
-            raise DataError(f"{dataset.id} has other samples than its stored embeddings")
         for name in ("cubes.json", "cubes.npy", "plain.npy"):
             shutil.move(out / name, folder / name)
     return folder

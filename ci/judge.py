@@ -15,7 +15,6 @@ import msgspec
 
 from ci.changed import TREES, Changes, changed, frozen_suites
 from ci.describe import describe, describe_all
-from ci.embeddings import Store, read_index
 from ci.extract import array_header, fetch_sources, make_cubes, make_labels
 from ci.git import check_out
 from ci.plugin_sandbox import OVER, PINS, PluginData, PluginSandbox, plugin_folders
@@ -39,7 +38,6 @@ from neuco_core.contract.contract import Finding, Status
 from neuco_core.errors import DataError
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.records.store import read_all
-from neuco_core.text import join_names
 
 HELP = "Run `python -m ci score-pr` on your machine; if it is not your plugin's fault, open an issue"
 MINUTES = 150.0  # for a whole pull request; the workflows end after 180
@@ -178,8 +176,7 @@ class Judge:
         alive = [plugin for plugin in present if plugin.rows]
         if not alive:
             return []
-        store = Store(read_index(self.base / "registry"))
-        material = Material(self.boxes, after, store=store)
+        material = Material(self.boxes, after)
         still = {plugin.touched.folder for plugin in after if plugin.kept} | self.cards
         wanted = [
             cell
@@ -187,10 +184,6 @@ class Judge:
             if not {cell.methods.touched.folder, cell.tasks.touched.folder} <= still
         ]
         cells = material.gather(wanted)
-        for note in store.notes:
-            self._say("stored-embeddings", "warning", note, subject="main")
-        if store.used:
-            self._say("stored-embeddings", "ok", f"taken from the store: {join_names(store.used)}", subject="main")
         for plugin in alive:
             if only_datasets(plugin) and plugin.touched.folder not in self.cards:
                 self._look_at_images(plugin)

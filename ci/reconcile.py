@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from ci.changed import frozen_suites
 from ci.describe import CATALOG, catalog_bytes, describe_all
-from ci.embeddings import Store, read_index
 from ci.git import git
 from ci.plugin_sandbox import PluginData, PluginSandbox
 from ci.sandbox import Limits
@@ -119,7 +118,7 @@ class Reconciling:
         counts = ", ".join(f"{count} {state}" for state, count in sorted(states.items())) or "nothing to score"
         left = len(planned["cells"]) - most
         update.lines.append(f"plan: {counts}" + (f"; {left} are left for the next run" if left > 0 else ""))
-        material = Material(self.boxes, self.plugins, merged=True, store=Store(read_index(self.registry)))
+        material = Material(self.boxes, self.plugins, merged=True)
         commit = git(self.base, "rev-parse", "HEAD").strip()
         before = {record.key: record for record in read_all(self.registry)}
         cells = find_cells(self.plugins, [label for *label, _ in planned["cells"][:most]])

@@ -14,7 +14,6 @@ import msgspec
 
 from ci import sandbox
 from ci.describe import REGISTRY, write_tree
-from ci.embeddings import Store
 from ci.extract import EncodingJob, applies, fetch_sources, make_cubes, make_embeddings, make_labels
 from ci.plugin_sandbox import PluginData, PluginSandbox, in_cache, limit
 from ci.report import WAITING
@@ -98,7 +97,6 @@ class Material:
     boxes: PluginSandbox
     plugins: Sequence[PluginData]
     merged: bool = False
-    store: Store = field(default_factory=lambda: Store({}))
     missing: dict[Pair, str] = field(default_factory=dict)
     _failed: dict[tuple[str, ...], str] = field(default_factory=dict)
 
@@ -129,8 +127,7 @@ class Material:
             return ""
         if not (self.merged or owner.kept or methods.kept):
             return AFTER_MERGE
-        # Of a method that lacks a band the scorer says so, in a record; for stored embeddings no pixel is needed.
-        if not applies(method, dataset) or self.store.supply(methods, method, owner, dataset):
+        if not applies(method, dataset):  # the scorer says so, in a record
             return ""
         reason = self._once(owner, "cubes", lambda: make_cubes(self.boxes, owner, dataset), dataset.id)
         if reason:
