@@ -8,7 +8,6 @@ labels and embeddings meet: code that runs there imports no plugin of anybody.
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -26,7 +25,6 @@ from neuco_core.plugins.discovery import inside
 CATALOG = "registry/catalog.json"
 LARGEST = 50_000_000  # bytes of the catalogue
 MOST_SPECS = 200  # of one plugin
-MENTIONED = re.compile(rf"\b({'|'.join(TREES)})[./]([A-Za-z0-9_-]+)")
 # What scoring needs of a registry; its records are as many as they are large.
 REGISTRY = ("registry/suites", "registry/schema", "registry/published", PINS)
 
@@ -114,42 +112,27 @@ def catalog_bytes(plugins: Iterable[PluginData], base: Path) -> bytes:
 
 
 def plugin_keys(base: Path) -> dict[str, str]:
-    """By folder, a digest of what decides what a plugin declares: its files, those of plugins that it names, the core.
+    """By folder, a digest of what its sandbox shows: the core, the plugin, and to a task the code of all plugins.
 
-    A plugin that hides the name of another one from this hides a change only of what it declares itself.
+    So any change of a plugin's code has all tasks asked again, once, which takes seconds.
     """
     core = _digest([base / name for name in (*CODE, PINS)], base)
-    folders = {f"{tree}/{path.name}": path for tree in TREES for path in (base / tree).glob("*/")}
-    digests = {name: _digest([folder], base) for name, folder in folders.items()}
-    mentioned = {name: _mentioned(folder) & folders.keys() for name, folder in folders.items()}
+    code = {"neuco_tasks": _digest([base / tree for tree in TREES], base, ".py")}
     keys = {}
-    for name in folders:
-        needed, waiting = {name}, [name]
-        while waiting:
-            new = mentioned[waiting.pop()] - needed
-            needed |= new
-            waiting += new
-        parts = [core, name, *(digests[other] for other in sorted(needed))]
-        keys[name] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
+    for tree in TREES:
+        for folder in (base / tree).glob("*/"):
+            parts = core, _digest([folder], base), code.get(tree, "")
+            keys[f"{tree}/{folder.name}"] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
     return keys
 
 
-def _files(root: Path) -> list[Path]:
-    paths = root.rglob("*") if root.is_dir() else [root]
-    return sorted(p for p in paths if p.is_file() and "__pycache__" not in p.parts)
-
-
-def _digest(roots: Iterable[Path], base: Path) -> str:
+def _digest(roots: Iterable[Path], base: Path, suffix: str = "") -> str:
     digest = hashlib.sha256()
-    for path in (path for root in roots for path in _files(root)):
-        digest.update(f"{path.relative_to(base)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    for root in roots:
+        for path in sorted(root.rglob("*") if root.is_dir() else [root]):
+            if path.is_file() and path.name.endswith(suffix) and "__pycache__" not in path.parts:
+                digest.update(f"{path.relative_to(base)}\0{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
-
-
-def _mentioned(folder: Path) -> set[str]:
-    """The folders of plugins that the code of one names."""
-    texts = [path.read_text(encoding="utf-8", errors="replace") for path in _files(folder) if path.suffix == ".py"]
-    return {"/".join(match) for text in texts for match in MENTIONED.findall(text)}
 
 
 def write_tree(target: Path, base: Path, plugins: Sequence[PluginData], registry: Sequence[str] = REGISTRY) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import urllib.error
-import urllib.parse
-import urllib.request
 import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import requests
 
 from ci.changed import is_core
 from ci.comment import MARK, render, text
@@ -25,16 +24,6 @@ AUTHOR = "github-actions[bot]"
 LARGEST_ANSWER = 2 * LARGEST
 PAGE = 100
 MOST_FILES = 3000  # GitHub lists no more of a pull request
-
-
-class _NoToken(urllib.request.HTTPRedirectHandler):
-    """Artefacts are on another host, which must not get our token."""
-
-    def redirect_request(self, *args: Any, **kwargs: Any) -> urllib.request.Request | None:
-        request = super().redirect_request(*args, **kwargs)
-        if request is not None:
-            request.headers.pop("Authorization", None)
-        return request
 
 
 @dataclass(frozen=True)
@@ -53,19 +42,21 @@ class GitHub:
         except KeyError as error:
             raise DataError(f"the variable {error.args[0]} is not set", hint="This command is for workflows") from error
 
-    def ask(self, path: str, query: Mapping[str, object] | None = None, *, method: str = "GET", **fields: str) -> bytes:
-        url = f"{self.api}/repos/{self.repository}/{path}"
-        url += "?" + urllib.parse.urlencode(query) if query else ""
+    def ask(self, path: str, query: Mapping[str, Any] | None = None, *, method: str = "GET", **fields: str) -> bytes:
+        url, content = f"{self.api}/repos/{self.repository}/{path}", b""
         headers = {"Authorization": f"Bearer {self.token}", "Accept": "application/vnd.github+json"}
-        data = json.dumps(fields).encode() if fields else None
-        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310 - the address is the runner's
         try:
-            with urllib.request.build_opener(_NoToken).open(request, timeout=60) as answer:
-                content: bytes = answer.read(LARGEST_ANSWER + 1)
-        except (urllib.error.URLError, TimeoutError) as error:
+            # Artefacts are on another host, which does not get our token: requests takes it off when it is sent there.
+            with requests.request(
+                method, url, params=query, headers=headers, json=fields or None, timeout=60, stream=True
+            ) as answer:
+                answer.raise_for_status()
+                for part in answer.iter_content(1 << 20):
+                    content += part
+                    if len(content) > LARGEST_ANSWER:
+                        raise DataError("the answer is too large", where=f"{method} {path}")
+        except requests.RequestException as error:
             raise FetchError(f"no valid answer from GitHub: {error}", where=f"{method} {path}") from error
-        if len(content) > LARGEST_ANSWER:
-            raise DataError("the answer is too large", where=f"{method} {path}")
         return content
 
     def get(self, path: str, **query: object) -> Any:

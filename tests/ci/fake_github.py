@@ -125,7 +125,7 @@ def fake_github() -> Iterator[FakeGitHub]:
     state = FakeGitHub()
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler(state))
     state.api = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
     thread.start()
     try:
         yield state
