@@ -27,9 +27,8 @@ from ci.stub_tree import LARGEST_IDS, declared_sources, read_json
 from neuco_core.contract.repeatability import agree, allowed, describe_difference, some_rows, with_noise
 from neuco_core.encode.encoder import check_bands
 from neuco_core.errors import DataError, UnpinnedError
-from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import dataset_root
-from neuco_core.fetch.pins import find_pin
 from neuco_core.specs import Dataset, Method, Task
 
 MOST_IDS = 1_000_000  # samples of one dataset

@@ -26,7 +26,7 @@ from neuco_core.contract.contract import Finding, Status
 from neuco_core.encode.lock import FILE
 from neuco_core.errors import DataError
 from neuco_core.fetch.cache import cache_dir
-from neuco_core.fetch.pins import find_pin
+from neuco_core.fetch.fetch import find_pin
 from neuco_core.specs import Dataset, Method, Task
 
 CUBES, SAMPLES, COPY = "/cubes", "/samples", "/copy"  # exported cubes, shuffled ones; the local copy of a dataset

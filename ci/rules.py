@@ -15,8 +15,7 @@ from neuco_core.boards.published import Published
 from neuco_core.contract.contract import Finding, Status, run_check
 from neuco_core.contract.scaffold import CAVEATS
 from neuco_core.errors import NeucoError
-from neuco_core.fetch.fetch import fetch, is_local
-from neuco_core.fetch.pins import Pin, read_pins
+from neuco_core.fetch.fetch import Pin, fetch, is_local, read_pins
 from neuco_core.fetch.transfer import TransientError
 from neuco_core.plugins.catalog import Catalog, read_suite
 from neuco_core.plugins.discovery import alike

@@ -14,10 +14,9 @@ from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, ChecksumError, DataError, NeucoError, UsageError
 from neuco_core.fetch import links
-from neuco_core.fetch.cache import CachedFile, cache_dir, discard, entries
-from neuco_core.fetch.fetch import cached, is_local
+from neuco_core.fetch.cache import MADE, CachedFile, cache_dir, discard, entries, files_made, prunable, remove
+from neuco_core.fetch.fetch import cached, is_local, users
 from neuco_core.fetch.fetch import fetch as fetch_file
-from neuco_core.fetch.usage import made_here, prunable, remove, users
 from neuco_core.plugins.catalog import list_tasks, load_dataset, load_method
 from neuco_core.progress import show_progress
 from neuco_core.specs import Remote, Task
@@ -187,7 +186,8 @@ def ls(as_json: bool) -> None:
     """List the cache: files, what uses them, and what encoders made."""
     used = users()
     files = [{**_describe(item), "used_by": used.get(item.sha256, [])} for item in entries()]
-    made = made_here()
+    sizes = {name: sum(path.stat().st_size for path in files_made(name)) for name in MADE}
+    made = {name: size for name, size in sizes.items() if size}
     if as_json:
         echo_json({"cache": str(cache_dir()), "files": files, "made": made})
         return
@@ -195,12 +195,12 @@ def ls(as_json: bool) -> None:
     click.echo(table(("sha256", "bytes", "name", "used by"), cells, right=(1,)))
     click.echo(f"{counted(len(cells), 'file')}, {sum(item['size'] for item in files)} bytes in {cache_dir()}")
     if made:
-        sizes = ", ".join(f"{name} {size} bytes" for name, size in made.items())
-        click.echo(f"made here, and made again if removed (`neuco data prune --all`): {sizes}")
+        listed = ", ".join(f"{name} {size} bytes" for name, size in made.items())
+        click.echo(f"made here, and made again if removed (`neuco data prune --all`): {listed}")
 
 
 def _describe(item: CachedFile) -> dict[str, Any]:
-    return {"sha256": item.sha256, "size": item.size, "name": item.name, "path": str(item.path)}
+    return {"sha256": item.sha256, "size": item.path.stat().st_size, "name": item.path.name, "path": str(item.path)}
 
 
 @click.command()
@@ -277,7 +277,7 @@ def prune(everything: bool, dry_run: bool, as_json: bool) -> None:
     That is: fetched files that no registered task or method uses, and what killed downloads left behind. A download
     that was written to during the last hour is left alone: it may still be running.
     """
-    paths = prunable(everything=everything)
+    paths = prunable(None if everything else users())
     size = sum(path.stat().st_size for path in paths)
     if not dry_run:
         remove(paths)

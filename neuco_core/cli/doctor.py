@@ -18,7 +18,7 @@ from neuco_core.cli import shadowed_commands
 from neuco_core.cli.output import echo_json, json_option, table
 from neuco_core.errors import NeucoError
 from neuco_core.fetch.cache import cache_dir
-from neuco_core.fetch.pins import read_pins, shipped_file, user_file
+from neuco_core.fetch.fetch import read_pins, shipped_pins, user_pins
 from neuco_core.plugins.catalog import catalog, load_protocol
 from neuco_core.plugins.compiled import is_kept
 from neuco_core.scoring.warm import compile_all, kernels
@@ -50,8 +50,8 @@ def _environment() -> Iterator[Row]:
     suites = any((layer / "suites").is_dir() for layer in registry)
     yield "registry", "ok" if suites else "failed", " over ".join(map(str, registry))
     yield _attempt("cache", lambda: f"{cache_dir()}{'' if cache_dir().exists() else ' (created on first use)'}")
-    yield _attempt("pins", lambda: _pins(shipped_file()))
-    yield _attempt("own pins", lambda: _pins(user_file()))
+    yield _attempt("pins", lambda: _pins(shipped_pins()))
+    yield _attempt("own pins", lambda: _pins(user_pins()))
 
 
 def _kernels(now: bool) -> Iterator[Row]:

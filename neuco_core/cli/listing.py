@@ -14,8 +14,8 @@ from neuco_core.cli.options import ids_of, selection_options
 from neuco_core.cli.output import clean, echo_json, json_option, table, warn_of_suites
 from neuco_core.env import switched_on
 from neuco_core.errors import NeucoError
+from neuco_core.fetch.fetch import find_pin
 from neuco_core.fetch.links import linked_file
-from neuco_core.fetch.pins import find_pin
 from neuco_core.plugins.catalog import catalog, list_datasets, list_methods, list_protocols, list_tasks
 from neuco_core.specs import Task, to_json
 from neuco_core.text import counted

@@ -16,9 +16,8 @@ import click
 from neuco_core.cli.options import ids_of
 from neuco_core.cli.output import clean, echo_json, json_option
 from neuco_core.errors import NeucoError, UnknownIdError
-from neuco_core.fetch.fetch import cached, is_local
+from neuco_core.fetch.fetch import cached, find_pin, is_local
 from neuco_core.fetch.links import linked_file
-from neuco_core.fetch.pins import find_pin
 from neuco_core.paths import registry_dir
 from neuco_core.plugins.catalog import PROTOCOLS, catalog, list_tasks, load_task, task_protocol
 from neuco_core.plugins.discovery import NOUNS

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from neuco_core.env import requirement_name
 from neuco_core.errors import DataError, DependencyError
-from neuco_core.fetch.pins import require_pin
+from neuco_core.fetch.fetch import require_pin
 from neuco_core.files import read_limited
 from neuco_core.text import join_names, shorten
 

@@ -8,10 +8,12 @@ keep folders of their own beside these.
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,8 @@ from neuco_core.errors import DataError
 from neuco_core.files import write_atomic
 
 LOCK = ".lock"
+MADE = ("encoded", "cubes", "gathered")  # folders of what is made anew when it is missing
+QUIET = 3600.0  # seconds without a write after which a download counts as dead
 
 
 def cache_dir() -> Path:
@@ -56,23 +60,14 @@ class CachedFile:
     sha256: str
     path: Path
 
-    @property
-    def name(self) -> str:
-        return self.path.name
-
-    @property
-    def size(self) -> int:
-        return self.path.stat().st_size
-
     def intact(self) -> bool:
         return hash_file(self.path) == self.sha256
 
 
 def hash_file(path: Path) -> str:
     """The sha256 of a file, as 64 hexadecimal digits."""
-    import pooch
-
-    return str(pooch.file_hash(str(path), alg="sha256"))
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def entry(sha256: str, name: str) -> CachedFile:
@@ -86,35 +81,40 @@ def entries() -> list[CachedFile]:
     return [CachedFile(path.parent.name, path) for path in sorted(root.glob("??/*/*")) if path.is_file()]
 
 
+def files_made(name: str) -> list[Path]:
+    """What encoders made, or cubes that were drawn, in one of the folders ``MADE``."""
+    return [path for path in sorted((cache_dir() / name).rglob("*")) if path.is_file()]
+
+
 def leftovers() -> list[Path]:
     """Parts that killed downloads left behind; a download in progress is here too."""
     return sorted(path for path in (cache_dir() / "tmp").glob("*/*") if path.is_file())
 
 
+def prunable(used: Collection[str] | None) -> list[Path]:
+    """What can be removed: files with another sha256 than those in use, and leftovers; for None all that neuco made."""
+    unused = [item.path for item in entries() if used is None or item.sha256 not in used]
+    dead = [path for path in leftovers() if time.time() - path.stat().st_mtime > QUIET]
+    if used is not None:
+        return [*unused, *dead]
+    made = [path for name in MADE for path in files_made(name)]
+    return [*unused, *dead, *made, *sorted((cache_dir() / "sha256").glob(f"*/{LOCK}"))]
+
+
+def remove(paths: Iterable[Path]) -> None:
+    """Remove files, and the folders of the cache that are then empty."""
+    root = cache_dir()
+    for path in paths:
+        path.unlink(missing_ok=True)
+        for folder in path.relative_to(root).parents:
+            with suppress(OSError):  # it is not empty
+                (root / folder).rmdir()
+
+
 def discard(item: CachedFile) -> None:
     """Remove a file from the cache; another process may have done it already."""
     with writing(item.path.parent):
-        item.path.unlink(missing_ok=True)
-    tidy(item.path.parent)
-
-
-def tidy(folder: Path) -> None:
-    """Remove a folder if it is empty."""
-    try:
-        folder.rmdir()
-    except OSError:
-        return
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A temporary folder on the same disk as the cache, removed whatever happens."""
-    root = cache_dir() / "tmp"
-    _make(root)
-    with writing(root):
-        folder = tempfile.TemporaryDirectory(prefix="fetch-", dir=root)
-    with folder as name:
-        yield Path(name)
+        remove([item.path])
 
 
 @contextmanager
@@ -127,12 +127,32 @@ def writing(folder: Path) -> Iterator[None]:
         raise DataError(f"cannot be written: {error.strerror or error}", where=folder, hint=hint) from error
 
 
-def _make(folder: Path) -> None:
-    """Make a folder that must be writable, and say now if it is not: what is stored later may have taken hours."""
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder on the same disk as the cache, removed whatever happens."""
+    root = cache_dir() / "tmp"
+    with writing(root):
+        root.mkdir(parents=True, exist_ok=True)
+        folder = tempfile.TemporaryDirectory(prefix="fetch-", dir=root)
+    with folder as name:
+        yield Path(name)
+
+
+@contextmanager
+def exclusive(folder: Path) -> Iterator[None]:
+    """Let one process at a time change a folder, which is created if it does not exist."""
+    from filelock import FileLock  # heavy: listing tasks looks into the cache, and locks nothing
+
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
+        if not os.access(folder, os.W_OK):  # said now: what is stored later may have taken hours
             raise PermissionError(errno.EACCES, "read-only, or somebody else's")
+        lock = FileLock(folder / LOCK)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def write_json(path: Path, value: object) -> None:
@@ -148,18 +168,3 @@ def store(source: Path, target: CachedFile) -> Path:
         target.path.parent.mkdir(parents=True, exist_ok=True)
         source.replace(target.path)
     return target.path
-
-
-@contextmanager
-def exclusive(folder: Path) -> Iterator[None]:
-    """Let one process at a time change a folder, which is created if it does not exist."""
-    from filelock import FileLock  # heavy: listing tasks looks into the cache, and locks nothing
-
-    _make(folder)
-    lock = FileLock(folder / LOCK)
-    with writing(folder):
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()

@@ -1,17 +1,31 @@
-"""``fetch``: turn a remote into a local path with verified bytes, or fail."""
+"""``fetch``: turn a remote into a local path with verified bytes, or fail.
+
+Which bytes are the right ones its plugin declares, and otherwise a pin: a checksum that somebody verified. One file
+holds the pins: ``registry/pins.json`` in a checkout (it ships with the package), or ``pins.json`` in the user's
+configuration folder, or whatever ``NEUCO_PINS`` names. A hash that a plugin declares always wins.
+"""
 
 from __future__ import annotations
 
 import importlib.resources
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from operator import itemgetter
 from pathlib import Path, PurePosixPath
+from typing import Literal
 from urllib.parse import unquote, urlsplit
 
-from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError
+from neuco_core import paths
+from neuco_core.errors import ChecksumError, DataError, FetchError, NeucoError, OfflineError, UnpinnedError
 from neuco_core.fetch import cache
-from neuco_core.fetch.pins import Pin, find_pin, require_pin
 from neuco_core.fetch.transfer import Settings, download, shown
-from neuco_core.specs import Remote
+from neuco_core.fields import SHA256
+from neuco_core.jsonio import read_strictly
+from neuco_core.specs import Dataset, Method, Remote, Task
+
+LARGEST = 10_000_000  # bytes of a file of pins
+UNREGISTERED = "Declare its sha256; for the labels of a registered task, run `neuco data pin TASK`"
 
 
 def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
@@ -22,48 +36,47 @@ def fetch(remote: Remote, *, progress: bool | None = None) -> Path:
     on this machine goes before the others, which are tried in their order: the bytes are the same.
     """
     pin = require_pin(remote)
-    item = cache.entry(pin.sha256, file_name(remote.url))  # also for what a mirror gives: it is looked for by one name
-
-    def read(url: str) -> Path:
-        if not is_local(url):
-            return _cached(url, pin, item, progress)
-        path = resolve(url)
-        verify(path, pin, url)
-        return path
-
-    return _first(remote, sorted(remote.urls, key=lambda url: not is_local(url)), read)
+    failures: list[NeucoError] = []
+    for url in sorted(remote.urls, key=lambda url: not is_local(url)):
+        try:
+            if not is_local(url):  # also what a mirror gives is looked for by the name in the first address
+                return _cached(url, pin, cache.entry(pin.sha256, file_name(remote.url)), progress)
+            path = resolve(url)
+            verify(path, pin, url)
+        except (FetchError, DataError) as error:
+            failures.append(error)
+        else:
+            return path
+    raise _together(failures, remote)
 
 
 def fetch_unverified(remote: Remote, folder: Path, *, progress: bool | None = None) -> Path:
     """The file of the first address that answers, unchecked, in ``folder``: for ``neuco data pin`` to look at."""
     settings = Settings.from_environment()
     path = folder / file_name(remote.url)
-
-    def read(url: str) -> Path:
-        if is_local(url):
-            return resolve(url)
-        if settings.offline:
-            raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
-        download(url, path, settings, size=remote.size, progress=progress)
-        return path
-
-    return _first(remote, remote.urls, read)
-
-
-def _first(remote: Remote, urls: Iterable[str], read: Callable[[str], Path]) -> Path:
-    """What the first address gives that works; else one error for all, of their common kind if they have one."""
     failures: list[NeucoError] = []
-    for url in urls:
+    for url in remote.urls:
         try:
-            return read(url)
+            if is_local(url):
+                return resolve(url)
+            if settings.offline:
+                raise OfflineError("a pin needs the network, and NEUCO_OFFLINE is set", where=shown(url))
+            download(url, path, settings, size=remote.size, progress=progress)
         except (FetchError, DataError) as error:
             failures.append(error)
+        else:
+            return path
+    raise _together(failures, remote)
+
+
+def _together(failures: Sequence[NeucoError], remote: Remote) -> NeucoError:
+    """One error for all addresses of a remote, of their common kind if they have one."""
     if len(failures) == 1:
-        raise failures[0]
+        return failures[0]
     kinds = {type(error) for error in failures}
     kind = kinds.pop() if len(kinds) == 1 else FetchError
     reasons = "; ".join(str(error) for error in failures)
-    raise kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
+    return kind(f"none of the {len(failures)} addresses delivered the file: {reasons}", where=shown(remote.url))
 
 
 def is_local(url: str) -> bool:
@@ -78,24 +91,6 @@ def cached(remote: Remote) -> Path | None:
     return item.path if item and item.path.is_file() and item.intact() else None
 
 
-def verify(path: Path, pin: Pin, name: str) -> None:
-    """Raise unless the file has the pinned size and hash."""
-    size = path.stat().st_size
-    if pin.size is not None and size != pin.size:
-        expected, got = f"{pin.size} bytes", str(size)
-    else:
-        expected, got = f"sha256 {pin.sha256}", cache.hash_file(path)
-        if got == pin.sha256:
-            return
-    if pin.source:
-        hint = f"The pin is in {pin.source}. Either the file is corrupt (try again, or another mirror), or its owner "
-        hint += "changed it: then look at the change, raise the task's version and run `neuco data pin --replace`"
-    else:
-        hint = "Either the file is corrupt (fetch or install it again), or it was changed on purpose: "
-        hint += "then declare the new sha256 and raise the version"
-    raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
-
-
 def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -> Path:
     settings = Settings.from_environment()
     if _usable(item):
@@ -107,7 +102,7 @@ def _cached(url: str, pin: Pin, item: cache.CachedFile, progress: bool | None) -
         if _usable(item):  # another process may have fetched it while this one waited
             return item.path
         with cache.scratch() as folder:
-            path = folder / item.name
+            path = folder / item.path.name
             resumed = download(url, path, settings, size=pin.size, progress=progress)
             try:
                 verify(path, pin, shown(url))
@@ -139,30 +134,154 @@ def file_name(url: str) -> str:
 
 def resolve(url: str) -> Path:
     """The path of a local address, ``pkg://package/path`` or ``file:///path``; an error if there is no such file."""
-    if url.startswith("pkg://"):
-        return _packaged(url)
-    parts = urlsplit(url)
-    if parts.netloc not in ("", "localhost") or not parts.path:
-        raise FetchError("bad address of a local file", where=url, expected="file:///absolute/path")
-    path = Path(unquote(parts.path))
-    if not path.is_file():
-        raise FetchError("no such file", where=url)
-    return path
-
-
-def _packaged(url: str) -> Path:
-    package, _, inside = url.removeprefix("pkg://").partition("/")
-    names = inside.split("/")
-    if not all(name not in ("", ".", "..") for name in names):
+    if not url.startswith("pkg://"):
+        parts = urlsplit(url)
+        if parts.netloc not in ("", "localhost") or not parts.path:
+            raise FetchError("bad address of a local file", where=url, expected="file:///absolute/path")
+        path = Path(unquote(parts.path))
+        if not path.is_file():
+            raise FetchError("no such file", where=url)
+        return path
+    package, *names = url.removeprefix("pkg://").split("/")
+    if not names or not {"", ".", ".."}.isdisjoint(names):
         raise FetchError("bad address of a packaged file", where=url, expected="pkg://package/path/in/it")
     try:
-        path = importlib.resources.files(package).joinpath(*names)
+        packaged = importlib.resources.files(package).joinpath(*names)
     except (ImportError, TypeError, ValueError) as error:
         hint = "Install the package that the plugin belongs to"
         raise FetchError(f"no such package {package!r}: {error}", where=url, hint=hint) from error
-    if not isinstance(path, Path):
+    if not isinstance(packaged, Path):
         # A package inside a zip file; none of the tools we support installs one.
         raise FetchError("the package is not unpacked on disk", where=url, hint="Install it with pip")
-    if not path.is_file():
+    if not packaged.is_file():
         raise FetchError("the package has no such file", where=url, hint="Install it again, or correct the address")
-    return path
+    return packaged
+
+
+@dataclass(frozen=True)
+class Pin:
+    """Which bytes are the right ones, according to ``source``: a pins file, or "" for the plugin itself."""
+
+    sha256: str
+    size: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class PinsFile:
+    """A pins file: its entries by address."""
+
+    pins: dict[str, Pin]
+    schema: Literal[1]
+
+
+def verify(path: Path, pin: Pin, name: str) -> None:
+    """Raise unless the file has the pinned size and hash."""
+    size = path.stat().st_size
+    if pin.size is not None and size != pin.size:
+        expected, got = f"{pin.size} bytes", str(size)
+    else:
+        expected, got = f"sha256 {pin.sha256}", cache.hash_file(path)
+        if got == pin.sha256:
+            return
+    if pin.source:
+        hint = f"The pin is in {pin.source}. Either the file is corrupt (try again, or another mirror), or its owner "
+        hint += "changed it: then look at the change, raise the task's version and run `neuco data pin --replace`"
+    else:
+        hint = "Either the file is corrupt (fetch or install it again), or it was changed on purpose: "
+        hint += "then declare the new sha256 and raise the version"
+    raise ChecksumError("not the declared file", where=name, expected=expected, got=got, hint=hint)
+
+
+def shipped_pins() -> Path:
+    """The pins of the registry, which comes with neuco."""
+    return paths.layers(paths.registry_dir())[-1] / "pins.json"
+
+
+def user_pins() -> Path:
+    """The user's own pins."""
+    chosen = os.environ.get("NEUCO_PINS")
+    return Path(chosen).expanduser().absolute() if chosen else cache.config_dir() / "pins.json"
+
+
+def pins_file() -> Path:
+    """The file for new pins: the registry's if the user may edit it, else the user's own."""
+    own_registry = paths.checkout() is not None or os.environ.get("NEUCO_REGISTRY")
+    return shipped_pins() if own_registry and not os.environ.get("NEUCO_PINS") else user_pins()
+
+
+def find_pin(remote: Remote) -> Pin | None:
+    """The hash that a remote must have: the declared one, else the pinned one, else None."""
+    if remote.sha256 is not None:
+        return Pin(remote.sha256, remote.size)
+    shipped, user = read_pins(shipped_pins()).get(remote.url), read_pins(user_pins()).get(remote.url)
+    if shipped and user and shipped.sha256 != user.sha256:
+        raise DataError(
+            f"two pins disagree about {remote.url}",
+            where=user.source,
+            expected=f"sha256 {shipped.sha256} as in {shipped.source}",
+            got=user.sha256,
+            hint="Delete the entry that is wrong",
+        )
+    return shipped or user
+
+
+def require_pin(remote: Remote) -> Pin:
+    """As ``find_pin``, but an unpinned source is an error that names the command to run."""
+    pin = find_pin(remote)
+    if pin is None:
+        owner = owner_of(remote)
+        hint = f"Run `neuco data pin {owner}` to fetch, inspect and pin it" if owner else UNREGISTERED
+        what = "unpinned: nobody has verified the checksum of this source yet"
+        raise UnpinnedError(what, where=remote.url, hint=hint)
+    return pin
+
+
+def read_pins(path: Path) -> dict[str, Pin]:
+    """The pins of a file by address; no file, no pins."""
+    if not path.exists():
+        return {}
+    content = read_strictly(path, PinsFile, "a file of pins", most=LARGEST, hint="Repair or delete the file")
+    for url, pin in content.pins.items():
+        if not SHA256.fullmatch(pin.sha256) or pin.size is None or pin.size < 0:
+            raise DataError(f"bad pin of {url}", where=path, expected="sha256 and size", got=repr(pin))
+    return {url: replace(pin, source=str(path)) for url, pin in content.pins.items()}
+
+
+def write_pin(url: str, sha256: str, size: int) -> None:
+    """Add or replace a pin."""
+    path = pins_file()
+    with cache.exclusive(path.parent):
+        pins = {**read_pins(path), url: Pin(sha256, size)}
+        values = {key: {"sha256": pin.sha256, "size": pin.size} for key, pin in pins.items()}
+        cache.write_json(path, {"pins": values, "schema": 1})
+
+
+def owner_of(remote: Remote) -> str:
+    """The arguments of ``neuco data pin`` for a source, so that the command in a hint can be copied; "" if unknown."""
+    from neuco_core.plugins.catalog import list_methods, list_tasks
+
+    for task in list_tasks():
+        if task.source == remote:
+            return task.id
+    for method in list_methods():
+        if remote in method.weights.values():
+            return f"--method {method.id}"
+    return ""
+
+
+def users() -> dict[str, list[str]]:
+    """The tasks, methods and datasets that use a file, by its sha256."""
+    from neuco_core.plugins.catalog import catalog
+
+    specs = [spec for plugin in catalog().plugins.survey()[0] for _, spec in plugin.specs]  # in all their versions
+    sources = [(task.label, task.source) for task in specs if isinstance(task, Task)]
+    methods = [spec for spec in specs if isinstance(spec, Method)]
+    sources += [(m.label, remote) for m in methods for remote in (*m.files.values(), *m.weights.values())]
+    sources += [(d.label, remote) for d in specs if isinstance(d, Dataset) for remote in d.archives]
+    names: dict[str, list[str]] = {}
+    for name, remote in sorted(sources, key=itemgetter(0)):
+        pin = find_pin(remote)
+        if pin is not None:
+            names.setdefault(pin.sha256, []).append(name)
+    return names

@@ -1,4 +1,4 @@
-"""Read over HTTP with pooch's downloader, continuing where the last try stopped if the server allows it.
+"""Read over HTTP, continuing where the last try stopped if the server allows it.
 
 Also ``hf://datasets/owner/name@revision/path``: a file of a Hugging Face repository at one revision.
 """
@@ -28,29 +28,19 @@ def read_hf(url: str, sink: Sink, settings: Settings) -> None:
 
 def read_http(url: str, sink: Sink, settings: Settings) -> None:
     """Try once."""
-    import pooch
     import requests
-
-    answers: list[requests.Response] = []
-
-    def look(response: requests.Response, *args: Any, **kwargs: Any) -> None:
-        if not response.is_redirect:
-            answers.append(response)
-            accept(response, url, sink)
 
     # The hash is that of the file as stored: no compression on the way.
     headers = {"Accept-Encoding": "identity", "User-Agent": "neuco"}
     if sink.received and sink.validator:
         headers |= {"Range": f"bytes={sink.received}-", "If-Range": sink.validator}
-    hooks = {"response": look}
-    downloader = pooch.HTTPDownloader(chunk_size=CHUNK, headers=headers, timeout=settings.timeout, hooks=hooks)
     try:
-        downloader(url, sink, None)
+        with requests.get(url, headers=headers, timeout=settings.timeout, stream=True) as response:
+            accept(response, url, sink)
+            for chunk in response.iter_content(CHUNK):
+                sink.write(chunk)
     except (requests.exceptions.RequestException, ValueError) as error:
         raise _failure(error, url, settings) from error
-    finally:
-        for response in answers:
-            response.close()
 
 
 def accept(response: Any, url: str, sink: Sink) -> None:

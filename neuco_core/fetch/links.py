@@ -9,8 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from neuco_core.errors import DataError, UnpinnedError, UsageError
 from neuco_core.fetch.cache import config_dir, exclusive, write_json
-from neuco_core.fetch.fetch import is_local, verify
-from neuco_core.fetch.pins import find_pin, owner_of
+from neuco_core.fetch.fetch import find_pin, is_local, owner_of, verify
 from neuco_core.fields import ID
 from neuco_core.jsonio import read_strictly
 from neuco_core.specs import Remote
@@ -47,9 +46,9 @@ def linked_file(dataset_id: str, remote: Remote) -> Path | None:
 
     None if there is no copy, or if the copy lacks the file and it can be fetched and verified instead.
     """
-    root = dataset_root(dataset_id)
-    places = [tail for url in remote.urls for tail in tails(url)]
-    if root is None or not places:
+    places = [tail for url in remote.urls if not is_local(url) for tail in tails(url)]
+    root = dataset_root(dataset_id) if places else None
+    if root is None:
         return None
     pin = find_pin(remote)
     path = next((root / place for place in places if (root / place).is_file()), None)
@@ -68,7 +67,7 @@ def tails(url: str) -> Iterator[str]:
     hugging_face = parts.scheme == "hf"
     path = url.partition("@")[2].partition("/")[2] if hugging_face else unquote(parts.path)
     names = [name for name in path.split("/") if name]
-    if is_local(url) or not names or ".." in names:
+    if ".." in names:
         return
     if hugging_face:
         yield "/".join(names)

@@ -116,19 +116,15 @@ class Sink:
         self.received, self.validator = 0, ""
         self._bar.reset()
 
-    def write(self, chunk: bytes) -> int:
+    def write(self, chunk: bytes) -> None:
         if self.received + len(chunk) > self.limit:
             self._check_total(self.received + len(chunk))
         with writing(self.path.parent):
             self._file.write(chunk)
-            self._file.flush()
+            self._file.flush()  # so that a full disk shows at once
         self.received += len(chunk)
         self.total += len(chunk)
         self._bar.update(len(chunk))
-        return len(chunk)
-
-    def flush(self) -> None:
-        """Needed by the interface of a file; every write is flushed already, so that a full disk shows at once."""
 
     def _check_total(self, total: int) -> None:
         if self.size is not None and total != self.size:

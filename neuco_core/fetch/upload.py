@@ -12,8 +12,7 @@ from urllib.parse import quote
 
 from neuco_core.errors import ChecksumError, FetchError, NeucoError, OfflineError, UsageError
 from neuco_core.fetch.cache import hash_file
-from neuco_core.fetch.fetch import verify
-from neuco_core.fetch.pins import Pin
+from neuco_core.fetch.fetch import Pin, verify
 from neuco_core.fetch.s3 import Location, error_code, explain, make_client, parse_s3, read_s3
 from neuco_core.fetch.transfer import GIB, Settings, Sink, in_time
 from neuco_core.specs import Remote

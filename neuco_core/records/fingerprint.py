@@ -131,7 +131,7 @@ class Identity:
 
     def _embeddings_from(self, method: Method, dataset_id: str) -> str:
         if method.files:
-            from neuco_core.fetch.pins import require_pin
+            from neuco_core.fetch.fetch import require_pin
 
             return hashed({"file": require_pin(method.files[dataset_id]).sha256})
         return encoded_from(method, self.dataset(dataset_id), self._codes)
@@ -204,8 +204,8 @@ def own_code(spec: Dataset | Method | Task) -> str:
 
 def _labels_from(task: Task) -> str:
     from neuco_core.fetch.cache import hash_file
+    from neuco_core.fetch.fetch import require_pin
     from neuco_core.fetch.links import linked_file
-    from neuco_core.fetch.pins import require_pin
 
     path = linked_file(task.dataset, task.source)
     content = hash_file(path) if path else require_pin(task.source).sha256

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from neuco_core.errors import DataError, NeucoError, UsageError
-from neuco_core.fetch.fetch import fetch
+from neuco_core.fetch.fetch import fetch, find_pin
 from neuco_core.fetch.links import linked_file
-from neuco_core.fetch.pins import find_pin
 from neuco_core.plugins.guard import Interrupted, plugin_code
 from neuco_core.plugins.loading import say
 from neuco_core.specs import KINDS, PARTS

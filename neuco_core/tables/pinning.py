@@ -8,8 +8,7 @@ from pathlib import Path
 
 from neuco_core.errors import DataError
 from neuco_core.fetch import cache
-from neuco_core.fetch.fetch import fetch, fetch_unverified, file_name, verify
-from neuco_core.fetch.pins import find_pin, pins_file, write_pin
+from neuco_core.fetch.fetch import fetch, fetch_unverified, file_name, find_pin, pins_file, verify, write_pin
 from neuco_core.specs import Method, Remote, Task
 
 

@@ -75,4 +75,4 @@ def _isolate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(f"NEUCO_{name}", str(tmp_path / name.lower()))
     monkeypatch.delenv(variable(common.DATASET), raising=False)
     # Pins that a user has made in this checkout are the user's; these tests ask what happens before that.
-    monkeypatch.setattr("neuco_core.fetch.pins.shipped_file", lambda: tmp_path / "no-pins.json")
+    monkeypatch.setattr("neuco_core.fetch.fetch.shipped_pins", lambda: tmp_path / "no-pins.json")

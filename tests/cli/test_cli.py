@@ -14,7 +14,7 @@ from tests.command import neuco, neuco_here, python
 from tests.contract.helpers import plugins_of, quick_neuco
 from tests.plugins.helpers import ONE
 
-HEAVY = ("boto3", "numba", "numpy", "pandas", "pooch", "pyarrow", "scipy", "sklearn", "torch", "xarray")
+HEAVY = ("boto3", "numba", "numpy", "pandas", "pyarrow", "scipy", "sklearn", "torch", "xarray")
 
 
 def plugin(folder: Path, name: str, source: str | None = None) -> Path:

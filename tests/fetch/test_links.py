@@ -8,7 +8,7 @@ import pytest
 
 from neuco_core.errors import ChecksumError, DataError, UsageError
 from neuco_core.fetch import links
-from neuco_core.fetch.pins import write_pin
+from neuco_core.fetch.fetch import write_pin
 from neuco_core.specs import Remote
 from tests.fetch.helpers import remote, sha256
 

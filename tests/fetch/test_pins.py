@@ -12,7 +12,7 @@ import pytest
 
 from neuco_core import load_task
 from neuco_core.errors import ChecksumError, DataError, FetchError, UnpinnedError
-from neuco_core.fetch import pins
+from neuco_core.fetch import fetch as pins
 from neuco_core.fetch.fetch import cached, fetch
 from neuco_core.specs import Remote, Task
 from neuco_core.tables.pinning import pin_task
@@ -92,7 +92,7 @@ def test_a_pin_that_came_with_neuco_is_not_replaced(task: Task, tmp_path: Path, 
 
 
 def test_pins_written_at_once_are_all_kept(tmp_path: Path) -> None:
-    code = "import sys; from neuco_core.fetch.pins import write_pin; write_pin(sys.argv[1], 'a' * 64, 1)"
+    code = "import sys; from neuco_core.fetch.fetch import write_pin; write_pin(sys.argv[1], 'a' * 64, 1)"
     running = [subprocess.Popen([sys.executable, "-c", code, f"https://example.org/{i}"]) for i in range(8)]
     assert [process.wait(60) for process in running] == [0] * 8
     assert len(pins.read_pins(tmp_path / "pins.json")) == 8

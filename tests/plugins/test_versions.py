@@ -14,7 +14,7 @@ import neuco_methods
 import neuco_tasks
 from neuco_core import load_method, load_task
 from neuco_core.errors import UnknownIdError
-from neuco_core.fetch.usage import users
+from neuco_core.fetch.fetch import users
 from neuco_core.plugins.catalog import catalog, list_methods, list_tasks
 from neuco_core.studies.labels_for import gather
 from tests.command import neuco_here
