@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,14 +17,22 @@ def check(scores: list[float], q: float, expected: tuple[float, list[float]]) ->
     assert q == pytest.approx(expected[0], abs=1e-2, rel=1e-3)
 
 
-def test_whole_run(case: Path, tmp_path: Path) -> None:
-    ran = bench(case, tmp_path)
+def test_a_whole_run_in_folders_and_with_keys_of_neuco_bench(case: Path, tmp_path: Path) -> None:
+    ran = bench(case, tmp_path, "--method_name", "mine", "--phase", "dev")
     assert ran.code == 0, ran.err
-    folder = only(tmp_path / "results")
+    folder = only(tmp_path / "dev")
+    assert datetime.strptime(folder.name, "mine_%Y%m%d_%H%M%S")
+    names = {f"{task}/{task}_{kind}.json" for task in WHOLE for kind in ("result", "score")}
+    assert {str(path.relative_to(folder)) for path in folder.rglob("*.*")} == {*names, "results_summary.json"}
     for task, expected in WHOLE.items():
         result = json.loads((folder / task / f"{task}_result.json").read_text())
         check(result["q_t"], result["q_stat"], expected)
+        assert set(result) == {"q_stat", "mean_score", "std_dev", "hyperparamaters", "q_t"}
+        assert result["hyperparamaters"] == {"epochs": 12, "learning_rate": 0.01, "batch_size": 64}
     summary = json.loads((folder / "results_summary.json").read_text())
+    keys = {"experiment", "overall_q_score", "overall_acc_score", "task_q_scores", "task_acc_scores", "config"}
+    assert set(summary) == keys
+    assert (summary["experiment"], summary["config"]["k_folds"]) == (folder.name, 8)
     assert summary["overall_q_score"] == pytest.approx(OVERALL_Q, abs=1e-2)
     assert summary["overall_acc_score"] == pytest.approx(OVERALL_MEAN, abs=1e-4)
 
