@@ -79,7 +79,7 @@ def neuco_probes() -> Iterable[specs.Probe]:  # type: ignore[empty-body]
     def neuco_probes():
         def knn(protocol):
             from sklearn.neighbors import KNeighborsRegressor
-            from neuco_core.scoring.probes.estimator import EstimatorProbe
+            from neuco_core.scoring.probes import EstimatorProbe
             return EstimatorProbe(regressor=KNeighborsRegressor)
 
         yield Probe(id="soil_knn", factory=knn, kinds=("regression",))

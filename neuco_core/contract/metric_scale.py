@@ -14,7 +14,7 @@ import numpy as np
 
 from neuco_core.plugins.catalog import load_metric
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.evaluate_split import Truth
+from neuco_core.scoring.metrics import Truth
 from neuco_core.scoring.scorer import Score, score
 from neuco_core.specs import Metric
 from neuco_core.tables.embeddings import Embeddings

@@ -44,9 +44,7 @@ IN_TREE = {
     "neuco_extensions": frozenset(NOUNS) - CONTENT,
 }
 BUILTIN = {
-    "neuco_core.scoring.builtin": frozenset(("metric", "probe", "splitter")),
-    "neuco_core.runs.builtin": frozenset(("engine",)),
-    "neuco_core.boards.builtin": frozenset(("board",)),
+    "neuco_core.builtin": frozenset(("metric", "probe", "splitter", "engine", "board")),
     "neuco_core.contract.builtin": frozenset(("check",)),
 }
 

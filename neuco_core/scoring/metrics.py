@@ -1,4 +1,4 @@
-"""The built-in metrics: ``function(truth, prediction) -> float``.
+"""The built-in metrics, ``function(truth, prediction) -> float``, and how they are taken of a test part.
 
 Regression: both are (n,), or (n, outputs). Classification: truth holds the classes 0, 1, … and prediction their
 probabilities, (n, classes); with two classes, class 1 is the positive one. Multilabel: truth is 0 and 1, (n, labels),
@@ -7,9 +7,12 @@ and a prediction above one half says that a label is there. NaN says that a valu
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from neuco_core.errors import ScoreError
+from neuco_core.specs import Metric, resolve
 from neuco_core.versions import versioned
 
 # As in torchmetrics: sums of squares up to this size count as nothing.
@@ -27,17 +30,6 @@ def r2(truth: np.ndarray, prediction: np.ndarray) -> float:
     return float(r2_steps(truth, prediction[None])[0])
 
 
-def r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """R² of several predictions (steps, n[, outputs]) of one truth at once."""
-    if len(truth) < 2:
-        return np.full(len(steps), np.nan)
-    with np.errstate(all="ignore"):
-        residual, total = residual_sums(truth, steps), total_sum(np.asarray(truth, np.float32))
-        score = np.where(total > NOTHING, 1 - residual / total, 0)
-        score = np.where(residual <= NOTHING, 1, score)
-        return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1))
-
-
 @versioned(1)
 def strict_r2(truth: np.ndarray, prediction: np.ndarray) -> float:
     """R² as it is defined, for protocols that leave test parts without variance out: such a part has none.
@@ -46,17 +38,25 @@ def strict_r2(truth: np.ndarray, prediction: np.ndarray) -> float:
     test parts of all others fall below it. Here only labels that are all the same count as without variance. Where
     neither threshold is met, this is ``r2`` to the last bit.
     """
-    return float(strict_r2_steps(truth, prediction[None])[0])
+    return float(r2_steps(truth, prediction[None], strict=True)[0])
 
 
-def strict_r2_steps(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """The same of several predictions (steps, n[, outputs]) of one truth at once."""
+def r2_steps(truth: np.ndarray, steps: np.ndarray, *, strict: bool = False) -> np.ndarray:
+    """R² of several predictions (steps, n[, outputs]) of one truth at once."""
     if len(truth) < 2:
         return np.full(len(steps), np.nan)
+    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
+    steps = np.asarray(steps, np.float32).reshape(len(steps), *truth.shape)
     with np.errstate(all="ignore"):
-        residual, total = residual_sums(truth, steps), total_sum(np.asarray(truth, np.float32))
-        defined = ~constant(truth) & np.isfinite(residual)
-        return np.asarray(np.where(defined, 1 - residual / total, np.nan).mean(axis=1))
+        residual = np.square(steps - truth, dtype=np.float64).sum(axis=1)
+        total = total_sum(truth)
+        score = 1 - residual / total
+        if strict:
+            score = np.where(constant(truth), np.nan, score)
+        else:
+            score = np.where(total > NOTHING, score, 0)
+            score = np.where(residual <= NOTHING, 1, score)
+        return np.asarray(np.where(np.isfinite(residual), score, np.nan).mean(axis=1))
 
 
 def constant(truth: np.ndarray) -> np.ndarray:
@@ -64,13 +64,6 @@ def constant(truth: np.ndarray) -> np.ndarray:
     truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
     least = ROUNDING * np.abs(truth).max(axis=0).astype(np.float64)
     return np.asarray(total_sum(truth) <= len(truth) * least**2)
-
-
-def residual_sums(truth: np.ndarray, steps: np.ndarray) -> np.ndarray:
-    """Σ (prediction − y)² per step and output."""
-    truth = np.asarray(truth, np.float32).reshape(len(truth), -1)
-    steps = np.asarray(steps, np.float32).reshape(len(steps), *truth.shape)
-    return np.asarray(np.square(steps - truth, dtype=np.float64).sum(axis=1))
 
 
 def total_sum(truth: np.ndarray) -> np.ndarray:
@@ -172,19 +165,15 @@ def roc_auc(truth: np.ndarray, prediction: np.ndarray) -> float:
 
     Not defined for a class that no row, or every row, belongs to.
     """
-    chosen = [1] if prediction.shape[1] == 2 else range(prediction.shape[1])
-    areas = np.array([_area(np.asarray(truth) == c, prediction[:, c]) for c in chosen])
-    known = areas[~np.isnan(areas)]
-    return float(known.mean()) if known.size else float("nan")
-
-
-def _area(inside: np.ndarray, value: np.ndarray) -> float:
-    count = int(inside.sum())
-    if not 0 < count < len(inside) or not np.isfinite(value).all():
-        return float("nan")
-    _, place, ties = np.unique(value, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]  # tied values share the mean of their ranks
-    return float((rank[inside].sum() - count * (count + 1) / 2) / (count * (len(inside) - count)))
+    areas = []
+    for c in [1] if prediction.shape[1] == 2 else range(prediction.shape[1]):
+        inside, value = np.asarray(truth) == c, prediction[:, c]
+        count = int(inside.sum())
+        if 0 < count < len(inside) and np.isfinite(value).all():
+            _, place, ties = np.unique(value, return_inverse=True, return_counts=True)
+            rank = (np.cumsum(ties) - (ties - 1) / 2)[place]  # tied values share the mean of their ranks
+            areas.append((rank[inside].sum() - count * (count + 1) / 2) / (count * (len(inside) - count)))
+    return float(np.mean(areas)) if areas else float("nan")
 
 
 @versioned(1)
@@ -224,3 +213,53 @@ def _f1_of_labels(truth: np.ndarray, prediction: np.ndarray, axis: int | None) -
     said, inside = prediction > 0.5, truth == 1
     hits, marks = 2 * (said & inside).sum(axis=axis), said.sum(axis=axis) + inside.sum(axis=axis)
     return float(np.mean(np.where(marks > 0, hits / np.maximum(marks, 1), 0.0)))
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The labels of a test part: as the probe sees them, and in their own units (``scaled · span + low``).
+
+    ``own`` is (n, outputs), or (n,) with the class numbers of a classification.
+
+    ``strict``: a part without variance has no R², and the thresholds of NeuCo-Bench's R² do not count.
+    """
+
+    scaled: np.ndarray
+    own: np.ndarray
+    low: np.ndarray
+    span: np.ndarray
+    regression: bool
+    strict: bool = False
+
+    def flat(self) -> bool:
+        if not self.regression:
+            return bool((self.own == self.own[0]).all())
+        none = constant(self.scaled) if self.strict else total_sum(self.scaled) <= NOTHING
+        return bool(none.any())
+
+    def value(self, metric: Metric, prediction: np.ndarray) -> float:
+        """The metric of one prediction (n, outputs or classes); NaN if it is not a finite number."""
+        if not self.regression:
+            return finite(resolve(metric.function)(self.own, prediction))
+        if metric.id == "r2":  # it has no unit: it is taken on the scaled labels, where its thresholds are at home
+            return finite(r2_steps(self.scaled, prediction[None], strict=self.strict)[0])
+        pair = self.own, self.restored(prediction)
+        truth, prediction = (a[:, 0] if a.shape[1] == 1 else a for a in pair)
+        return finite(resolve(metric.function)(truth, prediction))
+
+    def curve(self, metric: Metric, steps: np.ndarray) -> np.ndarray:
+        """The metric after every step: the usual ones in one go."""
+        if metric.id == "r2":
+            return r2_steps(self.scaled, steps, strict=self.strict)
+        if metric.id == "f1":
+            return f1_steps(self.own, steps)
+        return np.array([self.value(metric, step) for step in steps])
+
+    def restored(self, prediction: np.ndarray) -> np.ndarray:
+        """A prediction in the labels' own units."""
+        return prediction * self.span + self.low if self.regression else prediction
+
+
+def finite(value: float) -> float:
+    """The value, or NaN for one that is not a finite number."""
+    return float(value) if np.isfinite(value) else float("nan")

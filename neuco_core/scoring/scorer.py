@@ -7,7 +7,6 @@ import sys
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from threading import Event
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,15 +15,15 @@ import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from neuco_core.env import available_cores
-from neuco_core.errors import DataError, ScoreError, UsageError
+from neuco_core.errors import DataError, PluginError, ScoreError, UsageError
 from neuco_core.jsonio import jsonable
 from neuco_core.plugins import catalog
 from neuco_core.protocol import DEFAULT_PROTOCOL, Protocol, load_protocol
-from neuco_core.scoring.evaluate_split import SplitOutcome, Truth, evaluate_split
-from neuco_core.scoring.join import Samples, aligned, join
-from neuco_core.scoring.probes import Split
+from neuco_core.scoring.metrics import Truth, confusion, finite
+from neuco_core.scoring.probes import Fit, Split
 from neuco_core.scoring.probes.linear import WordStream
 from neuco_core.scoring.quality import middle, split_count, summarize
+from neuco_core.scoring.splits import Samples, aligned, join
 from neuco_core.specs import DEFAULT_METRIC, Metric, Task, resolve, to_json
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
@@ -151,6 +150,22 @@ def _metric(metric: Metric | str, labels: Labels) -> Metric:
     return spec
 
 
+@dataclass(frozen=True)
+class SplitOutcome:
+    """One split, trained and evaluated. ``flat``: its test part has no variance, or one class only."""
+
+    score: float
+    epoch: int
+    flat: bool
+    train: int
+    test: int
+    metrics: Mapping[str, float]
+    curves: Mapping[str, np.ndarray]
+    confusion: np.ndarray | None
+    model: Mapping[str, np.ndarray] | None
+    settings: Mapping[str, float]
+
+
 class _Job(NamedTuple):
     """A split to be trained: its parts, and how many random words it needs."""
 
@@ -195,7 +210,9 @@ class _Runner:
                 if len(train) < FEWEST:
                     got = f"{len(train)} of {count}"
                     raise ScoreError("too few labels to learn from", where=samples.task, expected=FEWEST, got=got)
-            shape = (samples.x.shape[1], samples.outputs, len(train), len(test))
+            # What a linear model gives per sample: two classes need only one number.
+            outputs = len(samples.classes) if len(samples.classes) > 2 else samples.y.shape[1]
+            shape = (samples.x.shape[1], outputs, len(train), len(test))
             yield _Job(train, test, self.probe.words(*shape) if hasattr(self.probe, "words") else 0)
 
     def run(
@@ -218,19 +235,24 @@ class _Runner:
         used = sum(job.words for job in jobs)
         stream = stream or (WordStream(self.protocol.seed) if used else None)
         pool = ThreadPoolExecutor(threads, thread_name_prefix="neuco-split")
-        with _torch_on_one_thread():
-            try:
-                for index, job in enumerate(jobs):
-                    words = stream.take(job.words) if stream and job.words else None
-                    pending.append(pool.submit(self.one, index, job, words))
-                    # A short queue keeps the words of few splits in memory, and an interrupt quick.
-                    collect(2 * threads)
-                collect(0)
-            except BaseException:
-                self.stop.set()
-                raise
-            finally:
-                pool.shutdown(cancel_futures=True)
+        torch = sys.modules.get("torch")  # if a probe has loaded it: as for linear algebra, and for the whole process
+        torch_threads = torch.get_num_threads() if torch else 1
+        try:
+            if torch:
+                torch.set_num_threads(1)
+            for index, job in enumerate(jobs):
+                words = stream.take(job.words) if stream and job.words else None
+                pending.append(pool.submit(self.one, index, job, words))
+                # A short queue keeps the words of few splits in memory, and an interrupt quick.
+                collect(2 * threads)
+            collect(0)
+        except BaseException:
+            self.stop.set()
+            raise
+        finally:
+            pool.shutdown(cancel_futures=True)
+            if torch:
+                torch.set_num_threads(torch_threads)
         return outcomes, used
 
     def one(self, index: int, job: _Job, words: np.ndarray | None) -> SplitOutcome:
@@ -265,19 +287,49 @@ class _Runner:
         return x
 
 
-@contextmanager
-def _torch_on_one_thread() -> Iterator[None]:
-    """As for linear algebra, if a probe has loaded torch. Set here because it holds for the whole process."""
-    torch = sys.modules.get("torch")
-    if torch is None:
-        yield
-        return
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+def evaluate_split(
+    split: Split, fit: Fit, truth: Truth, protocol: Protocol, metric: Metric, further: Sequence[Metric], keep: bool
+) -> SplitOutcome:
+    """Choose the epoch that counts and take every metric of it."""
+    shape: tuple[int, ...] = getattr(fit.predictions, "shape", ())
+    rows, columns = len(split.test), split.classes or split.y.shape[1]
+    if len(shape) != 3 or not shape[0] or shape[1:] != (rows, columns):
+        expected = f"(steps, {rows}, {columns})"
+        raise PluginError("a probe gave predictions of the wrong shape", expected=expected, got=f"{shape}")
+    curve = truth.curve(metric, fit.predictions)
+    epoch = choose(curve, protocol.select, metric.greater_is_better)
+    chosen, flat = fit.predictions[epoch], truth.flat()
+    left_out = flat and protocol.flat == "leave-out"
+    curves = {"train_loss": fit.train_loss, "test_loss": fit.test_loss, "metric": curve}
+    return SplitOutcome(
+        score=float("nan") if left_out else finite(curve[epoch]),
+        epoch=epoch,
+        flat=flat,
+        train=len(split.train),
+        test=len(split.test),
+        metrics={other.id: truth.value(other, chosen) for other in further},
+        curves={name: values for name, values in curves.items() if values is not None and fit.train_loss is not None},
+        confusion=confusion(truth.own, chosen) if truth.own.ndim == 1 else None,
+        model=_model(split, fit, truth, epoch) if keep else None,
+        settings=fit.settings,
+    )
+
+
+def choose(curve: np.ndarray, select: str, greater_is_better: bool) -> int:
+    """The step that counts. One whose metric is not defined is never the best; the first of equals is."""
+    if select == "last" or np.isnan(curve).all():
+        return len(curve) - 1
+    return int(np.nanargmax(curve if greater_is_better else -curve))
+
+
+def _model(split: Split, fit: Fit, truth: Truth, epoch: int) -> dict[str, np.ndarray]:
+    """What a plot or a stored probe needs; predictions and truth are in the labels' own units."""
+    model = {name: steps[epoch] for name, steps in fit.parameters.items()}
+    model["test"] = split.test
+    model["truth"] = truth.own[:, 0] if truth.own.ndim == 2 and truth.own.shape[1] == 1 else truth.own
+    prediction = truth.restored(fit.predictions[epoch])
+    model["prediction"] = prediction[:, 0] if prediction.shape[1] == 1 else prediction
+    return model
 
 
 def _assemble(

@@ -1,16 +1,147 @@
-"""Ways to split samples into a training and a test part, k times."""
+"""From embeddings and labels to joined samples, and ways to split these into a training and a test part, k times."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
+from dataclasses import dataclass
 
 import numpy as np
 
-from neuco_core.errors import ScoreError
+from neuco_core.errors import DataError, ScoreError
 from neuco_core.protocol import Protocol
+from neuco_core.tables.embeddings import Embeddings
+from neuco_core.tables.labels import Labels
 from neuco_core.versions import versioned
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The joined samples in the order of the label file.
+
+    ``x`` is float32, (n, dim). ``y`` is float64: (n, outputs) for a regression, (n, labels) of 0 and 1 for a
+    multilabel task, (n, 1) with the class numbers 0, 1, … for a classification; ``classes`` holds the labels that the
+    numbers stand for. ``splitter`` is the task's own, if it names one.
+    """
+
+    task: str
+    kind: str
+    x: np.ndarray
+    y: np.ndarray
+    groups: np.ndarray | None
+    split: np.ndarray | None
+    splitter: str
+    classes: tuple[float, ...]
+    counts: dict[str, int]
+    center: float
+    spread: float
+
+
+def join(
+    embeddings: Embeddings,
+    labels: Labels,
+    protocol: Protocol,
+    over: Collection[str] | None = None,
+    *,
+    allow_constant: bool = False,
+) -> Samples:
+    """Join on the ids; the scalar mean and std for standardising are those of the ids ``over``, or of all rows.
+
+    All rows, because NeuCo-Bench standardises before it looks at a task: a task scored alone sees the same inputs
+    as in a run over all tasks, and other tasks that come and go change nothing.
+    """
+    if embeddings.values.ndim != 2 or len(embeddings.ids) != len(embeddings.values):
+        raise DataError("embeddings must have one row per id", got=f"{embeddings.values.shape}")
+    row_of = _rows_by_id(embeddings.ids, "the embeddings")
+    _rows_by_id(labels.ids, f"the labels of {labels.task}")
+    kept = np.array([i for i, name in enumerate(labels.ids) if name in row_of], dtype=np.int64)
+    if not kept.size:
+        example = f"{labels.ids[:1]} and {embeddings.ids[:1]}"
+        raise DataError("labels and embeddings share no id", where=labels.task, got=f"ids such as {example}")
+    rows = np.array([row_of[labels.ids[i]] for i in kept], dtype=np.int64)
+    x = _padded(embeddings.values, rows, protocol.embedding_dim)
+    center, spread = embeddings.moments(over, x.shape[1])
+    y, classes = _targets(labels, kept, allow_constant)
+    counts = {
+        "used": len(kept),
+        "labels": len(labels.ids),
+        "embeddings": len(embeddings.ids),
+        "labels_without_embedding": len(labels.ids) - len(kept),
+        "embeddings_without_label": len(embeddings.ids) - len(kept),
+        "dropped_labels": sum(labels.dropped.values()),
+        "replaced_values": sum(embeddings.replaced.values()),
+    }
+    return Samples(
+        task=labels.task,
+        kind=labels.kind,
+        x=x,
+        y=y,
+        groups=None if labels.groups is None else np.asarray(labels.groups)[kept],
+        split=None if labels.split is None else np.asarray(labels.split)[kept],
+        splitter=labels.splitter,
+        classes=classes,
+        counts=counts,
+        center=center,
+        spread=spread,
+    )
+
+
+def _rows_by_id(ids: tuple[str, ...], what: str) -> dict[str, int]:
+    rows = {name: i for i, name in enumerate(ids)}
+    if len(rows) != len(ids):
+        twice = next(name for i, name in enumerate(ids) if rows[name] != i)
+        raise DataError(f"{what} have the id {twice!r} more than once")
+    return rows
+
+
+def _padded(values: np.ndarray, rows: np.ndarray, dim: int | None) -> np.ndarray:
+    width = values.shape[1]
+    if dim is not None and width > dim:
+        raise DataError("too many embedding dimensions", expected=f"at most {dim}", got=width)
+    x = aligned((len(rows), dim or width))
+    if width == x.shape[1] and values.dtype == x.dtype:
+        return np.take(values, rows, axis=0, out=x, mode="clip")  # the rows are there; other modes make a copy first
+    x[:, :width] = values[rows]
+    x[:, width:] = 0
+    return x
+
+
+def aligned(shape: tuple[int, ...]) -> np.ndarray:
+    """An empty array of float32 that begins where a line of the processor's cache begins.
+
+    Reads of whole lines from an array that does not take the linear probe a fifth longer (``benchmarks/probe.py``).
+    """
+    line, size = 64, math.prod(shape)
+    room = np.empty(size + line // 4, np.float32)
+    first = -room.ctypes.data % line // 4
+    return room[first : first + size].reshape(shape)
+
+
+def _targets(labels: Labels, kept: np.ndarray, allow_constant: bool) -> tuple[np.ndarray, tuple[float, ...]]:
+    values = np.asarray(labels.values, np.float64)
+    values = values.reshape(len(values), -1)[kept]
+    if not np.isfinite(values).all():
+        raise DataError("labels that are not finite", where=labels.task)
+    if labels.kind != "classification":
+        flat = np.flatnonzero(values.min(axis=0) == values.max(axis=0))
+        if flat.size and not allow_constant:
+            hint = "Nothing can be learned from them; check the label file and the join"
+            of = f" of column {labels.columns[flat[0]]!r}" if len(labels.columns) > 1 else ""
+            same = f"the {len(kept)} joined labels{of} are all {values[0, flat[0]]:g}"
+            raise DataError(same, where=labels.task, hint=hint)
+        return values, ()
+    if values.shape[1] != 1:
+        raise ScoreError("a classification with several labels per sample", where=labels.task, expected="one label")
+    classes, numbers = np.unique(values[:, 0], return_inverse=True)
+    if len(classes) < 2 and allow_constant and classes[0] in (0, 1):
+        return values, (0.0, 1.0)
+    if len(classes) < 2:
+        raise DataError(
+            f"the {len(kept)} joined labels are all {classes[0]:g}", where=labels.task, expected="two classes"
+        )
+    return numbers.reshape(-1, 1).astype(np.float64), tuple(map(float, classes))
 
 
 @versioned(1)

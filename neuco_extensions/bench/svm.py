@@ -21,9 +21,9 @@ from msgspec import Struct
 from neuco_core.env import how_to_install
 from neuco_core.errors import DataError, DependencyError, ScoreError
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.join import Samples, join
 from neuco_core.scoring.quality import summarize
 from neuco_core.scoring.scorer import Score
+from neuco_core.scoring.splits import Samples, join
 from neuco_core.tables.embeddings import Embeddings
 from neuco_core.tables.labels import Labels
 

@@ -17,7 +17,7 @@ def test_a_component_gives_the_numbers_of_its_version(name: str, version: int) -
 
 
 def test_every_metric_probe_and_splitter_that_ships_is_versioned() -> None:
-    from neuco_core.scoring import builtin
+    from neuco_core import builtin
 
     specs = [*builtin.neuco_metrics(), *builtin.neuco_probes(), *builtin.neuco_splitters()]
     targets = [getattr(spec, "factory", None) or spec.function for spec in specs]  # type: ignore[union-attr]

@@ -12,7 +12,7 @@ from neuco_core import load_task
 from neuco_core.errors import DataError, ScoreError, UsageError
 from neuco_core.plugins.catalog import list_tasks
 from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
-from neuco_core.scoring.metrics import NOTHING, constant, r2_steps, strict_r2_steps, total_sum
+from neuco_core.scoring.metrics import NOTHING, constant, r2_steps, total_sum
 from neuco_core.scoring.quality import middle, odd_splits, split_count
 from neuco_core.scoring.scorer import score
 from neuco_core.scoring.splits import group, shuffle
@@ -231,7 +231,7 @@ def test_the_same_to_the_bit_where_no_threshold_counts() -> None:
     rng = np.random.default_rng(1)
     truth = rng.random((50, 2)).astype(np.float32)
     steps = truth + 0.3 * rng.standard_normal((4, 50, 2))
-    assert (strict_r2_steps(truth, steps) == r2_steps(truth, steps)).all()
+    assert (r2_steps(truth, steps, strict=True) == r2_steps(truth, steps)).all()
 
 
 def test_labels_that_are_the_same_but_for_rounding_are_constant() -> None:
@@ -239,7 +239,7 @@ def test_labels_that_are_the_same_but_for_rounding_are_constant() -> None:
     assert constant(same).all()
     assert constant(np.nextafter(same, 1, dtype=np.float32) * np.array([1] * 8 + [1 + 1e-9])).all()
     assert not constant(np.append(same, np.float32(0.1001))).any()
-    assert math.isnan(strict_r2_steps(same, same[None])[0])
+    assert math.isnan(r2_steps(same, same[None], strict=True)[0])
 
 
 @pytest.mark.parametrize("protocol", ["ridge", "ridge+splitter=group"])

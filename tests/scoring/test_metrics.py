@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from sklearn import metrics as reference
 
 from neuco_core.scoring import metrics as m
-from neuco_core.scoring.evaluate_split import choose
 from neuco_core.scoring.quality import summarize
+from neuco_core.scoring.scorer import choose
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -117,7 +117,7 @@ def test_the_builtin_module_is_light(root: Path) -> None:
     import sys
 
     code = (
-        "import sys, neuco_core.scoring.builtin as b; "
+        "import sys, neuco_core.builtin as b; "
         "list(b.neuco_metrics()), list(b.neuco_probes()), list(b.neuco_splitters()); "
         "print(sorted({'numpy', 'pandas', 'torch', 'sklearn', 'scipy', 'numba'} & set(sys.modules)))"
     )

@@ -17,11 +17,10 @@ import pytest
 from neuco_core import load_method, load_task
 from neuco_core.errors import ScoreError
 from neuco_core.protocol import PROTOCOLS, Protocol, load_protocol
-from neuco_core.scoring.join import join
 from neuco_core.scoring.probes import Split, svm
 from neuco_core.scoring.probes.ridge import STRENGTHS, RidgeProbe
 from neuco_core.scoring.scorer import Score, score
-from neuco_core.scoring.splits import shuffle
+from neuco_core.scoring.splits import join, shuffle
 from tests.scoring.make import embed, label, problem
 
 QUICK = [p.with_(k=2, epochs=30, lr=0.02 if p.probe == "linear" else 0.005) for p in PROTOCOLS.values()]

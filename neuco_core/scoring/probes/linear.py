@@ -6,8 +6,8 @@ import numpy as np
 
 from neuco_core.errors import UsageError
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.join import aligned
 from neuco_core.scoring.probes import Fit, Split, parameters
+from neuco_core.scoring.splits import aligned
 from neuco_core.versions import versioned
 
 MSE, BCE, SOFTMAX = 0, 1, 2  # as the kernel numbers its losses

@@ -16,8 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.probes import Fit, Split, parameters
-from neuco_core.scoring.probes.estimator import from_scores
+from neuco_core.scoring.probes import Fit, Split, from_scores, parameters
 from neuco_core.versions import versioned
 
 # Strengths, relative to the number of training samples: from next to none to next to nothing left.
@@ -65,31 +64,25 @@ class RidgeProbe:
         train = x[split.train]
         center, y_mean = train.mean(axis=0), targets[split.train].mean(axis=0)
         steady, far = _support(train, center)
-        weight = self._weights(x, targets - y_mean, split, center, steady)
-        out = np.clip(x[split.test] - center, -far, far) @ weight + y_mean
-        if split.classes:
-            out = from_scores(2 * out)  # twice, so that two classes differ by what separates them from one half
-        return Fit(out[None])
-
-    def _weights(
-        self, x: np.ndarray, targets: np.ndarray, split: Split, center: np.ndarray, steady: np.ndarray
-    ) -> np.ndarray:
-        count = len(split.train)
+        centred, count = targets - y_mean, len(split.train)
         if self._gram is not None and count > x.shape[1]:
             test = x[split.test]
             gram = self._gram - test.T @ test - count * np.outer(center, center)
             factor = _inverse_root(np.diag(gram) / count, np.diag(self._gram) / len(x), steady)
             # Zeros for the test rows instead of a copy without them; the targets are centred, so x need not be.
-            seen = np.zeros_like(targets)
-            seen[split.train] = targets[split.train]
-            spectrum = _from_gram(
-                gram * np.outer(factor, factor), factor[:, None] * (x.T @ seen), (seen**2).sum(axis=0)
-            )
+            seen = np.zeros_like(centred)
+            seen[split.train] = centred[split.train]
+            scaled = gram * np.outer(factor, factor)
+            spectrum = _from_gram(scaled, factor[:, None] * (x.T @ seen), (seen**2).sum(axis=0))
         else:
             train = x[split.train] - center
             factor = _inverse_root((train**2).mean(axis=0), (x**2).mean(axis=0), steady)
-            spectrum = _from_rows(train * factor, targets[split.train])
-        return np.asarray(factor[:, None] * _solve(spectrum, count))
+            spectrum = _from_rows(train * factor, centred[split.train])
+        weight = factor[:, None] * _solve(spectrum, count)
+        out = np.clip(x[split.test] - center, -far, far) @ weight + y_mean
+        if split.classes:
+            out = from_scores(2 * out)  # twice, so that two classes differ by what separates them from one half
+        return Fit(out[None])
 
 
 def _support(train: np.ndarray, center: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from neuco_core.protocol import Protocol
-from neuco_core.scoring.probes import parameters
-from neuco_core.scoring.probes.estimator import EstimatorProbe
+from neuco_core.scoring.probes import EstimatorProbe, parameters
 from neuco_core.versions import versioned
 
 DEGREES = (1, 2, 3, 4)

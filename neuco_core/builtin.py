@@ -1,11 +1,14 @@
-"""The metrics, probes and splitters that come with neuco, registered like anybody's. Their code is only named here."""
+"""The metrics, probes, splitters, engine and kinds of boards that come with neuco, registered like anybody's.
+
+Their code is named here, not imported: this is read whenever such things are listed.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from neuco_core.hookspecs import hookimpl
-from neuco_core.specs import KINDS, Metric, Probe, Splitter
+from neuco_core.specs import KINDS, BoardKind, Engine, Metric, Probe, Splitter
 
 METRICS = "neuco_core.scoring.metrics"
 PROBES = "neuco_core.scoring.probes"
@@ -47,3 +50,17 @@ def neuco_splitters() -> Iterator[Splitter]:
     yield Splitter(id="shuffle", title="random samples", function=f"{SPLITS}:shuffle")
     yield Splitter(id="fixed", title="the task's own split", function=f"{SPLITS}:fixed", needs_split=True)
     yield Splitter(id="group", title="whole groups", function=f"{SPLITS}:group", needs_groups=True)
+
+
+@hookimpl
+def neuco_engines() -> Iterator[Engine]:
+    yield Engine(id="local", title="worker processes on this machine", factory="neuco_core.runs.engine:open_local")
+
+
+@hookimpl
+def neuco_boards() -> Iterator[BoardKind]:
+    options = {"weights": "all", "spread": "std", "ghost": 0.0, "coverage": "complete", "replicates": 1000}
+    title = "NeuCo-Bench: ranks weighted by the spread of Q"
+    yield BoardKind(id="neuco", title=title, rank="neuco_core.boards.kinds.neuco:rank_cells", options=options)
+    title = "Places as others published them"
+    yield BoardKind(id="standings", title=title, rank="neuco_core.boards.published:rank_as_printed")
