@@ -20,7 +20,7 @@ from neuco_core.tables.embeddings import make_embeddings, write_embeddings
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge
 from neuco_extensions.challenge.seal import seal
-from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.setup import add_team
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
 # Labels by task, as docs/tasks.md has them.

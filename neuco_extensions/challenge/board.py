@@ -100,10 +100,10 @@ def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -
                 last = max(climbed, key=lambda entry: entry.answer_number or 0)
                 counts[team] = Counted(last, last.feedback["mean_q"], len(entries))
             continue
-        best = max(entries, key=lambda entry: (_mean_q(entry), -entry.id))
+        best = max(entries, key=lambda entry: (entry.mean_q or 0.0, -entry.id))
         shown = entries[-1] if phase.mean_q == "last" else best
         ranked = entries[-1] if phase.ranked == "last" else best
-        number = _mean_q(shown) if final else shown.feedback["mean_q"]
+        number = shown.mean_q or 0.0 if final else shown.feedback["mean_q"]
         counts[team] = Counted(ranked, number, len(entries))
     return counts
 
@@ -111,12 +111,6 @@ def counted(phase: Phase, submissions: Iterable[JournalEntry], *, final: bool) -
 def _receipt(entry: JournalEntry) -> tuple[str, int]:
     """What came by mail, or from EvalAI's queue, may be entered after what came later."""
     return entry.received, entry.id
-
-
-def _mean_q(entry: JournalEntry) -> float:
-    if entry.mean_q is None:
-        raise DataError("a submission without a score", where=entry.name)
-    return entry.mean_q
 
 
 def final_board(host: Host, phase: str) -> Board:

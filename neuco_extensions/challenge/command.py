@@ -17,22 +17,20 @@ from neuco_core.cli.leaderboard import print_board
 from neuco_core.cli.output import clean, echo_json, json_option, table
 from neuco_core.errors import EXIT_CODES, DataError, UsageError
 from neuco_core.progress import show_progress
-from neuco_extensions.challenge.audit import CHECKS
+from neuco_extensions.challenge.audit import CHECKS, public_entry
 from neuco_extensions.challenge.audit import audit as run_audit
+from neuco_extensions.challenge.audit import close as close_challenge
 from neuco_extensions.challenge.board import final_board, history, live_board
-from neuco_extensions.challenge.close import close as close_challenge
-from neuco_extensions.challenge.close import public_entry
 from neuco_extensions.challenge.evalai.api import FILES, Account
 from neuco_extensions.challenge.evalai.export import export as export_files
 from neuco_extensions.challenge.evalai.worker import Bridge, EvalAIWorker
 from neuco_extensions.challenge.evaluate import check as check_file
-from neuco_extensions.challenge.example import write_example
 from neuco_extensions.challenge.host import Host, sweep
 from neuco_extensions.challenge.journal import RefusedError
 from neuco_extensions.challenge.rules import ChallengeLimits, load_challenge, read_ids
 from neuco_extensions.challenge.seal import SEAL
 from neuco_extensions.challenge.seal import seal as seal_challenge
-from neuco_extensions.challenge.teams import add_team, renew_token
+from neuco_extensions.challenge.setup import add_team, renew_token, write_example
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
 CODES = ", ".join(f"{code} {EXIT_CODES[code]}" for code in (0, 2, 3, 4, 5))
@@ -296,9 +294,13 @@ def serve(folder: Path, host: str, port: int, workers: int, engine: str, uploads
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(message)s")
 
-    def ready(address: str) -> None:
-        click.echo(f"serving at {address}")
-        sys.stdout.flush()
-
-    limits = ServerLimits(uploads=uploads)
-    run(folder, host=host, port=port, workers=workers, engine=engine, proxy=proxy, limits=limits, ready=ready)
+    run(
+        folder,
+        host=host,
+        port=port,
+        workers=workers,
+        engine=engine,
+        proxy=proxy,
+        limits=ServerLimits(uploads=uploads),
+        ready=lambda address: click.echo(f"serving at {address}"),
+    )

@@ -20,7 +20,7 @@ from msgspec import Meta, Struct, field
 
 from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError
 from neuco_core.fetch.cache import hash_file
-from neuco_core.fields import ID
+from neuco_core.fields import Id, Sha256
 from neuco_core.files import read_limited
 from neuco_core.jsonio import jsonable
 from neuco_core.plugins.catalog import load_task
@@ -31,10 +31,8 @@ from neuco_core.text import join_names
 RULES = "challenge.toml"
 LARGEST_RULES = 4_000_000  # bytes: thousands of teams
 LARGEST_IDS = 1_000_000_000
-Id = Annotated[str, Meta(pattern=rf"^(?:{ID.pattern})\Z")]
 TEAM_ID = r"[a-z0-9][a-z0-9_-]{0,39}"
 TeamId = Annotated[str, Meta(pattern=rf"^{TEAM_ID}\Z")]
-Hash = Annotated[str, Meta(pattern=r"^[0-9a-f]{64}\Z")]
 Moment = Annotated[datetime, Meta(tz=True)]
 Positive = Annotated[int, Meta(ge=1, le=2**53)]
 Words = Annotated[str, Meta(min_length=1, max_length=200)]
@@ -51,7 +49,7 @@ class TaskRule(RulesPart, frozen=True):
     """
 
     labels: str
-    sha256: Hash | None = None
+    sha256: Sha256 | None = None
     kind: Literal["regression", "classification", "multilabel"] = "regression"
     metric: str = ""
     columns: tuple[str, ...] = ("label",)
@@ -62,7 +60,7 @@ class Team(RulesPart, frozen=True):
     """``token`` is the sha256 of the team's token, which nobody stores. A ``host`` is shown and does not compete."""
 
     title: Words
-    token: Hash
+    token: Sha256
     host: bool = False
 
 
@@ -243,7 +241,7 @@ def read_ids(path: Path) -> tuple[str, ...]:
 
 
 def token_hash(token: str) -> str:
-    """Tokens are 32 random bytes (``teams.new_token``), so that no slow hash is needed."""
+    """Tokens are 32 random bytes (``setup.add_team``), so that no slow hash is needed."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
 
 

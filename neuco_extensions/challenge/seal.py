@@ -16,10 +16,11 @@ import msgspec
 from msgspec import Struct
 
 from neuco_core.errors import DataError, UsageError
+from neuco_core.fields import Sha256
 from neuco_core.files import write_atomic
 from neuco_core.jsonio import canonical, dump, hashed, read_strictly
 from neuco_extensions.challenge.evaluate import hidden
-from neuco_extensions.challenge.rules import Challenge, Hash
+from neuco_extensions.challenge.rules import Challenge
 
 SECRETS = "secrets.json"
 SEAL = "seal.json"
@@ -33,14 +34,14 @@ class Secrets(Struct, frozen=True, forbid_unknown_fields=True):
     """By phase the seed of its splits, and by commitment its salt. This file decides everything: guard it."""
 
     seeds: dict[str, int]
-    salts: dict[str, Hash]
+    salts: dict[str, Sha256]
 
 
 class Seal(Struct, frozen=True, forbid_unknown_fields=True):
     """What is published at the start."""
 
     challenge: str
-    commitments: dict[str, Hash]
+    commitments: dict[str, Sha256]
 
 
 def contents(challenge: Challenge, seeds: dict[str, int]) -> dict[str, str]:
@@ -93,10 +94,6 @@ def read_secrets(challenge: Challenge) -> Secrets:
     return _read(challenge.private / SECRETS, Secrets)
 
 
-def read_seal(challenge: Challenge) -> Seal:
-    return _read(challenge.published / SEAL, Seal)
-
-
 def _read(path: Path, kind: type[T]) -> T:
     if not path.exists():
         hint = f"Run: neuco challenge seal {path.parents[1]}"
@@ -109,7 +106,7 @@ def _read(path: Path, kind: type[T]) -> T:
 
 def check_seal(challenge: Challenge, secret: Secrets) -> None:
     """Raise unless everything that was committed to is still the same."""
-    published, now = read_seal(challenge), contents(challenge, secret.seeds)
+    published, now = _read(challenge.published / SEAL, Seal), contents(challenge, secret.seeds)
     broken = []
     for name in sorted(now.keys() | published.commitments.keys() | secret.salts.keys()):
         salt = secret.salts.get(name, "")

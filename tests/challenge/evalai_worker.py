@@ -18,8 +18,7 @@ from typing import Any
 
 from neuco_extensions.challenge.evalai import worker as module
 from neuco_extensions.challenge.evalai.api import Account, Api
-from neuco_extensions.challenge.evalai.deliveries import Deliveries
-from neuco_extensions.challenge.evalai.worker import EvalAIWorker, Job
+from neuco_extensions.challenge.evalai.worker import Deliveries, EvalAIWorker, Job
 from neuco_extensions.challenge.journal import Verdict
 from tests.challenge.actor import in_child
 from tests.challenge.evalai_server import CHALLENGE, TOKEN
@@ -27,13 +26,11 @@ from tests.challenge.evalai_server import CHALLENGE, TOKEN
 SECRET = "label-of-sample-42-is-3.14159"
 STEPS = [
     (Deliveries, "receive"),
-    (Deliveries, "running"),
+    (Deliveries, "update"),
     (Api, "running"),
     (module, "bring"),
     (EvalAIWorker, "_verdict"),
-    (Deliveries, "evaluated"),
     (Api, "put"),
-    (Deliveries, "step"),
     (Api, "acknowledge"),
 ]
 

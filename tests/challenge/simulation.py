@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from neuco_extensions.challenge.close import close, public_files
+from neuco_extensions.challenge.audit import close, public_files
 from neuco_extensions.challenge.host import Host, file_path
 from tests.challenge.parts import DEV, IDS, TEST, embed, make_challenge, work
 

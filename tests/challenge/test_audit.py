@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from neuco_core.errors import DataError, UsageError
-from neuco_extensions.challenge.audit import CHECKS, audit
-from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.audit import CHECKS, audit, close
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import RefusedError
 from tests.challenge.parts import DEV, TEST, InProcess, embed, make_challenge, work

@@ -21,8 +21,7 @@ from neuco_extensions.challenge.audit import CHECKS
 from neuco_extensions.challenge.command import challenge
 from neuco_extensions.challenge.journal import MESSAGES
 from neuco_extensions.challenge.rules import ChallengeLimits, Phase, TaskRule, load_challenge
-from neuco_extensions.challenge.serve import GOODBYE, LEFT_OVER
-from neuco_extensions.challenge.web.guard import LARGEST_HEADERS
+from neuco_extensions.challenge.serve import GOODBYE, LARGEST_HEADERS, LEFT_OVER
 from neuco_extensions.challenge.web.uploads import ServerLimits
 from tests import console
 from tests.challenge.evalai_server import TOKEN, EvalAI

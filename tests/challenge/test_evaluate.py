@@ -17,8 +17,7 @@ from neuco_core.scoring.cell import CellOutcome, score_cell
 from neuco_core.scoring.scorer import score
 from neuco_core.tables.embeddings import Embeddings, make_embeddings, read_embeddings
 from neuco_extensions.challenge import evaluate as module
-from neuco_extensions.challenge.audit import CHECKS, audit
-from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.audit import CHECKS, audit, close
 from neuco_extensions.challenge.evaluate import PhaseError, hidden
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge

@@ -15,7 +15,7 @@ from neuco_core.errors import DataError, NeucoError, SpecError, UnknownIdError, 
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.rules import load_challenge, read_ids, token_hash
 from neuco_extensions.challenge.seal import read_secrets, seal
-from neuco_extensions.challenge.teams import add_team, renew_token
+from neuco_extensions.challenge.setup import add_team, renew_token
 from tests.challenge.parts import DEV, TEAMS, embed, make_challenge
 from tests.command import neuco_here
 
@@ -101,7 +101,7 @@ def test_teams_that_are_added_at_once_are_all_there(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_processes_that_add_teams_at_once_lose_none(folder: Path) -> None:
-    code = "import sys; from neuco_extensions.challenge.teams import add_team\n"
+    code = "import sys; from neuco_extensions.challenge.setup import add_team\n"
     code += "for number in range(15): add_team(sys.argv[1], f'{sys.argv[2]}-{number}', 'T')"
     started = [subprocess.Popen([sys.executable, "-c", code, str(folder), f"t{n}"]) for n in range(4)]
     assert [process.wait() for process in started] == [0] * 4

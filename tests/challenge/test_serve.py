@@ -8,13 +8,12 @@ from urllib.parse import quote
 
 import pytest
 
-from neuco_extensions.challenge.close import close
-from neuco_extensions.challenge.example import write_example
+from neuco_extensions.challenge.audit import close
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import MESSAGES
-from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.setup import add_team, write_example
 from neuco_extensions.challenge.web.app import FORM
-from neuco_extensions.challenge.web.guard import SENTENCES
+from neuco_extensions.challenge.web.uploads import SENTENCES
 from tests.challenge.parts import DEV, TEST, embed, make_challenge, work
 from tests.challenge.server import Server, open_challenge, read_all, serving
 from tests.command import neuco_here, python

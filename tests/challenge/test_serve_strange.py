@@ -18,7 +18,7 @@ import pytest
 
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import MESSAGES
-from neuco_extensions.challenge.web.guard import SENTENCES
+from neuco_extensions.challenge.web.uploads import SENTENCES
 from tests.challenge.conftest import LIMIT
 from tests.challenge.server import Server, open_challenge, read_all, serving
 

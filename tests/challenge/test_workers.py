@@ -16,8 +16,7 @@ import pytest
 from neuco_core.errors import DataError, NeucoError
 from neuco_core.fetch.transfer import TransientError
 from neuco_extensions.challenge import workers
-from neuco_extensions.challenge.audit import audit
-from neuco_extensions.challenge.close import close
+from neuco_extensions.challenge.audit import audit, close
 from neuco_extensions.challenge.evalai.worker import Bridge, Job
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import MESSAGES

@@ -1,24 +1,29 @@
-"""A host's account on EvalAI and the calls that a remote worker needs.
+"""A host's account on EvalAI, the calls that a remote worker needs, and the files of submissions.
 
 No error carries the token, or an address with a signature.
 """
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import random
+import socket
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 import requests
+from requests.exceptions import RequestException
+from urllib3.exceptions import HTTPError
 
 from neuco_core.errors import FetchError, UsageError
-from neuco_core.fetch.http import TRANSIENT
-from neuco_core.fetch.transfer import TransientError
+from neuco_core.fetch.http import TRANSIENT, accept
+from neuco_core.fetch.transfer import CHUNK, Settings, Sink, TransientError, Transport, download, shown
 from neuco_extensions.challenge.journal import Verdict
 
 PORTS = {"http": 80, "https": 443}
@@ -27,6 +32,7 @@ MINUTE = 61.0  # a little more: the server counts arrivals, not departures
 LONGEST_WAIT = 60.0  # between two tries, if the server asks for no more
 LONGEST_ASKED = 3600.0  # what a server may ask for
 TIMEOUT = (10.0, 60.0)  # seconds to connect, and to wait for data
+REDIRECTS = 3
 
 
 @dataclass(frozen=True)
@@ -58,11 +64,6 @@ class Account:
         if not self.token:
             raise UsageError("no token for EvalAI", hint="Put it into the variable EVALAI_TOKEN")
 
-    @property
-    def origins(self) -> frozenset[tuple[str, str, int]]:
-        """The origins that may be asked for a file."""
-        return frozenset(map(origin, (self.server, *self.files)))
-
 
 def origin(url: str) -> tuple[str, str, int]:
     """Scheme, host and port of an address; two addresses with the same origin are one server."""
@@ -89,15 +90,15 @@ class TokenRefusedError(FetchError):
 
 
 class Api:
-    """``pause(seconds)`` waits. No more than ``account.per_minute`` requests are sent in a minute.
+    """No more than ``account.per_minute`` requests are sent in a minute.
 
     A PUT is tried once: it would overwrite a state that a team or a host has set meanwhile, and EvalAI servers of some
     versions add another line to the board for each that arrives, also for one whose answer was lost. The worker looks
     at the submission before it tries again.
     """
 
-    def __init__(self, account: Account, pause: Callable[[float], None]) -> None:
-        self.account, self._pause = account, pause
+    def __init__(self, account: Account) -> None:
+        self.account = account
         self._sent: deque[float] = deque(maxlen=account.per_minute)
         self._session = requests.Session()
         self._codenames: dict[int, str] = {}
@@ -153,14 +154,14 @@ class Api:
         while True:
             number += 1
             if len(self._sent) == self.account.per_minute:
-                self._pause(max(0.0, self._sent[0] + MINUTE - time.monotonic()))
+                time.sleep(max(0.0, self._sent[0] + MINUTE - time.monotonic()))
             self._sent.append(time.monotonic())
             try:
                 return self._once(method, path, data)
             except TransientError as error:
                 if number >= (tries or self.account.tries):
                     raise
-                self._pause(self.after(number, error))
+                time.sleep(self.after(number, error))
 
     def after(self, tries: int, error: TransientError) -> float:
         """Seconds to wait after so many failed tries. Workers that fail together must not come back together."""
@@ -174,7 +175,7 @@ class Api:
             answer = self._session.request(
                 method, url, data=data, auth=self._sign, timeout=TIMEOUT, allow_redirects=False
             )
-        except requests.exceptions.RequestException as error:
+        except RequestException as error:
             # Not "from error": its text has the address and may have more.
             raise TransientError(f"EvalAI does not answer ({type(error).__name__})", where=where) from None
         return _content(answer, where)
@@ -204,3 +205,81 @@ def _content(answer: requests.Response, where: str) -> Any:
         reason = str(content.get("error", ""))[:200] if isinstance(content, dict) else ""
         raise EvalAIRefusedError(f"EvalAI refused (HTTP {status})", where=where, status=status, got=reason or None)
     return content
+
+
+class RefusedPlaceError(FetchError):
+    """An address that is not one of the places for files of submissions."""
+
+
+def bring(url: str, path: Path, account: Account) -> None:
+    """Put a submission's file there, whole: a part has another name. What is there already is not fetched again.
+
+    It comes from known places only, up to a size, within a time, under our own name: its address comes from EvalAI and
+    in part from a team. It must not lead into the host's network, and it says nothing about where the file is put.
+    """
+    if path.is_file():
+        return
+    allowed(url, account)
+    part = path.with_suffix(".part")
+    settings = Settings(max_bytes=account.max_bytes, deadline=account.deadline, backoff=account.backoff)
+    try:
+        download(url, part, settings, size=None, progress=False, transport=_transport(account))
+        part.rename(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def allowed(url: str, account: Account) -> None:
+    """Raise unless a file may be read from there: a place that was named, and not a name for the host's own network."""
+    try:
+        source = origin(url)
+    except UsageError:
+        raise RefusedPlaceError("the file has no address that can be read", where="EvalAI") from None
+    scheme, host, port = source
+    if source not in map(origin, (account.server, *account.files)):
+        hint = f"If it is right, add --files {scheme}://{host}" + (f":{port}" if port not in (80, 443) else "")
+        raise RefusedPlaceError(
+            "the file is at a place that is not allowed", got=f"{scheme}://{host}:{port}", hint=hint
+        )
+    # The server may be in the host's own network; a public store that resolves to it is a trick.
+    if source == origin(account.server):
+        return
+    try:
+        addresses = [entry[4][0] for entry in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    except OSError:
+        return  # the download will say so
+    if not all(ipaddress.ip_address(str(address).partition("%")[0]).is_global for address in addresses):
+        raise RefusedPlaceError("the name of a file's place leads into a private network", got=host)
+
+
+def _transport(account: Account) -> Transport:
+    """How a file is read: each redirect is looked at before it is followed."""
+    options: dict[str, Any] = {
+        "stream": True,
+        "allow_redirects": False,
+        "headers": {"Accept-Encoding": "identity", "User-Agent": "neuco"},
+        "auth": lambda request: request,  # it adds nothing: no line of the host's .netrc goes to a store of files
+    }
+
+    def read(url: str, sink: Sink, settings: Settings) -> None:
+        for _ in range(REDIRECTS + 1):
+            allowed(url, account)
+            where = urlsplit(shown(url))._replace(query="", fragment="").geturl()
+            try:
+                with requests.get(url, **options, timeout=settings.timeout) as answer:
+                    if answer.is_redirect:
+                        url = urljoin(url, answer.headers["Location"])
+                        continue
+                    accept(answer, url, sink)
+                    # As it is stored: a small file that unpacks to a large one stays small, and is no table.
+                    while chunk := answer.raw.read(CHUNK, decode_content=False):
+                        sink.write(chunk)
+                    length = answer.headers.get("Content-Length", "")
+            except (RequestException, HTTPError) as error:
+                raise TransientError(f"the file cannot be read ({type(error).__name__})", where=where) from None
+            if length.isdecimal() and sink.received != int(length):
+                raise TransientError("the connection was lost in the middle of the file", where=where)
+            return
+        raise RefusedPlaceError("too many redirects", where=where)
+
+    return read

@@ -23,17 +23,12 @@ PAGES = ("description", "evaluation_details", "terms_and_conditions", "submissio
 
 
 def export(challenge: Challenge, out: Path) -> list[Path]:
-    """Write all files that EvalAI needs into a folder that is empty or new; gives them."""
+    """Write all files that EvalAI needs into a folder that is empty or new; gives them.
+
+    The evaluation is remote: the script is asked for and never run, and annotations are empty.
+    """
     if out.exists() and any(out.iterdir()):
         raise UsageError("the folder is not empty", where=out, hint="Name a new one")
-    files = evalai_files(challenge)
-    for name, content in files.items():
-        write_atomic(out / name, content)
-    return [out / name for name in files]
-
-
-def evalai_files(challenge: Challenge) -> dict[str, bytes]:
-    """The evaluation is remote: the script is asked for and never run, and annotations are empty."""
     pages = Environment(
         loader=PackageLoader(__package__), autoescape=select_autoescape(), undefined=StrictUndefined, trim_blocks=True
     )
@@ -48,16 +43,19 @@ def evalai_files(challenge: Challenge) -> dict[str, bytes]:
         entry = zipfile.ZipInfo("main.py")  # with a fixed date: the same rules give the same bytes
         packed.writestr(entry, 'def evaluate(*args, **more):\n    raise RuntimeError("see: neuco challenge worker")\n')
     Image.new("RGB", (128, 128), "#2a6f97").save(logo, "PNG")  # hosts put their own in its place
-    files = {f"templates/{page}.html": filled(f"{page}.html") for page in PAGES}
-    for name, phase in challenge.phases.items():
-        files[f"templates/phase_{name}.html"] = filled("phase.html", name=name, phase=phase)
-        files[f"annotations/{name}.json"] = b"{}\n"
-    return {
+    files = {
         "challenge_config.yaml": filled("challenge_config.yaml.txt"),
         "evaluation_script.zip": script.getvalue(),
         "logo.png": logo.getvalue(),
-        **files,
     }
+    for page in PAGES:
+        files[f"templates/{page}.html"] = filled(f"{page}.html")
+    for name, phase in challenge.phases.items():
+        files[f"templates/phase_{name}.html"] = filled("phase.html", name=name, phase=phase)
+        files[f"annotations/{name}.json"] = b"{}\n"
+    for name, content in files.items():
+        write_atomic(out / name, content)
+    return [out / name for name in files]
 
 
 def _utc(moment: datetime) -> str:

@@ -2,13 +2,16 @@
 
 EvalAI is looked at before every step that it cannot take back. So a submission that was cancelled meanwhile stays
 cancelled, and one that is answered is not answered again, whoever did it and whenever we were killed.
+
+How far each delivery of the queue is, is kept in SQLite: received → running → evaluated → put → acknowledged. A step is
+written before what cannot be taken back: ``running`` before EvalAI is told, so that a submission which runs and of
+which we know no more than ``received`` is another worker's.
 """
 
 from __future__ import annotations
 
 import math
 import sqlite3
-import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping
@@ -16,22 +19,90 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
+
+import msgspec
+from filelock import FileLock, Timeout
 
 from neuco_core import __version__
 from neuco_core.errors import NeucoError, UsageError
 from neuco_core.fetch.cache import hash_file
 from neuco_core.fetch.transfer import TooLargeError, TransientError
-from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError
-from neuco_extensions.challenge.evalai.deliveries import Deliveries, Delivery
-from neuco_extensions.challenge.evalai.files import RefusedPlaceError, allowed, bring
+from neuco_extensions.challenge.evalai.api import Account, Api, EvalAIRefusedError, RefusedPlaceError, allowed, bring
 from neuco_extensions.challenge.host import Host
 from neuco_extensions.challenge.journal import Code, RefusedError, Verdict
-from neuco_extensions.challenge.teams import add_team
+from neuco_extensions.challenge.setup import add_team
 from neuco_extensions.challenge.workers import evaluate_waiting, start_engine
 
 PAUSE = 0.5  # seconds between two looks at a submission that another worker has
 ENDED = ("finished", "failed", "cancelled", "archived", "partially_evaluated")
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS evalai_deliveries (
+    submission INTEGER PRIMARY KEY,
+    phase INTEGER NOT NULL,
+    receipt TEXT NOT NULL,
+    step TEXT NOT NULL CHECK (step IN ('received', 'running', 'evaluated', 'put', 'acknowledged')),
+    began REAL,
+    ended REAL,
+    sha256 TEXT,
+    verdict TEXT
+);
+"""
+
+
+class Delivery(NamedTuple):
+    """A submission that the queue handed out. ``began`` and ``ended`` say when its evaluation did, in Unix time."""
+
+    submission: int
+    phase: int
+    receipt: str
+    step: str
+    began: float | None
+    ended: float | None
+    sha256: str | None
+    verdict: Any  # None, or a Verdict
+
+
+class Deliveries:
+    """The steps, in a folder that all workers on this machine share."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.folder = folder
+        self._base = sqlite3.connect(folder / "deliveries.sqlite3", timeout=60, isolation_level=None)
+        self._base.execute("PRAGMA journal_mode = WAL")
+        self._base.execute("PRAGMA synchronous = FULL")  # a step that was written is not lost with the power
+        self._base.executescript(SCHEMA)
+
+    def receive(self, submission: int, phase: int, receipt: str) -> None:
+        """Note a message. One that comes again has a new receipt, and the old one may no longer do."""
+        self._base.execute(
+            "INSERT INTO evalai_deliveries (submission, phase, receipt, step) VALUES (?, ?, ?, 'received') "
+            "ON CONFLICT (submission) DO UPDATE SET receipt = excluded.receipt",
+            (submission, phase, receipt),
+        )
+
+    def update(self, submission: int, **values: Any) -> None:
+        if verdict := values.get("verdict"):
+            values["verdict"] = msgspec.json.encode(verdict).decode()
+        columns = ", ".join(f"{name} = ?" for name in values)
+        update = f"UPDATE evalai_deliveries SET {columns} WHERE submission = ?"  # noqa: S608 - our own names
+        self._base.execute(update, (*values.values(), submission))
+
+    def get(self, submission: int) -> Delivery:
+        return self._select("submission = ?", submission)[0]
+
+    def open(self) -> list[Delivery]:
+        """All that are not acknowledged."""
+        return self._select("step != 'acknowledged' ORDER BY submission")
+
+    def _select(self, where: str, *values: int) -> list[Delivery]:
+        columns = ", ".join(Delivery._fields)
+        rows = self._base.execute(f"SELECT {columns} FROM evalai_deliveries WHERE {where}", values)  # noqa: S608
+        deliveries = map(Delivery._make, rows.fetchall())
+        return [d._replace(verdict=d.verdict and msgspec.json.decode(d.verdict, type=Verdict)) for d in deliveries]
 
 
 @dataclass(frozen=True)
@@ -63,19 +134,17 @@ class EvalAIWorker:
         evaluate: Evaluate,
         *,
         tell: Callable[[str], None] = lambda line: None,
-        stop: threading.Event | None = None,
     ) -> None:
         self.account, self.evaluate, self.tell = account, evaluate, tell
-        self.stop = stop or threading.Event()
         self.deliveries = Deliveries(folder)
         self._kept: set[int] = set()  # what EvalAI refused: tried again when it is handed out again, or after a restart
-        self.api = Api(account, self.pause)
+        self.api = Api(account)
 
     def run(self, *, once: bool = False) -> None:
-        """Work until stopped; with ``once`` until the queue has nothing for us."""
+        """Work until interrupted; with ``once`` until the queue has nothing for us."""
         for delivery in self.deliveries.open():
             self._safely(delivery.submission)
-        while not self.stop.is_set():
+        while True:
             try:
                 busy = self._next()
             except TransientError as error:
@@ -85,7 +154,7 @@ class EvalAIWorker:
             if not busy and wait is None and once:
                 return
             if not busy:
-                self.pause(self.account.poll if wait is None else min(wait, self.account.poll))
+                time.sleep(self.account.poll if wait is None else min(wait, self.account.poll))
 
     def _answer(self) -> float | None:
         """Answer all that is due; the seconds until the next one is."""
@@ -98,10 +167,6 @@ class EvalAIWorker:
             else:
                 self._safely(delivery.submission)
         return min(waits, default=None)
-
-    def pause(self, seconds: float) -> None:
-        if self.stop.wait(seconds):
-            raise KeyboardInterrupt
 
     def _next(self) -> bool:
         """Take a message and deal with it; False if there is none."""
@@ -123,11 +188,10 @@ class EvalAIWorker:
     def _safely(self, submission: int) -> None:
         """Deal with a submission. If EvalAI cannot be reached, or refuses, it stays, and the next has its turn."""
         self._kept.discard(submission)
+        lock = FileLock(self.deliveries.folder / f"{submission}.lock")  # that of a killed process is gone
         try:
-            with self.deliveries.exclusive(submission) as ours:
-                delivery = self.deliveries.get(submission)
-                if ours and delivery is not None:
-                    self._deal(delivery)
+            with suppress(Timeout), lock.acquire(blocking=False):  # else another worker has it
+                self._deal(self.deliveries.get(submission))
         except TransientError as error:
             self.tell(f"submission {submission} has to wait: {error}")
         except (EvalAIRefusedError, RefusedPlaceError) as error:
@@ -163,11 +227,12 @@ class EvalAIWorker:
             again=_status(state) == "resuming",
         )
         if delivery.step != "running" or delivery.began is None:
-            self.deliveries.running(number)
+            # A verdict that there was is forgotten.
+            self.deliveries.update(number, step="running", began=time.time(), ended=None, sha256=None, verdict=None)
         if _status(state) != "running":
             self.api.running(number)
         verdict, sha256 = self._verdict(job, url)
-        self.deliveries.evaluated(number, sha256, verdict)
+        self.deliveries.update(number, step="evaluated", ended=time.time(), sha256=sha256, verdict=verdict)
         self.tell(f"submission {number}: {verdict.code}")
 
     def _verdict(self, job: Job, url: str) -> tuple[Verdict, str]:
@@ -188,8 +253,6 @@ class EvalAIWorker:
     def _put(self, number: int) -> None:
         """Answer. After a failed try EvalAI is asked first whether it arrived."""
         delivery = self.deliveries.get(number)
-        if delivery is None or delivery.verdict is None:
-            raise NeucoError(f"submission {number} has no verdict", where=self.deliveries.folder)
         if self.due(delivery) > time.time():
             return  # others have their turn meanwhile
         codename = self.api.codename(delivery.phase)
@@ -204,22 +267,21 @@ class EvalAIWorker:
             except TransientError as error:
                 if tries == self.account.tries:
                     raise
-                self.pause(self.api.after(tries, error))
-        self.deliveries.step(number, "put")
+                time.sleep(self.api.after(tries, error))
+        self.deliveries.update(number, step="put")
         self._end(delivery, "answered")
 
     def _end(self, delivery: Delivery, how: str) -> None:
         """Acknowledge, last of all: until then the queue hands the submission out again."""
         number = delivery.submission
-        receipt = (self.deliveries.get(number) or delivery).receipt
         try:
-            self.api.acknowledge(receipt)
+            self.api.acknowledge(self.deliveries.get(number).receipt)  # the newest
         except EvalAIRefusedError:
             # A receipt of an earlier delivery. The queue hands it out again, and then there is a new one.
             self.tell(f"submission {number} is {how}; its message could not be taken from the queue")
         else:
             self.tell(f"submission {number} is {how}")
-        self.deliveries.step(number, "acknowledged")
+        self.deliveries.update(number, step="acknowledged")
         self._path(number).unlink(missing_ok=True)
 
     def _path(self, number: int) -> Path:
@@ -265,29 +327,26 @@ class Bridge:
         self.host.close()
 
     def __call__(self, job: Job, path: Path) -> Verdict:
+        source = f"evalai:{job.submission}"
         try:
-            return self._evaluate(job, path)
+            team = self._team(job)
+            entry = self.host.submit(team, job.phase, path, public=job.public, source=source, now=job.submitted)
+            if job.again and entry.state == "failed":
+                self.host.journal.retry(entry.id)
+                entry = self.host.journal.get(entry.id)
+            while entry.open:
+                # Those of the same team that came before it have their turn first.
+                for done in evaluate_waiting(self.host, start_engine("local", 1), 1, threads=self.threads):
+                    if done.id == entry.id:
+                        break
+                else:
+                    time.sleep(PAUSE)  # another worker has it
+                entry = self.host.journal.get(entry.id)
         except RefusedError as error:
             return Verdict(error.code)
         except (NeucoError, OSError, sqlite3.Error) as error:  # what is wrong with a file is an outcome, not an error
             what = f"it cannot be evaluated here ({type(error).__name__})"
             raise TransientError(what, hint=f"See why with: neuco challenge evaluate {self.folder}") from error
-
-    def _evaluate(self, job: Job, path: Path) -> Verdict:
-        team = self._team(job)
-        source = f"evalai:{job.submission}"
-        entry = self.host.submit(team, job.phase, path, public=job.public, source=source, now=job.submitted)
-        if job.again and entry.state == "failed":
-            self.host.journal.retry(entry.id)
-            entry = self.host.journal.get(entry.id)
-        while entry.open:
-            # Those of the same team that came before it have their turn first.
-            for done in evaluate_waiting(self.host, start_engine("local", 1), 1, threads=self.threads):
-                if done.id == entry.id:
-                    break
-            else:
-                time.sleep(PAUSE)  # another worker has it
-            entry = self.host.journal.get(entry.id)
         return Verdict(cast(Code, entry.code or "failed"), entry.feedback, entry.scores, entry.detail)
 
     def _team(self, job: Job) -> str:

@@ -1,1 +1,1 @@
-"""The web server of a challenge: ``app`` has the routes, ``uploads`` takes files in, ``guard`` stands before both."""
+"""The web server of a challenge: ``app`` has the routes, ``uploads`` takes files in."""

@@ -30,8 +30,7 @@ from neuco_extensions.challenge.board import live_board
 from neuco_extensions.challenge.host import Host, quota_left
 from neuco_extensions.challenge.journal import RefusedError
 from neuco_extensions.challenge.rules import Challenge
-from neuco_extensions.challenge.web.guard import SENTENCES, Problem
-from neuco_extensions.challenge.web.uploads import HostPool, IncomingUpload, ServerLimits
+from neuco_extensions.challenge.web.uploads import SENTENCES, HostPool, IncomingUpload, Problem, ServerLimits
 
 LONGEST_TOKEN = 200
 NUMBER = re.compile(r"[0-9]{1,15}")

@@ -21,12 +21,33 @@ from neuco_core.errors import NeucoError
 from neuco_extensions.challenge.host import Host, Upload
 from neuco_extensions.challenge.journal import JournalEntry, RefusedError, stamp
 from neuco_extensions.challenge.rules import RULES, Challenge
-from neuco_extensions.challenge.web.guard import Problem
 
 T = TypeVar("T")
 THREADS = 6
 PART = 262_144  # bytes that are collected before a thread writes them
+# All that the server ever says of an error: a sentence made anew could carry something out.
+SENTENCES = {
+    400: "The request cannot be understood.",
+    401: "A valid token is needed.",
+    403: "This is not allowed.",
+    404: "There is nothing here.",
+    405: "This method is not allowed here.",
+    408: "The upload was too slow.",
+    413: "The file is larger than the challenge allows.",
+    429: "Your team has too many uploads at once. Try again later.",
+    431: "The headers are too large.",
+    500: "Something went wrong. The hosts can see what.",
+    503: "The server is busy. Try again later.",
+}
 log = logging.getLogger("neuco.challenge")
+
+
+class Problem(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, sentence: str = "", headers: dict[str, str] | None = None) -> None:
+        super().__init__(sentence or SENTENCES[status])
+        self.status, self.headers = status, headers
 
 
 @dataclass(frozen=True)
